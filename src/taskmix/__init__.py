@@ -1,0 +1,3 @@
+"""taskmix: one model, several tasks, one budget."""
+
+__version__ = "0.1.0"

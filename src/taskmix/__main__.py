@@ -1,0 +1,5 @@
+"""`python -m taskmix` is `taskmix`."""
+
+from taskmix.cli import main
+
+main()

@@ -1,0 +1,109 @@
+"""What people see: progress on standard error, tables on standard output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+    from taskmix.engine import Progress, Run
+    from taskmix.training import Event
+
+
+def print_json(value: Any) -> None:
+    """One object on standard output; NaN is written as null, which every JSON reader takes."""
+    import typer
+
+    typer.echo(json.dumps(_without_nan(value), indent=2, ensure_ascii=False))
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+@contextmanager
+def one_run_bar(
+    run: Run, names: Sequence[str], *, quiet: bool
+) -> Iterator[Callable[[Event], None]]:
+    """A bar with steps a second, time left and each task's latest loss."""
+    from taskmix.training import StepEvent
+
+    latest = [float("nan")] * len(names)
+    with _bar(quiet) as bar:
+        job = bar.add_task(run.label, total=run.steps, detail="")
+
+        def listen(event: Event) -> None:
+            if not isinstance(event, StepEvent):
+                return
+            for task, loss in zip(event.tasks, event.losses, strict=True):
+                latest[task] = loss
+            # Making the text costs more than a small model's step; the bar draws ten times a second.
+            if event.step % 10 == 0 or event.step in (1, run.steps):
+                bar.update(job, completed=event.step, detail=_losses_text(names, latest))
+
+        yield listen
+
+
+@contextmanager
+def many_runs_bar(
+    runs: Sequence[Run], *, quiet: bool, title: str
+) -> Iterator[Callable[[Progress], None]]:
+    """One bar over the steps of all runs, and how many runs are done."""
+    steps = [0] * len(runs)
+    finished: set[int] = set()
+    with _bar(quiet) as bar:
+        job = bar.add_task(title, total=sum(run.steps for run in runs), detail="")
+
+        def tell(progress: Progress) -> None:
+            steps[progress.run] = progress.step
+            if progress.done:
+                finished.add(progress.run)
+            bar.update(job, completed=sum(steps), detail=f"{len(finished)} of {len(runs)} runs")
+
+        yield tell
+
+
+def _bar(quiet: bool) -> Bar:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        ProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+    from rich.text import Text
+
+    class Speed(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text("" if not task.speed else f"{task.speed:,.0f} steps/s")
+
+    return Bar(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        Speed(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[detail]}", style="dim"),
+        console=Console(stderr=True, quiet=quiet),
+        transient=False,
+    )
+
+
+def _losses_text(names: Sequence[str], losses: Sequence[float]) -> str:
+    shown = [f"{name} {loss:.3f}" for name, loss in zip(names, losses, strict=True) if loss == loss]
+    if len(shown) > 5:
+        known = [loss for loss in losses if loss == loss]
+        return f"mean loss {sum(known) / len(known):.3f} over {len(known)} tasks"
+    return "  ".join(shown)

@@ -1,0 +1,41 @@
+"""`taskmix report`: the page of a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taskmix.errors import InputError
+
+
+def report(
+    study: Annotated[Path, typer.Argument(help="A folder of runs, as `train --out` writes it.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Where to write the page [STUDY/report.html].")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the final scores as JSON.")] = False,
+) -> None:
+    """Write one self-contained HTML page about a study.
+
+    Example: taskmix report study --out report.html
+    """
+    from taskmix.cli._display import print_json
+    from taskmix.cli._tables import score_table
+    from taskmix.records import Study
+    from taskmix.report import write_report
+
+    records = Study(study)
+    summaries = records.summaries() if study.is_dir() else []
+    if not summaries:
+        raise InputError(
+            f"`{study}` should be a study, a folder with runs in it. Found no run there. "
+            "Make one with `taskmix train FOLDER --out STUDY`."
+        )
+    page = write_report(records, out or study / "report.html")
+    if json_:
+        rows = [row for split in ("dev", "test") for row in score_table(summaries, split).rows()]
+        print_json({"study": str(study), "page": str(page), "runs": len(summaries), "rows": rows})
+    else:
+        typer.echo(f"Wrote {page} about {len(summaries)} runs.")

@@ -1,0 +1,341 @@
+"""`taskmix train`: one shared model on the tasks of a folder, with a record of every choice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taskmix.cli._methods import POLICY_HELP, WEIGHTING_HELP, parse_policy, parse_weighting
+from taskmix.errors import OptionError, RunError
+
+if TYPE_CHECKING:
+    from taskmix.engine import Executed, Run
+    from taskmix.models import Architecture
+    from taskmix.records import RunSummary, Study
+    from taskmix.tasks import TaskSet
+
+
+class Schedule(StrEnum):
+    """How the learning rate changes over the run."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    COSINE = "cosine"
+
+
+class Optimizer(StrEnum):
+    """PyTorch's optimisers on offer here."""
+
+    ADAM = "adam"
+    ADAMW = "adamw"
+    SGD = "sgd"
+
+
+class Precision(StrEnum):
+    """Of the forward pass."""
+
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+
+
+def train(
+    folder: Annotated[
+        str, typer.Argument(help="A task folder, a table with a task column, or hf:NAME.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The study to write to.")] = Path("study"),
+    policy: Annotated[
+        str | None, typer.Option("--policy", help=f"One task a step: {POLICY_HELP} [uniform].")
+    ] = None,
+    weighting: Annotated[
+        str | None, typer.Option("--weighting", help=f"All tasks every step: {WEIGHTING_HELP}.")
+    ] = None,
+    single: Annotated[
+        bool, typer.Option("--single", help="One model for each task, for comparison.")
+    ] = False,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            help="auto, perceptron, convolution, bilstm, or a Hugging Face encoder's path or name.",
+        ),
+    ] = "auto",
+    vectors: Annotated[
+        Path | None,
+        typer.Option("--vectors", help="Word vectors: GloVe or fastText text, or .npz."),
+    ] = None,
+    tasks: Annotated[
+        Path | None,
+        typer.Option("--tasks", help="A TOML file that says how tasks are made from the folder."),
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", help="Names of the tasks to keep, with commas.")
+    ] = None,
+    task_column: Annotated[
+        str | None, typer.Option("--task-column", help="The column of one table naming the task.")
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", help="The label column; give several for several tasks."),
+    ] = None,
+    steps: Annotated[int, typer.Option("--steps", min=1)] = 1000,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1)] = 32,
+    optimizer: Annotated[Optimizer, typer.Option("--optimizer")] = Optimizer.ADAM,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option("--learning-rate", help="[0.001; 2e-05 for a pretrained encoder]"),
+    ] = None,
+    weight_decay: Annotated[float, typer.Option("--weight-decay", min=0)] = 0.0,
+    schedule: Annotated[Schedule, typer.Option("--schedule")] = Schedule.CONSTANT,
+    warmup: Annotated[float, typer.Option("--warmup", help="Share of the steps.")] = 0.0,
+    clip_norm: Annotated[
+        float | None, typer.Option("--clip-norm", help="Largest norm of the gradient.")
+    ] = None,
+    evaluate_every: Annotated[
+        int | None, typer.Option("--evaluate-every", min=1, help="Steps [a tenth of all].")
+    ] = None,
+    checkpoint_every: Annotated[
+        int | None, typer.Option("--checkpoint-every", min=1, help="Steps [a tenth of all].")
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option("--patience", min=1, help="Evaluations without a better mean dev score."),
+    ] = None,
+    precision: Annotated[Precision, typer.Option("--precision")] = Precision.FLOAT32,
+    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1, ...")] = "auto",
+    seed: Annotated[int, typer.Option("--seed", help="The first seed.")] = 0,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume/--fresh", help="Go on where the study stopped, or start over.")
+    ] = True,
+    cache: Annotated[
+        Path | None, typer.Option("--cache", help="Keep encoded tasks here for the next run.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+) -> None:
+    """Train one shared model on all tasks of FOLDER.
+
+    With a policy each step trains on one task it draws; with a weighting each step trains on all of
+    them. Everything goes into the study: run the same command again to continue a run that was
+    stopped, and `taskmix report STUDY` for the page.
+
+    Example: taskmix train reviews/ --policy tempered:2 --vectors glove.6B.100d.txt --seeds 3
+    """
+    from taskmix.engine import FolderSource, Optimization, Run, choose_device
+    from taskmix.records import Study
+
+    if policy is not None and weighting is not None:
+        raise OptionError(
+            "Either --policy (one task a step) or --weighting (all tasks a step) should be given. "
+            "Found both. Leave one of them out."
+        )
+    source = FolderSource(
+        path=folder,
+        tasks=tuple(name.strip() for name in only.split(",")) if only else None,
+        settings=tasks,
+        task_column=task_column,
+        label_columns=tuple(label) if label else None,
+        cache=cache,
+    )
+    loaded = source.load()
+    architecture, pretrained = choose_architecture(model, loaded, vectors)
+    rate = learning_rate or (2e-5 if pretrained else 1e-3)
+    run = Run(
+        label="single" if single else weighting or policy or "uniform",
+        source=source,
+        architecture=architecture,
+        policy=parse_policy(policy) if policy else None,
+        weighting=parse_weighting(weighting) if weighting else None,
+        optimization=Optimization(
+            optimizer=optimizer.value,
+            learning_rate=rate,
+            weight_decay=weight_decay,
+            schedule=schedule.value,
+            warmup=warmup,
+        ),
+        steps=steps,
+        batch_size=batch_size,
+        evaluate_every=evaluate_every or max(steps // 10, 1),
+        checkpoint_every=checkpoint_every or max(steps // 10, 1),
+        patience=patience,
+        clip_norm=clip_norm,
+        precision=precision.value,
+        device=choose_device(device),
+        seed=seed,
+    )
+    runs = [replace(run, seed=number) for number in range(seed, seed + seeds)]
+    if single:
+        runs = [replace(each, tasks=(name,)) for each in runs for name in loaded.names]
+    study = Study(out)
+    if not json_:
+        _introduce(loaded, run)
+    results = _carry_out(runs, study, workers=workers, fresh=not resume, quiet=json_)
+    _tell_results(runs, results, study, loaded, as_json=json_)
+
+
+def choose_architecture(
+    word: str, tasks: TaskSet, vectors: Path | None
+) -> tuple[Architecture, bool]:
+    """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs."""
+    from taskmix.models import Perceptron, TextConvolution, Transformer, WindowBiLSTM
+
+    kinds = {task.inputs for task in tasks}
+    if "sequences" in kinds:
+        raise OptionError(
+            "The tasks should have labels to train a shared model on. Found sequences without "
+            "labels. Name a label column with --label."
+        )
+    if word == "auto":
+        if kinds <= {"text", "pair"}:
+            word = "convolution"
+        elif kinds == {"table"}:
+            word = "perceptron"
+        elif kinds == {"tokens"}:
+            word = "bilstm"
+        else:
+            raise OptionError(
+                "One shared model should read all tasks, so their inputs should be of one kind. "
+                f"Found {', '.join(sorted(kinds))}. Choose tasks with --only, or give a Hugging "
+                "Face encoder with --model, which reads text, pairs and tokens."
+            )
+    match word:
+        case "perceptron":
+            return Perceptron(), False
+        case "convolution":
+            return TextConvolution(vectors=vectors), False
+        case "bilstm":
+            return WindowBiLSTM(vectors=vectors), False
+        case _:
+            return Transformer(path=word), True
+
+
+def _introduce(tasks: TaskSet, run: Run) -> None:
+    rows = sum(task.size for task in tasks)
+    typer.echo(
+        f"{len(tasks)} tasks with {rows:,} rows to train on; {type(run.architecture).__name__}, "
+        f"{run.label}, {run.steps:,} steps of {run.batch_size} rows on {run.device}."
+    )
+    for note in tasks.notes:
+        typer.echo(f"Note: {note}")
+
+
+def _carry_out(
+    runs: list[Run], study: Study, *, workers: int | None, fresh: bool, quiet: bool
+) -> list[Executed]:
+    from taskmix.cli._display import many_runs_bar, one_run_bar
+    from taskmix.cli._stopping import clean_stop
+    from taskmix.engine import execute, run_all
+
+    with clean_stop() as should_stop:
+        if len(runs) == 1:
+            import torch
+
+            torch.set_num_threads(workers or 1)
+            names = runs[0].load().names
+            with one_run_bar(runs[0], names, quiet=quiet) as listen:
+                return [
+                    execute(runs[0], study, listener=listen, should_stop=should_stop, fresh=fresh)
+                ]
+        with many_runs_bar(runs, quiet=quiet, title=runs[0].label) as tell:
+            return run_all(
+                runs,
+                study,
+                workers=workers,
+                on_progress=tell,
+                should_stop=should_stop,
+                fresh=fresh,
+            )
+
+
+def _tell_results(
+    runs: list[Run], results: list[Executed], study: Study, tasks: TaskSet, *, as_json: bool
+) -> None:
+    from taskmix.cli._display import print_json
+    from taskmix.cli._tables import print_table, score_table
+
+    done = [
+        result.summary
+        for result in results
+        if result.summary is not None and result.summary.status == "finished"
+    ]
+    tables = {split: score_table(done, split) for split in ("dev", "test")}
+    entities = _entity_reports(runs, study, done)
+    if as_json:
+        print_json(
+            {
+                "study": str(study.path),
+                "runs": [_run_row(result) for result in results],
+                "rows": [row for table in tables.values() for row in table.rows()],
+                "conlleval": entities,
+            }
+        )
+    else:
+        sizes = {task.name: task.size for task in tasks}
+        for split, table in tables.items():
+            if table.cells:
+                print_table(table, sizes, title=f"Scores on {split}")
+        for name, text in entities.items():
+            typer.echo(f"Entities of `{name}` on test, as the CoNLL script counts them:\n{text}")
+        typer.echo(f"Records: {study.path}. The page: taskmix report {study.path}")
+    for result in results:
+        for note in result.notes:
+            typer.echo(f"Note: {note}", err=True)
+    _complain(results)
+
+
+def _complain(results: list[Executed]) -> None:
+    """Raises where a run asked for did not finish."""
+    reasons = {
+        "stopped": "stopped; run the same command again to continue",
+        "busy": "busy: another process is at it",
+        "failed": "failed",
+    }
+    for result in results:
+        if result.outcome in reasons:
+            count = sum(other.outcome == result.outcome for other in results)
+            raise RunError(
+                f"{count} of {len(results)} runs {reasons[result.outcome]}. {result.error or ''}"
+            )
+
+
+def _run_row(result: Executed) -> dict[str, Any]:
+    summary = result.summary
+    return {
+        "outcome": result.outcome,
+        "run": summary.name if summary else None,
+        "seed": summary.seed if summary else None,
+        "step": summary.step if summary else None,
+        "best_step": summary.best_step if summary else None,
+        "seconds": summary.seconds if summary else None,
+        "error": result.error,
+    }
+
+
+def _entity_reports(runs: list[Run], study: Study, done: list[RunSummary]) -> dict[str, str]:
+    """The CoNLL script's figures for each entity task, from the first finished run."""
+    from taskmix.engine import load_model
+    from taskmix.tasks import conlleval_report
+    from taskmix.training import predict_tags
+
+    finished = {summary.name for summary in done}
+    for run in runs:
+        if study.run(run.specification()).name not in finished:
+            continue
+        names = [
+            task.name for task in run.load() if task.metric == "entity_f1" and "test" in task.splits
+        ]
+        if not names:
+            continue
+        model, tasks = load_model(run, study)
+        reports = {}
+        for name in names:
+            true, predicted, sentences = predict_tags(model, tasks, name, "test")
+            reports[name] = conlleval_report(true, predicted, sentences)
+        return reports
+    return {}

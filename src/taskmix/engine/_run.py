@@ -1,0 +1,280 @@
+"""A run described whole, and its execution into a study.
+
+The description is frozen and made of plain options, so its hash names the run's folder: asking for
+the same run twice costs once, and a run that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+import taskmix
+from taskmix.engine._optimization import Optimization
+from taskmix.engine._source import TaskSource, load_once
+from taskmix.errors import OptionError, RunError
+from taskmix.models import Architecture, HardSharing
+from taskmix.policies import AnyPolicy, AnyReward, Uniform
+from taskmix.records import RecordWriter, RunSummary, Study, describe
+from taskmix.tasks import EncodedTasks, TaskSet
+from taskmix.training import CheckpointEvent, EndEvent, EvaluationEvent, Event, StepEvent, train
+from taskmix.weighting import AnyLossWeighting
+
+FORMAT = 1  # of the specification; a change in what it means gets a new number
+
+Listener = Callable[[Event], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Everything that determines a run."""
+
+    label: str  # what the report calls this kind of run, the same for all seeds
+    source: TaskSource
+    architecture: Architecture
+    steps: int
+    seed: int
+    tasks: tuple[str, ...] | None = None  # only these, in this order
+    policy: AnyPolicy | None = None
+    reward: AnyReward | None = None
+    weighting: AnyLossWeighting | None = None
+    optimization: Optimization = field(default_factory=Optimization)
+    batch_size: int = 32
+    evaluate_every: int | None = None
+    checkpoint_every: int | None = None
+    patience: int | None = None
+    clip_norm: float | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
+    device: str = "cpu"
+
+    def load(self) -> TaskSet:
+        """The run's tasks, in its order."""
+        tasks = load_once(self.source)
+        return tasks if self.tasks is None else tasks.select(self.tasks)
+
+    def specification(self) -> dict[str, Any]:
+        """The run as plain values; where the tasks lie does not matter, what they say does."""
+        tasks = self.load()
+        decision = self.weighting if self.weighting is not None else self.policy or Uniform()
+        return {
+            "format": FORMAT,
+            "label": self.label,
+            "tasks": {"content": tasks.content, "names": list(tasks.names)},
+            "architecture": describe(self.architecture),
+            "policy" if self.weighting is None else "weighting": describe(decision),
+            "reward": describe(self.reward),
+            "optimization": describe(self.optimization),
+            "steps": self.steps,
+            "batch_size": self.batch_size,
+            "evaluate_every": self.evaluate_every,
+            "checkpoint_every": self.checkpoint_every,
+            "patience": self.patience,
+            "clip_norm": self.clip_norm,
+            "precision": self.precision,
+            "device": self.device.split(":", maxsplit=1)[0],
+            "seed": self.seed,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Executed:
+    """What came of asking for a run."""
+
+    outcome: Literal["finished", "already finished", "busy", "stopped", "failed"]
+    summary: RunSummary | None
+    notes: tuple[str, ...] = ()
+    error: str | None = None  # what made it fail, where many runs go on without this one
+
+
+def execute(
+    run: Run,
+    study: Study,
+    *,
+    listener: Listener | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    fresh: bool = False,
+) -> Executed:
+    """Does the run in this process, or says why there is nothing to do.
+
+    `fresh` starts over even where the study holds a checkpoint or a finished run.
+    """
+    specification = run.specification()
+    folder = study.run(specification)
+    with folder.claim(fresh=fresh) as claim:
+        if claim.outcome == "finished":
+            return Executed(outcome="already finished", summary=folder.summary())
+        writer = claim.writer
+        if writer is None:
+            return Executed(outcome="busy", summary=folder.summary())
+        try:
+            ended = _train_into(writer, run, specification, listener, should_stop)
+        except Exception as error:
+            writer.fail(f"{type(error).__name__}: {error}")
+            raise
+        return Executed(
+            outcome="finished" if ended else "stopped",
+            summary=folder.summary(),
+            notes=tuple(writer.notes),
+        )
+
+
+def _train_into(
+    writer: RecordWriter,
+    run: Run,
+    specification: dict[str, Any],
+    listener: Listener | None,
+    should_stop: Callable[[], bool] | None,
+) -> bool:
+    """Trains and writes; False where it was stopped before the end."""
+    raw = run.load()
+    model, tasks = build(run)
+    optimizer, scheduler = run.optimization.build(model.parameters(), run.steps)
+    writer.start(
+        specification=specification,
+        seed=run.seed,
+        label=run.label,
+        steps=run.steps,
+        versions=_versions(),
+        tasks=[
+            {
+                "name": task.name,
+                "kind": task.kind,
+                "metric": task.metric,
+                "source": task.source,
+                "sizes": task.sizes,
+                "labels": len(task.labels),
+            }
+            for task in raw
+        ],
+    )
+    resumed = writer.resumed
+    events = train(
+        model,
+        tasks,
+        steps=run.steps,
+        optimizer=optimizer,
+        scheduler=scheduler,
+        generator=np.random.default_rng(run.seed),
+        policy=run.policy,
+        reward=run.reward,
+        weighting=run.weighting,
+        batch_size=run.batch_size,
+        evaluate_every=run.evaluate_every,
+        checkpoint_every=run.checkpoint_every,
+        patience=run.patience,
+        clip_norm=run.clip_norm,
+        precision=getattr(torch, run.precision),
+        should_stop=should_stop,
+        resume=resumed.state if resumed is not None else None,
+        resume_best=resumed.best if resumed is not None else None,
+    )
+    ended = False
+    best_written = resumed.best_step if resumed is not None else None
+    for event in events:
+        match event:
+            case StepEvent():
+                _write_step(writer, event)
+            case EvaluationEvent():
+                writer.add_scores(
+                    event.step, [(s.task, s.split, s.metric, s.value) for s in event.scores]
+                )
+            case CheckpointEvent():
+                changed = event.best_step != best_written
+                writer.commit(
+                    event.step,
+                    event.state,
+                    best=event.best,
+                    best_step=event.best_step,
+                    best_changed=changed,
+                )
+                best_written = event.best_step
+            case EndEvent():
+                final = [(s.task, s.split, s.metric, s.value) for s in event.scores]
+                writer.finish(scores=final, best_step=event.best_step)
+                ended = True
+        if listener is not None:
+            listener(event)
+    if not ended:
+        writer.stop()
+    return ended
+
+
+def build(run: Run) -> tuple[HardSharing, EncodedTasks]:
+    """The run's model with its first parameters, on its device, and its tasks encoded."""
+    cache = getattr(run.source, "cache", None)
+    tasks: EncodedTasks = run.architecture.encoding.encode(run.load(), cache=cache)
+    device = _device(run.device)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(run.seed)
+        model = run.architecture.build(tasks)
+    return model.to(device), tasks
+
+
+def load_model(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
+    """The best model of a run that has been trained, and its tasks encoded."""
+    folder = study.run(run.specification())
+    checkpoint = folder.checkpoint()
+    if checkpoint is None or checkpoint.best is None:
+        raise RunError(
+            f"Run `{run.label}` with seed {run.seed} should have a trained model in "
+            f"{folder.path}. Found none. Train it first."
+        )
+    model, tasks = build(run)
+    model.load_state_dict(checkpoint.best)
+    return model, tasks
+
+
+def _write_step(writer: RecordWriter, event: StepEvent) -> None:
+    weights = event.weights
+    share = event.seconds / len(event.tasks)  # a step over all tasks is one cost, told in parts
+    for place, task in enumerate(event.tasks):
+        writer.add_step(
+            event.step,
+            task,
+            probability=event.probability,
+            probabilities=event.probabilities,
+            loss=event.losses[place],
+            loss_after=event.loss_after,
+            reward=event.reward,
+            weight=weights[place] if weights is not None else None,
+            seconds=share,
+            examples=event.examples[place],
+        )
+
+
+def _device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise OptionError(
+            f"`device` should be a device of PyTorch such as cpu or cuda. Found {name!r}."
+        ) from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise OptionError(
+            f"`device` should be one this machine has. Found {name!r}, and no CUDA device is here. "
+            "Use --device cpu."
+        )
+    return device
+
+
+def choose_device(name: str) -> str:
+    """`auto` becomes the first accelerator PyTorch can use, else the CPU."""
+    if name != "auto":
+        return name
+    if torch.cuda.is_available():
+        return "cuda"
+    return "cpu"
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "taskmix": taskmix.__version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }

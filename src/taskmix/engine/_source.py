@@ -1,0 +1,52 @@
+"""Where a run's tasks come from: small frozen descriptions that any process can load."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from taskmix.tasks import TaskSet, digits_tasks, load_tasks
+
+
+class TaskSource(Protocol):
+    """Gives the same tasks in every process that asks."""
+
+    def load(self) -> TaskSet: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigitsSource:
+    """The embedded tasks of the demo."""
+
+    def load(self) -> TaskSet:
+        return digits_tasks()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderSource:
+    """A task folder, a table with a task column, or `hf:NAME`; the options are `load_tasks`'s."""
+
+    path: str
+    tasks: tuple[str, ...] | None = None
+    settings: Path | None = None
+    task_column: str | None = None
+    label_columns: tuple[str, ...] | None = None
+    cache: Path | None = None
+
+    def load(self) -> TaskSet:
+        return load_tasks(
+            self.path,
+            tasks=self.tasks,
+            settings=self.settings,
+            task_column=self.task_column,
+            label_columns=self.label_columns,
+            cache=self.cache,
+        )
+
+
+@functools.lru_cache(maxsize=4)
+def load_once(source: TaskSource) -> TaskSet:
+    """The tasks of a source, read once in each process."""
+    return source.load()

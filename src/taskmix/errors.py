@@ -1,0 +1,85 @@
+"""The error tree.
+
+A sentence says what should hold, what was found and what to do. `InputError` is the user's to mend
+(exit code 2 on the command line); every other `TaskmixError` is a run or a record that failed (1).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = [
+    "DivergedError",
+    "InputError",
+    "MissingExtraError",
+    "OptionError",
+    "RecordError",
+    "RunError",
+    "ShapeError",
+    "TaskFileError",
+    "TaskmixError",
+]
+
+
+class TaskmixError(Exception):
+    """Everything taskmix raises on purpose."""
+
+
+class InputError(TaskmixError):
+    """What was given cannot be used; mend it and call again."""
+
+
+class OptionError(InputError, ValueError):
+    """An option has a value it cannot have."""
+
+
+class ShapeError(InputError, ValueError):
+    """Arrays that belong together do not fit together."""
+
+
+class TaskFileError(InputError):
+    """A task file cannot be read: the sentence names the file, the row and the remedy."""
+
+    def __init__(self, sentence: str, *, path: Path | None = None, row: int | None = None) -> None:
+        super().__init__(sentence)
+        self.path = path
+        self.row = row
+
+
+class MissingExtraError(InputError, ImportError):
+    """A package of an extra is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package `{package}`, which is not installed. "
+            f"Install it with `pip install 'taskmix[{extra}]'`."
+        )
+        self.package = package
+        self.extra = extra
+
+
+class RecordError(TaskmixError):
+    """A record on disk cannot be written or read."""
+
+
+class RunError(TaskmixError):
+    """A run failed."""
+
+
+class DivergedError(RunError):
+    """A loss became NaN or infinite."""
+
+    def __init__(self, *, step: int, task: str, loss: float, checkpoint: int | None) -> None:
+        good = (
+            f"The last good checkpoint is that of step {checkpoint}."
+            if checkpoint is not None
+            else "There is no checkpoint before it."
+        )
+        super().__init__(
+            f"The loss of task `{task}` should be finite. Found {loss} at step {step}. {good} "
+            "Lower the learning rate or clip the gradients, then run again."
+        )
+        self.step = step
+        self.task = task
+        self.loss = loss
+        self.checkpoint = checkpoint

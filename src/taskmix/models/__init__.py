@@ -1,0 +1,22 @@
+"""Encoders with heads."""
+
+from taskmix.models._perceptron import Perceptron
+from taskmix.models._sharing import Architecture, HardSharing, Head, make_head, target_scale
+from taskmix.models._text_convolution import TextConvolution, TextConvolutionEncoder
+from taskmix.models._transformer import Transformer, TransformerEncoder
+from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
+
+__all__ = [
+    "Architecture",
+    "HardSharing",
+    "Head",
+    "Perceptron",
+    "TextConvolution",
+    "TextConvolutionEncoder",
+    "Transformer",
+    "TransformerEncoder",
+    "WindowBiLSTM",
+    "WindowBiLSTMEncoder",
+    "make_head",
+    "target_scale",
+]

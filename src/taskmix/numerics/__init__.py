@@ -1,0 +1,27 @@
+"""Pure functions on arrays: log space, the simplex, quantiles, intervals."""
+
+from taskmix.numerics._intervals import (
+    Interval,
+    mean_interval,
+    normal_quantile,
+    paired_interval,
+    student_quantile,
+)
+from taskmix.numerics._logspace import log_softmax, log_sum_exp, softmax
+from taskmix.numerics._quantiles import quantile_of_sorted
+from taskmix.numerics._simplex import as_distribution, entropy, mix_uniform
+
+__all__ = [
+    "Interval",
+    "as_distribution",
+    "entropy",
+    "log_softmax",
+    "log_sum_exp",
+    "mean_interval",
+    "mix_uniform",
+    "normal_quantile",
+    "paired_interval",
+    "quantile_of_sorted",
+    "softmax",
+    "student_quantile",
+]

@@ -1,0 +1,85 @@
+"""Confidence intervals for a mean over seeds and for the difference of two, paired by seed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from taskmix.errors import OptionError, ShapeError
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean with the interval that covers the true one in a share `level` of repetitions.
+
+    One observation says nothing of its own spread: with `n` = 1, `low` and `high` are NaN, and
+    `excludes` is False of every value.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    level: float = 0.95
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+    def excludes(self, value: float) -> bool:
+        """Whether `value` lies outside; never so where the interval is not known."""
+        return value < self.low or value > self.high
+
+
+def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Student's interval for the mean of `values` [seed]; a NaN among them makes all of it NaN."""
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.ndim != 1 or len(sample) == 0:
+        raise ShapeError(
+            f"`values` should be one row with at least one number. Found shape {sample.shape}."
+        )
+    n, mean = len(sample), float(sample.mean())
+    if n == 1:
+        check_level(level)
+        return Interval(mean, math.nan, math.nan, n, level)
+    half = student_quantile(level, n - 1) * float(sample.std(ddof=1)) / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half, n, level)
+
+
+def paired_interval(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Interval:
+    """Student's interval for the mean of `a` − `b`, whose places are the same seeds.
+
+    What the seeds have in common (the data, the first weights) cancels, which is why the interval
+    is narrower than the two separate ones suggest.
+    """
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if first.shape != second.shape:
+        raise ShapeError(
+            f"`a` and `b` should have one number per seed, in the same order. Found shapes "
+            f"{first.shape} and {second.shape}. Leave a seed that failed out of both."
+        )
+    return mean_interval(first - second, level)
+
+
+def student_quantile(level: float, degrees: float) -> float:
+    """How many standard errors a two-sided Student interval reaches to each side."""
+    from scipy.special import stdtrit
+
+    check_level(level)
+    return float(stdtrit(degrees, (1 + level) / 2))
+
+
+def normal_quantile(level: float) -> float:
+    """How many standard errors a two-sided normal interval reaches to each side."""
+    from scipy.special import ndtri
+
+    check_level(level)
+    return float(ndtri((1 + level) / 2))
+
+
+def check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise OptionError(f"`level` should lie between 0 and 1, such as 0.95. Found {level}.")

@@ -1,0 +1,50 @@
+"""Distributions over tasks: points of the probability simplex."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from taskmix.errors import OptionError
+
+# Shares typed by hand (0.33, 0.33, 0.34) or read from text are that far from one and no further.
+SUM_TOLERANCE = 1e-3
+
+
+def as_distribution(
+    values: ArrayLike, *, name: str = "probabilities", full_support: bool = False
+) -> NDArray[np.float64]:
+    """`values` [..., task] as float64 whose last axis sums to one.
+
+    Refuses what is not finite, is negative, or misses one by more than a rounding of the input.
+    With `full_support` a zero is refused as well: a task that is never drawn leaves no record, and
+    no later policy that wants it can be judged from the log.
+    """
+    shares = np.asarray(values, dtype=np.float64)
+    if shares.ndim == 0 or shares.shape[-1] == 0:
+        raise OptionError(f"`{name}` should have one number per task. Found none.")
+    if not np.all(np.isfinite(shares)) or np.any(shares < 0):
+        raise OptionError(f"`{name}` should be finite and not negative. Found {shares.tolist()}.")
+    totals = shares.sum(axis=-1, keepdims=True)
+    if np.any(np.abs(totals - 1) > SUM_TOLERANCE):
+        worst = float(totals.flat[int(np.abs(totals - 1).argmax())])
+        raise OptionError(
+            f"`{name}` should sum to one. Found a sum of {worst:.6g}. Divide by the sum first."
+        )
+    if full_support and np.any(shares == 0):
+        raise OptionError(
+            f"`{name}` should be above zero for every task. Found {shares.tolist()}. Leave a task "
+            "out altogether, or give it a small share such as 0.001."
+        )
+    return np.asarray(shares / totals)
+
+
+def entropy(probabilities: NDArray[np.float64], *, axis: int = -1) -> NDArray[np.float64]:
+    """Shannon's entropy in nats; a share of zero adds nothing."""
+    logarithms = np.log(np.where(probabilities > 0, probabilities, 1.0))
+    return np.asarray(-(probabilities * logarithms).sum(axis=axis))
+
+
+def mix_uniform(probabilities: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    """`probabilities` with `share` of their mass spread evenly over the last axis."""
+    return np.asarray((1 - share) * probabilities + share / probabilities.shape[-1])

@@ -1,0 +1,71 @@
+"""The contract of a policy: which task is trained on next, and how likely that choice was.
+
+A policy's options are a frozen dataclass; what it learns is a second one of plain arrays, handed in
+and handed back. The choice carries its own probability, so a log of choices is enough to evaluate
+another policy later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Probabilities = NDArray[np.float64]  # [task], sums to one
+Sizes = NDArray[np.int64]  # [task], rows to train on
+
+StateT = TypeVar("StateT")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A task and the probability with which it was drawn."""
+
+    task: int
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a choice."""
+
+    choice: Choice
+    loss: float  # of the batch, before the step
+    previous_loss: float | None = None  # the same task's loss at its last visit
+    loss_after: float | None = None  # of the same batch after the step, where the policy asked
+    cost: float = 1.0  # of the step, in the unit the caller counts in
+    reward: float | None = None
+
+
+class Policy(Protocol[StateT]):
+    """Divides a budget of steps over tasks."""
+
+    def init(self, sizes: Sizes) -> StateT:
+        """The state before the first choice; `sizes` has the rows of each task."""
+        ...
+
+    def probabilities(self, state: StateT) -> Probabilities:
+        """How likely each task is to be chosen next."""
+        ...
+
+    def select(self, state: StateT, generator: np.random.Generator) -> Choice:
+        """Draws the next task."""
+        ...
+
+    def update(self, state: StateT, outcome: Outcome) -> StateT:
+        """The state after an outcome."""
+        ...
+
+
+AnyPolicy = Policy[Any]
+
+
+def draw(probabilities: Probabilities, generator: np.random.Generator) -> Choice:
+    """Draws a task by inverting the cumulative distribution: one uniform number, no copies."""
+    cumulative = probabilities.cumsum()
+    # The last sum may miss one by a rounding error; scaling keeps every draw inside.
+    place = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
+    task = min(place, len(probabilities) - 1)
+    return Choice(task, probability=float(probabilities[task]))

@@ -1,0 +1,128 @@
+"""The files a run can go on from, and `checkpoint/latest.json`, which says which of them count.
+
+`latest.json` is replaced last, so what it names is complete. It names the two newest checkpoints:
+should the files of one be damaged later, the run goes on from the other.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from taskmix.errors import RecordError
+from taskmix.records._atomic import DamageError, list_folder, read_bytes, remove, write_bytes
+from taskmix.records._state import StateTree, StoredFile, load_state
+
+FORMAT = 1
+FOLDER = "checkpoint"
+NAME = "latest.json"
+KEPT = 2  # checkpoints
+ATTEMPTS = 10  # of a reader whose files are replaced while it looks
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A point to go on from."""
+
+    step: int
+    state: StateTree  # None once the run is finished and its best state is kept instead
+    best: StateTree  # None where no best state was given
+    best_step: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointEntry:
+    """A checkpoint as `latest.json` has it."""
+
+    step: int
+    seconds: float  # of training until then
+    best_step: int | None
+    state: StoredFile | None
+    best: StoredFile | None
+    steps_end: int  # the rows that belong to it are those of the parts up to here
+    scores_end: int
+
+
+def entry_of(document: Mapping[str, Any]) -> CheckpointEntry:
+    """Reads back what `asdict` made of an entry."""
+
+    def stored(key: str) -> StoredFile | None:
+        return None if document[key] is None else StoredFile(**document[key])
+
+    return CheckpointEntry(**{**document, "state": stored("state"), "best": stored("best")})
+
+
+def write_entries(folder: Path, entries: Sequence[CheckpointEntry]) -> None:
+    """Makes these the run's checkpoints, the newest first."""
+    document = {"format": FORMAT, "checkpoints": [asdict(entry) for entry in entries]}
+    text = json.dumps(document | {"crc32": _sum(document)}, indent=2)
+    write_bytes(folder / FOLDER / NAME, (text + "\n").encode())
+
+
+def read_entries(folder: Path) -> list[CheckpointEntry]:
+    """The run's checkpoints, the newest first; none where there is no `latest.json`."""
+    path = folder / FOLDER / NAME
+    try:
+        data = read_bytes(path)
+    except FileNotFoundError:
+        return []
+    try:
+        document = json.loads(data)
+        total = document.pop("crc32")
+        sound = total == _sum(document)
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        raise _damaged(path, "something else") from error
+    if not sound:
+        raise _damaged(path, "a checksum that does not fit")
+    if document.get("format") != FORMAT:
+        raise RecordError(
+            f"`{path}` should be of format {FORMAT}. Found {document.get('format')!r}, of another "
+            "version of taskmix. Go on with that version."
+        )
+    return [entry_of(entry) for entry in document["checkpoints"]]
+
+
+def load_checkpoint(folder: Path, entry: CheckpointEntry) -> Checkpoint:
+    """Reads and checks the files of a checkpoint."""
+    return Checkpoint(
+        step=entry.step,
+        state=_load(folder, entry.state),
+        best=_load(folder, entry.best),
+        best_step=entry.best_step,
+    )
+
+
+def load_best(folder: Path, entry: CheckpointEntry) -> StateTree:
+    """The best state alone."""
+    return _load(folder, entry.best)
+
+
+def forget_files(folder: Path, entries: Sequence[CheckpointEntry]) -> None:
+    """Deletes the states that none of these checkpoints needs."""
+    needed = file_names(entries)
+    for name in list_folder(folder / FOLDER):
+        if name.endswith(".safetensors") and name not in needed:
+            remove(folder / FOLDER / name)
+
+
+def file_names(entries: Sequence[CheckpointEntry]) -> set[str]:
+    return {stored.file for entry in entries for stored in (entry.state, entry.best) if stored}
+
+
+def _load(folder: Path, stored: StoredFile | None) -> StateTree:
+    return None if stored is None else load_state(folder / FOLDER / stored.file, expected=stored)
+
+
+def _sum(document: Mapping[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(document, sort_keys=True).encode()):08x}"
+
+
+def _damaged(path: Path, found: str) -> DamageError:
+    return DamageError(
+        f"`{path}` should name the run's checkpoints. Found {found}. Restore the file from a copy, "
+        "or ask for the run again: it starts over."
+    )

@@ -1,0 +1,63 @@
+"""One writer for each run, in any process on any machine that shares the disk.
+
+The lock belongs to an open file, so the kernel releases it with the process, however that ends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from taskmix.records._atomic import unwritable
+
+_held: set[int] = set()
+
+
+@contextmanager
+def holding(path: Path) -> Iterator[bool]:
+    """Holds the lock file `path` for the block; gives False, at once, where another holds it."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise unwritable(error, path) from error
+    _held.add(descriptor)
+    try:
+        yield _is_locked(descriptor, path)
+    finally:
+        if descriptor in _held:  # not so in a forked worker, whose number may be another file's
+            _held.remove(descriptor)
+            os.close(descriptor)
+
+
+def _is_locked(descriptor: int, path: Path) -> bool:
+    try:
+        _lock(descriptor)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError as error:  # a file system without locks
+        raise unwritable(error, path) from error
+    return True
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _forget() -> None:
+        # A worker that outlives its killed parent would otherwise keep the parent's locks.
+        for descriptor in _held:
+            os.close(descriptor)
+        _held.clear()
+
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,147 @@
+"""`run.json`: everything that determines a run, how far it is and what came of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from taskmix.errors import RecordError
+from taskmix.records._atomic import DamageError, read_bytes, write_bytes
+from taskmix.records._checkpoint import CheckpointEntry, entry_of
+
+FORMAT = 1
+NAME = "run.json"
+
+RunStatus = Literal["running", "finished", "failed", "stopped"]  # a killed run still says `running`
+
+
+@dataclass(frozen=True, slots=True)
+class FinalScore:
+    """A score of the finished run."""
+
+    task: str
+    split: str
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSummary:
+    """A run as `run.json` has it."""
+
+    name: str  # the hash of the specification, which is the folder's name
+    status: RunStatus
+    label: str
+    seed: int
+    step: int  # of the last commit
+    steps: int  # planned
+    seconds: float  # in training so far, over all sessions
+    best_step: int | None
+    error: str | None
+    created: str  # ISO times in UTC
+    updated: str
+    scores: tuple[FinalScore, ...]
+    tasks: list[dict[str, Any]]  # one for each task, in order: its name, kind, metric, sizes, ...
+    versions: dict[str, str]
+    specification: dict[str, Any]
+    kept: CheckpointEntry | None  # the files a finished run keeps
+
+    @property
+    def task_names(self) -> tuple[str, ...]:
+        return tuple(task["name"] for task in self.tasks)
+
+
+def write_summary(folder: Path, summary: RunSummary, *, sync: bool = True) -> None:
+    """Replaces a run's `run.json`."""
+    document = {field.name: getattr(summary, field.name) for field in fields(summary)}
+    document["scores"] = [
+        asdict(score) | {"value": _finite(score.value)} for score in summary.scores
+    ]
+    document["kept"] = None if summary.kept is None else asdict(summary.kept)
+    text = json.dumps({"format": FORMAT} | document, indent=2, ensure_ascii=False, allow_nan=False)
+    write_bytes(folder / NAME, (text + "\n").encode("utf-8", "surrogatepass"), sync=sync)
+
+
+def read_summary(folder: Path) -> RunSummary | None:
+    """A run's `run.json`, checked; None where there is none."""
+    path = folder / NAME
+    try:
+        data = read_bytes(path)
+    except FileNotFoundError:
+        return None
+    try:
+        document = json.loads(data)
+    except ValueError as error:  # broken JSON or broken UTF-8
+        raise damaged(path, f"no JSON ({error})") from error
+    if not isinstance(document, dict) or "format" not in document:
+        raise damaged(path, "JSON of another kind")
+    if document["format"] != FORMAT:
+        raise RecordError(
+            f"`{path}` should be of format {FORMAT}. Found {document['format']!r}, of another "
+            "version of taskmix. Read it with that version."
+        )
+    return _summary_of(document, path)
+
+
+def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
+    def take(key: str, kind: type | tuple[type, ...]) -> Any:
+        value = document.get(key)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise damaged(path, f"{value!r} as `{key}`")
+        return value
+
+    status = take("status", str)
+    if status not in get_args(RunStatus):
+        raise damaged(path, f"{status!r} as `status`")
+    tasks = take("tasks", list)
+    if not all(isinstance(task, dict) and isinstance(task.get("name"), str) for task in tasks):
+        raise damaged(path, "a task without a name")
+    try:
+        scores = tuple(_score_of(row) for row in take("scores", list))
+        kept = None if document.get("kept") is None else entry_of(document["kept"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(path, f"scores or files in another form ({error})") from error
+    return RunSummary(
+        name=take("name", str),
+        status=cast(RunStatus, status),
+        label=take("label", str),
+        seed=take("seed", int),
+        step=take("step", int),
+        steps=take("steps", int),
+        seconds=float(take("seconds", (int, float))),
+        best_step=take("best_step", (int, type(None))),
+        error=take("error", (str, type(None))),
+        created=take("created", str),
+        updated=take("updated", str),
+        scores=scores,
+        tasks=tasks,
+        versions=take("versions", dict),
+        specification=take("specification", dict),
+        kept=kept,
+    )
+
+
+def _score_of(row: Mapping[str, Any]) -> FinalScore:
+    task, split, metric, value = row["task"], row["split"], row["metric"], row["value"]
+    if not (isinstance(task, str) and isinstance(split, str) and isinstance(metric, str)):
+        raise TypeError("a score should name its task, split and metric")
+    return FinalScore(task, split, metric, math.nan if value is None else float(value))
+
+
+def _finite(value: float) -> float | str | None:
+    """JSON has neither NaN nor infinity: an undefined score is null, an infinite one its name."""
+    value = float(value)
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else repr(value)
+
+
+def damaged(path: Path, found: str) -> DamageError:
+    return DamageError(
+        f"`{path}` should describe a run. Found {found}. Restore the file from a copy, or ask for "
+        "the run again: it goes on from its last checkpoint."
+    )

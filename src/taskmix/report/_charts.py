@@ -1,0 +1,189 @@
+"""Vega-Lite, as plain dictionaries.
+
+Colours are the page's own CSS variables, so that a chart follows dark mode and print as text does.
+Names of tasks and labels are data only: no name ever becomes a field name or part of an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Spec = dict[str, Any]
+
+LABEL_COLOURS = 8  # `--label-1` ... in page.css; more labels take the same colours, dashed
+TASK_COLOURS = 9  # `--task-1` ... in page.css; more tasks are grey
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2])
+_SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
+_PANEL = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+# One series may be singled out by its chip in the legend; then the others fade.
+_FOCUS = {"name": "focus", "value": None}
+
+
+def _faded(shown: float, hidden: float) -> Spec:
+    test = "focus === null || focus === datum.series"
+    return {"condition": {"test": test, "value": shown}, "value": hidden}
+
+
+def label_colours(labels: Sequence[str]) -> Spec:
+    """Each label's colour."""
+    names = [f"var(--label-{place % LABEL_COLOURS + 1})" for place in range(len(labels))]
+    return {"domain": list(labels), "range": names}
+
+
+def task_colours(names: Sequence[str], coloured: Sequence[str]) -> Spec:
+    """Each task's colour; grey for those that have none."""
+    place = {name: f"var(--task-{number})" for number, name in enumerate(coloured, start=1)}
+    return {"domain": list(names), "range": [place.get(name, "var(--other)") for name in names]}
+
+
+def _step_axis(last_step: float) -> Spec:
+    return {
+        "field": "step",
+        "type": "quantitative",
+        "title": "step",
+        "scale": {"domain": [0, last_step], "nice": False},
+        "axis": {"tickCount": 4, "grid": False, "format": "~s"},
+    }
+
+
+def _value_axis(title: str | None, *, log: bool, domain: Sequence[float] | None) -> Spec:
+    scale: Spec = {"type": "log"} if log else {"zero": False}
+    if domain is not None:
+        scale |= {"domain": list(domain), "nice": True}
+    heading = f"{title} (log scale)" if log and title else title
+    axis = {"tickCount": 4, "format": "~s"} if log else {"tickCount": 4}
+    return {"type": "quantitative", "title": heading, "scale": scale, "axis": axis}
+
+
+def _hover_rule() -> Spec:
+    """A line at the step nearest to the pointer; the page's tooltip lists the series there."""
+    nearest = {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True}
+    return {
+        "transform": [{"aggregate": [{"op": "count", "as": "series_here"}], "groupby": ["step"]}],
+        "mark": {"type": "rule", "color": "var(--ink-soft)", "strokeWidth": 1},
+        "params": [{"name": "hover", "select": nearest | {"encodings": ["x"]}}],
+        "encoding": {
+            "opacity": {"condition": {"param": "hover", "empty": False, "value": 0.6}, "value": 0},
+            "tooltip": {"field": "step", "type": "quantitative"},
+        },
+    }
+
+
+def lines(
+    *,
+    colours: Spec,
+    last_step: float,
+    height: int,
+    y_title: str | None = None,
+    band: bool = False,  # from `low` to `high`
+    log: bool = False,
+    domain: Sequence[float] | None = None,
+    thin: bool = False,  # many lines in one panel
+) -> Spec:
+    """Lines over steps, one a series: fields `step`, `series`, `mean` and, with a band, its ends."""
+    count = len(colours["domain"])
+    dashes = [_DASHES[(place // LABEL_COLOURS) % len(_DASHES)] for place in range(count)]
+    dash = {"field": "series", "scale": {"domain": colours["domain"], "range": dashes}}
+    y = _value_axis(y_title, log=log, domain=domain)
+    layers: list[Spec] = []
+    if band:
+        layers.append(
+            {
+                "mark": {"type": "area", "interpolate": "linear"},
+                "encoding": {
+                    "y": y | {"field": "low"},
+                    "y2": {"field": "high"},
+                    "opacity": _faded(0.16, 0.02),
+                },
+            }
+        )
+    layers.append(
+        {
+            "mark": {"type": "line", "strokeWidth": 1.25 if thin else 2, "strokeJoin": "round"},
+            "encoding": {
+                "y": y | {"field": "mean"},
+                "opacity": _faded(1.0, 0.12),
+                **({} if thin else {"strokeDash": dash | {"legend": None}}),
+            },
+        }
+    )
+    layers.append(_hover_rule())
+    colour = {"field": "series", "type": "nominal", "scale": colours, "legend": None}
+    return _PANEL | {
+        "height": height,
+        "params": [_FOCUS],
+        "encoding": {"x": _step_axis(last_step), "color": colour},
+        "layer": layers,
+    }
+
+
+def stacked_shares(*, colours: Spec, last_step: float, height: int) -> Spec:
+    """Areas that add up to one: fields `step`, `series`, `mean` and `order`."""
+    area = {
+        "mark": {"type": "area", "stroke": "var(--paper)", "strokeWidth": 0.75},
+        "encoding": {
+            "y": {
+                "field": "mean",
+                "type": "quantitative",
+                "stack": "zero",
+                "title": None,
+                "scale": {"domain": [0, 1]},
+                "axis": {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1], "grid": False},
+            },
+            "order": {"field": "order", "type": "quantitative"},
+            "opacity": _faded(1.0, 0.2),
+        },
+    }
+    colour = {"field": "series", "type": "nominal", "scale": colours, "legend": None}
+    return _PANEL | {
+        "height": height,
+        "params": [_FOCUS],
+        "encoding": {"x": _step_axis(last_step), "color": colour},
+        "layer": [area, _hover_rule()],
+    }
+
+
+def dots(*, rows: Sequence[str], labels: Sequence[str], x_title: str, row_height: int) -> Spec:
+    """A dot with its interval for each row and label: fields `row`, `series`, `mean`, `low`, `high`."""
+    shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(labels))]
+    x = {"type": "quantitative", "title": x_title, "scale": {"zero": False, "nice": True}}
+    shape = {"field": "series", "scale": {"domain": list(labels), "range": shapes}, "legend": None}
+    tooltip = [
+        {"field": "row", "title": "task"},
+        {"field": "series", "title": "label"},
+        {"field": "shown", "title": "score"},
+        {"field": "seeds", "title": "seeds"},
+    ]
+    return _PANEL | {
+        "height": row_height * len(rows),
+        "params": [_FOCUS],
+        "encoding": {
+            "y": {
+                "field": "row",
+                "type": "nominal",
+                "sort": None,
+                "scale": {"domain": list(rows), "paddingInner": 0.3, "paddingOuter": 0.15},
+                "axis": {"title": None, "labelLimit": 128, "domain": False, "grid": True},
+            },
+            "yOffset": {"field": "series", "scale": {"domain": list(labels)}},
+            "color": {
+                "field": "series",
+                "type": "nominal",
+                "scale": label_colours(labels),
+                "legend": None,
+            },
+            "opacity": _faded(1.0, 0.12),
+            "tooltip": tooltip,
+        },
+        "layer": [
+            {
+                "mark": {"type": "rule", "strokeWidth": 2},
+                "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                "encoding": {"x": x | {"field": "mean"}, "shape": shape},
+            },
+        ],
+    }

@@ -1,0 +1,107 @@
+"""What a report is made of: plain tables, so that a page is a function of them and of nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Binned = NDArray[np.float64]  # [task, bin]; NaN where nothing was seen
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """One run, as its summary has it."""
+
+    name: str
+    label: str  # what is compared: a policy, a weighting, a variant
+    seed: int
+    status: str  # `finished`, or why there are no more steps
+    tasks: tuple[str, ...]
+    step: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    best_step: int | None = None
+    error: str | None = None
+    specification: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    updated: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskRow:
+    """One task: what it is scored by and how many rows it has."""
+
+    name: str
+    metric: str
+    higher_is_better: bool = True
+    kind: str = ""
+    inputs: str = ""
+    classes: int | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)  # rows of each split
+
+    @property
+    def size(self) -> int | None:
+        """Rows to train on, where known."""
+        return self.sizes.get("train")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinalScore:
+    """What a finished run reached on one task, by that task's metric."""
+
+    task: str
+    label: str
+    seed: int
+    split: str
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trace:
+    """One run over time: its steps averaged in the bins of the study, its scores as they were."""
+
+    label: str
+    seed: int
+    tasks: tuple[str, ...]
+    losses: Binned  # mean loss
+    weights: Binned  # mean weight
+    examples: Binned  # rows trained on; zero where none
+    scores: Mapping[str, tuple[NDArray[np.int64], NDArray[np.float64]]] = field(
+        default_factory=dict
+    )  # of each task: steps of the evaluations, values on dev
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReportData:
+    """Everything the page shows. `labels` and `tasks` are in the order of the page."""
+
+    title: str
+    labels: tuple[str, ...]
+    tasks: tuple[TaskRow, ...]
+    runs: tuple[RunRow, ...]
+    scores: tuple[FinalScore, ...] = ()
+    traces: tuple[Trace, ...] = ()
+    edges: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 1.0]))  # of the bins
+    notes: tuple[str, ...] = ()
+    command: str = ""
+
+    @property
+    def bin_steps(self) -> NDArray[np.float64]:
+        """The step that stands for each bin: its last."""
+        return self.edges[1:]
+
+    @property
+    def thinned(self) -> bool:
+        """Whether a bin holds more than one step."""
+        return bool(len(self.edges) > 1 and np.diff(self.edges).max() > 1)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return tuple(sorted({run.seed for run in self.runs}))
+
+    def task(self, name: str) -> TaskRow:
+        return next(task for task in self.tasks if task.name == name)

@@ -1,0 +1,183 @@
+"""What is learned: a task is named rows with targets, as read from files and not yet encoded.
+
+Rows are Arrow tables, so that a set of tasks costs little more than its files, slices are free and a
+content hash is one pass. The columns of `Split.inputs` depend on the kind of input:
+
+| kind        | columns                                                                     |
+|-------------|-----------------------------------------------------------------------------|
+| `text`      | `text`                                                                      |
+| `pair`      | `text`, `text2`                                                             |
+| `table`     | the feature columns, numbers or strings                                     |
+| `tokens`    | `tokens`, a list of strings for each sentence                               |
+| `sequences` | `symbols`, a list of strings, or `values`, a list of equally long vectors   |
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, overload
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from taskmix.errors import InputError, ShapeError
+
+TaskKind = Literal["classification", "regression", "tagging", "sequences"]
+InputKind = Literal["text", "pair", "table", "tokens", "sequences"]
+
+MISSING = -100  # the class index of a row without a label; PyTorch's `ignore_index`
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The rows of one split of one task.
+
+    `targets` is one class index a row (`MISSING` where there is none), one number a row (NaN where
+    there is none), or, for tagging, one class index a token in sentence order; sequences have none.
+    """
+
+    inputs: pa.Table
+    targets: NDArray[Any]
+
+    def __len__(self) -> int:
+        return int(self.inputs.num_rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Task:
+    """One task. Tasks with the same `source` share their inputs, row by row."""
+
+    name: str
+    kind: TaskKind
+    inputs: InputKind
+    labels: tuple[str, ...]  # in the order of the class indices; empty unless classes are predicted
+    metric: str  # a name of `taskmix.tasks.METRICS`
+    source: str
+    splits: Mapping[str, Split]  # `train`, `dev`, `test` and whatever else the folder has
+
+    def __post_init__(self) -> None:
+        for split_name, split in self.splits.items():
+            wanted = len(split)
+            if self.kind == "tagging":
+                lists = split.inputs.column("tokens").combine_chunks()
+                wanted = int(lists.offsets[-1].as_py() - lists.offsets[0].as_py())
+            if self.kind != "sequences" and len(split.targets) != wanted:
+                raise ShapeError(
+                    f"Task `{self.name}`, split `{split_name}`, should have one target for each of "
+                    f"its {wanted} {'tokens' if self.kind == 'tagging' else 'rows'}. "
+                    f"Found {len(split.targets)} targets. Leave the others out of the inputs too."
+                )
+        object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Rows in each split."""
+        return {name: len(split) for name, split in self.splits.items()}
+
+    @property
+    def size(self) -> int:
+        """Rows to train on."""
+        return len(self.splits["train"]) if "train" in self.splits else 0
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSet(Sequence[Task]):
+    """Tasks in a fixed order, with distinct names."""
+
+    tasks: tuple[Task, ...]
+    notes: tuple[str, ...] = ()  # what the loader decided by itself, one sentence each
+    _content: list[str] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for task in self.tasks:
+            if task.name in seen:
+                raise InputError(
+                    f"Task names should differ. Found `{task.name}` twice. Rename one of the two."
+                )
+            seen.add(task.name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(task.name for task in self.tasks)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows to train on, one number a task."""
+        return np.array([task.size for task in self.tasks], dtype=np.int64)
+
+    @property
+    def content(self) -> str:
+        """A hash of all rows, targets and labels: equal for equal tasks, wherever they lie."""
+        if not self._content:
+            self._content.append(_content_hash(self.tasks))
+        return self._content[0]
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @overload
+    def __getitem__(self, key: int | str) -> Task: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Task, ...]: ...
+    def __getitem__(self, key: int | str | slice) -> Task | tuple[Task, ...]:
+        if isinstance(key, str):
+            return self.tasks[self.position(key)]
+        return self.tasks[key]
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self.tasks)
+
+    def position(self, name: str) -> int:
+        """Where the task of that name stands in the order."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise InputError(
+                f"`{name}` should be one of the tasks. Found the tasks {', '.join(self.names)}. "
+                "Check the spelling."
+            ) from None
+
+    def select(self, names: Iterable[str]) -> TaskSet:
+        """The tasks of these names, in the order given."""
+        return TaskSet(tuple(self.tasks[self.position(name)] for name in names), self.notes)
+
+
+def _content_hash(tasks: Iterable[Task]) -> str:
+    digest = hashlib.sha256()
+    hashed: dict[int, bytes] = {}  # shared inputs are hashed once
+    for task in tasks:
+        header = (task.name, task.kind, task.inputs, task.labels, task.metric, tuple(task.splits))
+        digest.update(repr(header).encode())
+        for split in task.splits.values():
+            key = id(split.inputs)
+            if key not in hashed:
+                hashed[key] = _table_hash(split.inputs)
+            digest.update(hashed[key])
+            digest.update(np.ascontiguousarray(split.targets).tobytes())
+    return digest.hexdigest()
+
+
+def _table_hash(table: pa.Table) -> bytes:
+    digest = hashlib.sha256(repr(table.schema.remove_metadata()).encode())
+
+    class Sink:
+        """Takes the bytes of an Arrow stream and keeps only their hash."""
+
+        closed = False
+
+        def write(self, data: Any) -> int:
+            digest.update(data)
+            return len(data)
+
+        def flush(self) -> None: ...
+        def close(self) -> None: ...
+
+    plain = table.replace_schema_metadata(None).combine_chunks()
+    with pa.ipc.new_stream(pa.PythonFile(Sink(), mode="w"), plain.schema) as stream:
+        stream.write_table(plain)
+    return digest.digest()

@@ -1,0 +1,158 @@
+"""Scores of a model on a split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from taskmix.errors import InputError
+from taskmix.models import HardSharing
+from taskmix.tasks import METRICS, MISSING, EncodedSplit, EncodedTasks, evaluate_outputs
+from taskmix.training._events import Score
+from taskmix.training._losses import LossFunction
+
+_FLOOR = 1e-12
+
+
+def evaluate(
+    model: HardSharing,
+    tasks: EncodedTasks,
+    split: str,
+    *,
+    losses: Sequence[LossFunction] | None = None,
+    batch_size: int = 512,
+    precision: torch.dtype = torch.float32,
+) -> tuple[Score, ...]:
+    """The metric of each task that has the split, and its mean loss where `losses` are given.
+
+    Inputs that several tasks share are encoded once.
+    """
+    groups: dict[int, list[int]] = {}
+    for position, task in enumerate(tasks):
+        if split in task.splits and len(task.splits[split]):
+            groups.setdefault(id(task.splits[split].inputs), []).append(position)
+    found: dict[int, list[Score]] = {}
+    training = model.training
+    model.eval()
+    try:
+        for members in groups.values():
+            outputs = _outputs(model, tasks, members, split, batch_size, precision)
+            for position, output in zip(members, outputs, strict=True):
+                loss = losses[position] if losses is not None else None
+                found[position] = _scores(tasks, position, split, output, loss)
+    finally:
+        model.train(training)
+    return tuple(score for position in sorted(found) for score in found[position])
+
+
+def predict_tags(
+    model: HardSharing, tasks: EncodedTasks, name: str, split: str, *, batch_size: int = 512
+) -> tuple[list[str], list[str], NDArray[np.int64]]:
+    """True and predicted tags of a tagging task, word by word, and where sentences begin."""
+    task = tasks[name]
+    if split not in task.splits or task.kind != "tagging":
+        raise InputError(
+            f"`{name}` should be a tagging task with a split `{split}`. Found a {task.kind} task "
+            f"with {', '.join(task.splits)}."
+        )
+    position = tasks.names.index(name)
+    training = model.training
+    model.eval()
+    outputs = _outputs(
+        model,
+        tasks.to(next(model.parameters()).device),
+        [position],
+        split,
+        batch_size,
+        torch.float32,
+    )[0]
+    model.train(training)
+    flat, targets, sentences = _flatten(outputs.cpu(), task.splits[split])
+    if sentences is None:
+        sentences = np.array([0, len(targets)], dtype=np.int64)
+    true = [task.labels[place] for place in targets.tolist()]
+    predicted = [task.labels[place] for place in flat.argmax(axis=1).tolist()]
+    return true, predicted, sentences
+
+
+def _outputs(
+    model: HardSharing,
+    tasks: EncodedTasks,
+    members: Sequence[int],
+    split: str,
+    batch_size: int,
+    precision: torch.dtype,
+) -> list[Tensor]:
+    """The outputs of each member task for all rows of the inputs they share."""
+    data = tasks[members[0]].splits[split]
+    device = data.targets.device
+    parts: list[list[Tensor]] = [[] for _ in members]
+    autocast = torch.autocast(device.type, precision, enabled=precision != torch.float32)
+    with torch.inference_mode(), autocast:
+        for rows in torch.arange(len(data), device=device).split(batch_size):
+            code = model.encoder(data.inputs.batch(rows))
+            for part, position in zip(parts, members, strict=True):
+                part.append(model.heads[position](code).float())
+    return [_join(part) for part in parts]
+
+
+def _join(parts: list[Tensor]) -> Tensor:
+    if parts[0].dim() < 3:
+        return torch.cat(parts)
+    width = max(part.shape[1] for part in parts)  # sentences: batches differ in their widest row
+    padded = [torch.nn.functional.pad(part, (0, 0, 0, width - part.shape[1])) for part in parts]
+    return torch.cat(padded)
+
+
+def _scores(
+    tasks: EncodedTasks, position: int, split: str, outputs: Tensor, loss: LossFunction | None
+) -> list[Score]:
+    task = tasks[position]
+    data = task.splits[split]
+    flat, targets, sentences = _flatten(outputs, data)
+    value = evaluate_outputs(
+        task.metric, outputs=flat, targets=targets, labels=task.labels, sentences=sentences
+    )
+    scores = [Score(task.name, split, task.metric, value)]
+    if loss is not None:
+        with torch.inference_mode():
+            scores.append(Score(task.name, split, "loss", float(loss(outputs, data.targets))))
+    return scores
+
+
+def _flatten(
+    outputs: Tensor, data: EncodedSplit
+) -> tuple[NDArray[np.float32], NDArray[np.generic], NDArray[np.int64] | None]:
+    """One output and one target a row or a word, and where sentences begin."""
+    targets = data.targets
+    sentences = data.sentences.cpu().numpy() if data.sentences is not None else None
+    if outputs.dim() == 3:
+        targets = targets[:, : outputs.shape[1]]
+        known = targets != MISSING
+        counts = known.sum(dim=1).cpu().numpy()
+        sentences = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        outputs, targets = outputs[known], targets[known]
+    return outputs.cpu().numpy(), targets.cpu().numpy(), sentences
+
+
+def mean_score(scores: Sequence[Score], deviations: dict[str, float]) -> float:
+    """One number for a model, higher is better: the mean over tasks of their metric.
+
+    A metric that is better when lower counts with a minus, and an error in the target's unit is
+    divided by the target's deviation so that no task outweighs the others by its unit.
+    """
+    values = []
+    for score in scores:
+        if score.metric == "loss":
+            continue
+        value = score.value
+        if score.metric == "rmse":
+            value /= max(deviations.get(score.task, 1.0), _FLOOR)
+        values.append(value if METRICS[score.metric].higher_is_better else -value)
+    # A metric that is not defined (one class only) says nothing, and does not silence the others.
+    known = [value for value in values if value == value]
+    return float(np.mean(known)) if known else float("nan")

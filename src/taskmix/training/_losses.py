@@ -1,0 +1,41 @@
+"""The loss of a batch: cross-entropy for classes and tags, squared error in standard units else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from taskmix.tasks import MISSING, EncodedTask
+
+LossFunction = Callable[[Tensor, Tensor], Tensor]  # outputs and targets of a batch to a scalar
+
+
+def task_loss(task: EncodedTask, deviation: float = 1.0) -> LossFunction:
+    """The mean loss over the rows that have a target.
+
+    `deviation` is that of a regression task's targets: dividing by it makes a squared error of 1 as
+    bad as always answering the mean, whatever the unit, so that tasks can be added up.
+    """
+    if task.kind == "regression":
+
+        def squared(outputs: Tensor, targets: Tensor) -> Tensor:
+            known = ~targets.isnan()
+            residuals = torch.where(known, outputs - targets, 0.0) / deviation
+            return residuals.square().sum() / known.sum().clamp(min=1)
+
+        return squared
+
+    complete = all(bool((split.targets != MISSING).all()) for split in task.splits.values())
+
+    def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
+        if outputs.dim() == 3:  # a row is a sentence: [row, word, class], as wide as the batch
+            outputs, targets = outputs.flatten(0, 1), targets[:, : outputs.shape[1]].flatten()
+        if complete:
+            return functional.cross_entropy(outputs, targets)
+        total = functional.cross_entropy(outputs, targets, ignore_index=MISSING, reduction="sum")
+        return total / (targets != MISSING).sum().clamp(min=1)  # no target at all: 0, not NaN
+
+    return cross_entropy

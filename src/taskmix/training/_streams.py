@@ -1,0 +1,68 @@
+"""Rows in an order that depends on the seed and on how many were taken, and on nothing else.
+
+Each pass over the rows has its own shuffle, made from (seed, stream, pass). The place in a stream is
+two integers, so resuming needs no random state, and the order does not depend on what else drew
+random numbers.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+_MASK = (1 << 64) - 1
+
+
+def mix(*numbers: int) -> int:
+    """One well-spread 63-bit seed from several numbers (the finaliser of SplitMix64, Steele 2014)."""
+    value = 0
+    for number in numbers:
+        value = (value + number + 0x9E3779B97F4A7C15) & _MASK
+        value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+        value ^= value >> 31
+    return value >> 1
+
+
+class Stream:
+    """Batches of row numbers, pass after pass without end; every batch is full."""
+
+    def __init__(
+        self, rows: Tensor, batch_size: int, *, seed: int, number: int, device: torch.device
+    ) -> None:
+        self._rows = rows
+        self._batch_size = min(batch_size, len(rows))
+        self._seed = seed
+        self._number = number
+        self._device = device
+        self._pass = 0
+        self._place = 0
+        self._order = self._shuffle()
+
+    def take(self) -> Tensor:
+        """The next batch of row numbers, on the device of the data."""
+        end = self._place + self._batch_size
+        if end <= len(self._order):
+            batch = self._order[self._place : end]
+            self._place = end
+            return batch
+        rest = self._order[self._place :]
+        self._pass += 1
+        self._order = self._shuffle()
+        self._place = self._batch_size - len(rest)
+        return torch.cat([rest, self._order[: self._place]])
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Pass and place: all the state there is."""
+        return self._pass, self._place
+
+    def move_to(self, position: tuple[int, int]) -> None:
+        """Goes on from there."""
+        self._pass, self._place = position
+        self._order = self._shuffle()
+
+    def _shuffle(self) -> Tensor:
+        generator = torch.Generator().manual_seed(mix(self._seed, self._number, self._pass))
+        order = torch.randperm(len(self._rows), generator=generator)
+        return self._rows[order].to(self._device)

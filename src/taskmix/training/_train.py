@@ -1,0 +1,219 @@
+"""One run: a loop that yields events and opens no file.
+
+Writing records, drawing progress and stopping on a signal are done by whoever reads the events.
+Everything random is a function of the generator passed in and of the step: two runs with the same
+generator and data give the same bits on the CPU, and so does a run that was stopped and resumed.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from taskmix.errors import DivergedError, InputError, OptionError
+from taskmix.models import HardSharing, target_scale
+from taskmix.policies import AnyPolicy, AnyReward, Uniform
+from taskmix.tasks import EncodedTasks
+from taskmix.training._evaluate import evaluate, mean_score
+from taskmix.training._events import (
+    CheckpointEvent,
+    EndEvent,
+    EvaluationEvent,
+    Event,
+    Score,
+)
+from taskmix.training._losses import task_loss
+from taskmix.training._steps import Machinery, PolicySteps, Scheduler, Steps, WeightingSteps
+from taskmix.weighting import AnyLossWeighting
+
+
+def train(
+    model: HardSharing,
+    tasks: EncodedTasks,
+    *,
+    steps: int,
+    optimizer: torch.optim.Optimizer,
+    generator: np.random.Generator,
+    policy: AnyPolicy | None = None,
+    reward: AnyReward | None = None,
+    weighting: AnyLossWeighting | None = None,
+    scheduler: Scheduler | None = None,
+    batch_size: int = 32,
+    evaluate_every: int | None = None,
+    checkpoint_every: int | None = None,
+    patience: int | None = None,
+    clip_norm: float | None = None,
+    precision: torch.dtype = torch.float32,
+    final_splits: tuple[str, ...] = ("dev", "test"),
+    should_stop: Callable[[], bool] | None = None,
+    resume: Mapping[str, Any] | None = None,
+    resume_best: Mapping[str, Any] | None = None,
+) -> Iterator[Event]:
+    """Trains `model` in place; iterate to the end, or stop whenever you like.
+
+    With a `policy` each step trains on one task it draws; with a `weighting` each step trains on all
+    tasks, their losses weighted; with neither, on one task drawn uniformly. The model's device is the
+    run's device. Evaluation on `dev` comes every `evaluate_every` steps and after the last; a
+    checkpoint every `checkpoint_every` steps and after the last; training stops early when the mean
+    dev score has not risen for `patience` evaluations. At the end the model holds the parameters of
+    its best evaluation. When `should_stop` says so, a checkpoint is yielded and the run ends without
+    an `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`.
+    """
+    _check(
+        tasks,
+        steps=steps,
+        batch_size=batch_size,
+        evaluate_every=evaluate_every,
+        checkpoint_every=checkpoint_every,
+        patience=patience,
+        both=policy is not None and weighting is not None,
+    )
+    device = next(model.parameters()).device
+    tasks = tasks.to(device)
+    deviations = {task.name: target_scale(tasks, task)[1] for task in tasks}
+    losses = [task_loss(task, deviations[task.name]) for task in tasks]
+    machinery = Machinery(
+        model=model,
+        tasks=tasks,
+        losses=losses,
+        optimizer=optimizer,
+        scheduler=scheduler,
+        batch_size=batch_size,
+        clip_norm=clip_norm,
+        precision=precision,
+        device=device,
+        seed=int(resume["seed"]) if resume is not None else int(generator.integers(2**62)),
+    )
+    taker: Steps
+    if weighting is not None:
+        taker = WeightingSteps(machinery, weighting)
+    else:
+        taker = PolicySteps(machinery, policy or Uniform(), reward, generator)
+
+    first, waited, checkpoint = 1, 0, None
+    best_score, best_step, best = -math.inf, 0, None
+    if resume is not None:
+        _restore(resume, machinery, taker)
+        first, waited, checkpoint = resume["step"] + 1, resume["waited"], resume["step"]
+        best_score, best_step = resume["best_score"], resume["best_step"]
+        best = dict(resume_best) if resume_best is not None else None
+
+    def score(split: str) -> tuple[Score, ...]:
+        return evaluate(model, tasks, split, losses=losses, precision=precision)
+
+    model.train()
+    step = first - 1
+    stopped_early = patience is not None and waited >= patience
+    while step < steps and not stopped_early:
+        step += 1
+        try:
+            event = taker.take(step)
+        except DivergedError as error:
+            raise DivergedError(
+                step=error.step, task=error.task, loss=error.loss, checkpoint=checkpoint
+            ) from None
+        yield event
+
+        last = step == steps
+        if (evaluate_every is not None and step % evaluate_every == 0) or last:
+            scores = score("dev")
+            mean = mean_score(scores, deviations)
+            # A set of tasks without dev scores (NaN) has no best moment but the latest.
+            value = mean if not math.isnan(mean) else -math.inf
+            is_best = best is None or value > best_score or value == best_score == -math.inf
+            if is_best:
+                best_score, best_step, waited = value, step, 0
+                best = copy.deepcopy(model.state_dict())
+            else:
+                waited += 1
+                stopped_early = patience is not None and waited >= patience
+            yield EvaluationEvent(step=step, scores=scores, mean=mean, best=is_best)
+        asked = should_stop is not None and should_stop()
+        due = checkpoint_every is not None and step % checkpoint_every == 0
+        if due or last or stopped_early or asked:
+            _parameters_must_be_finite(model, step, tasks.names[event.tasks[0]], checkpoint)
+            state = {
+                "step": step,
+                "seed": machinery.seed,
+                "model": dict(model.state_dict()),
+                "optimizer": optimizer.state_dict(),
+                "scheduler": _plain(scheduler),
+                "steps": taker.state(),
+                "waited": waited,
+                "best_score": best_score,
+                "best_step": best_step,
+            }
+            yield CheckpointEvent(
+                step=step, state=state, best=best, best_step=best_step if best else None
+            )
+            checkpoint = step
+        if asked and not last and not stopped_early:
+            return
+
+    if best is not None:
+        model.load_state_dict(best)
+    final = tuple(found for split in final_splits for found in score(split))
+    yield EndEvent(
+        step=step, best_step=best_step or step, stopped_early=stopped_early, scores=final
+    )
+
+
+def _restore(resume: Mapping[str, Any], machinery: Machinery, taker: Steps) -> None:
+    machinery.model.load_state_dict(resume["model"])
+    machinery.optimizer.load_state_dict(resume["optimizer"])
+    if machinery.scheduler is not None:
+        machinery.scheduler.load_state_dict(resume["scheduler"])
+    taker.restore(resume["steps"])
+
+
+def _plain(scheduler: Scheduler | None) -> dict[str, Any] | None:
+    """A scheduler's state without the functions PyTorch leaves in it (`LambdaLR` holds None there)."""
+    return None if scheduler is None else dict(scheduler.state_dict())
+
+
+def _parameters_must_be_finite(
+    model: HardSharing, step: int, task: str, checkpoint: int | None
+) -> None:
+    """A checkpoint with a NaN in it would be no way back."""
+    for parameter in model.parameters():
+        if not bool(torch.isfinite(parameter).all()):
+            raise DivergedError(step=step, task=task, loss=math.nan, checkpoint=checkpoint)
+
+
+def _check(
+    tasks: EncodedTasks,
+    *,
+    steps: int,
+    batch_size: int,
+    evaluate_every: int | None,
+    checkpoint_every: int | None,
+    patience: int | None,
+    both: bool,
+) -> None:
+    if not len(tasks):
+        raise InputError("There should be at least one task to train on. Found none.")
+    for task in tasks:
+        if not task.size:
+            raise InputError(
+                f"Every task should have rows to train on. Found none for `{task.name}`. "
+                "Leave the task out, or give it a train split."
+            )
+    if both:
+        raise OptionError(
+            "Either a policy (one task a step) or a weighting (all tasks a step) should be given. "
+            "Found both. Leave one of them out."
+        )
+    for name, value in (
+        ("steps", steps),
+        ("batch_size", batch_size),
+        ("evaluate_every", evaluate_every),
+        ("checkpoint_every", checkpoint_every),
+        ("patience", patience),
+    ):
+        if value is not None and value < 1:
+            raise OptionError(f"`{name}` should be 1 or more. Found {value}.")
