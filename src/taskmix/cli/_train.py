@@ -335,7 +335,7 @@ def _entity_reports(runs: list[Run], study: Study, done: list[RunSummary]) -> di
         model, tasks = load_model(run, study)
         reports = {}
         for name in names:
-            true, predicted, sentences = predict_tags(model, tasks, name, "test")
-            reports[name] = conlleval_report(true, predicted, sentences)
+            predicted, true, sentences = predict_tags(model, tasks, name, "test")
+            reports[name] = conlleval_report(predicted, true, tasks[name].labels, sentences)
         return reports
     return {}

@@ -2,7 +2,16 @@
 
 from taskmix.engine._here import Progress, run_all
 from taskmix.engine._optimization import Optimization
-from taskmix.engine._run import Executed, Listener, Run, build, choose_device, execute, load_model
+from taskmix.engine._run import (
+    Executed,
+    Listener,
+    Run,
+    build,
+    choose_device,
+    execute,
+    load_model,
+    record_event,
+)
 from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
 
 __all__ = [
@@ -18,5 +27,6 @@ __all__ = [
     "choose_device",
     "execute",
     "load_model",
+    "record_event",
     "run_all",
 ]

@@ -6,7 +6,6 @@ the same run twice costs once, and a run that was interrupted goes on where it s
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-import taskmix
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._source import TaskSource, load_once
 from taskmix.errors import OptionError, RunError
@@ -22,7 +20,15 @@ from taskmix.models import Architecture, HardSharing
 from taskmix.policies import AnyPolicy, AnyReward, Uniform
 from taskmix.records import RecordWriter, RunSummary, Study, describe
 from taskmix.tasks import EncodedTasks, TaskSet
-from taskmix.training import CheckpointEvent, EndEvent, EvaluationEvent, Event, StepEvent, train
+from taskmix.training import (
+    CheckpointEvent,
+    EndEvent,
+    EvaluationEvent,
+    Event,
+    Score,
+    StepEvent,
+    train,
+)
 from taskmix.weighting import AnyLossWeighting
 
 FORMAT = 1  # of the specification; a change in what it means gets a new number
@@ -105,7 +111,7 @@ def execute(
     """
     specification = run.specification()
     folder = study.run(specification)
-    with folder.claim(fresh=fresh) as claim:
+    with folder.claim() as claim:
         if claim.outcome == "finished":
             return Executed(outcome="already finished", summary=folder.summary())
         writer = claim.writer
@@ -139,7 +145,6 @@ def _train_into(
         seed=run.seed,
         label=run.label,
         steps=run.steps,
-        versions=_versions(),
         tasks=[
             {
                 "name": task.name,
@@ -174,29 +179,9 @@ def _train_into(
         resume_best=resumed.best if resumed is not None else None,
     )
     ended = False
-    best_written = resumed.best_step if resumed is not None else None
     for event in events:
-        match event:
-            case StepEvent():
-                _write_step(writer, event)
-            case EvaluationEvent():
-                writer.add_scores(
-                    event.step, [(s.task, s.split, s.metric, s.value) for s in event.scores]
-                )
-            case CheckpointEvent():
-                changed = event.best_step != best_written
-                writer.commit(
-                    event.step,
-                    event.state,
-                    best=event.best,
-                    best_step=event.best_step,
-                    best_changed=changed,
-                )
-                best_written = event.best_step
-            case EndEvent():
-                final = [(s.task, s.split, s.metric, s.value) for s in event.scores]
-                writer.finish(scores=final, best_step=event.best_step)
-                ended = True
+        record_event(writer, event)
+        ended = isinstance(event, EndEvent)
         if listener is not None:
             listener(event)
     if not ended:
@@ -218,15 +203,42 @@ def build(run: Run) -> tuple[HardSharing, EncodedTasks]:
 def load_model(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
     """The best model of a run that has been trained, and its tasks encoded."""
     folder = study.run(run.specification())
-    checkpoint = folder.checkpoint()
-    if checkpoint is None or checkpoint.best is None:
+    best = folder.best()
+    if best is None:
         raise RunError(
             f"Run `{run.label}` with seed {run.seed} should have a trained model in "
             f"{folder.path}. Found none. Train it first."
         )
     model, tasks = build(run)
-    model.load_state_dict(checkpoint.best)
+    model.load_state_dict(best)
     return model, tasks
+
+
+def record_event(writer: RecordWriter, event: Event) -> None:
+    """Writes an event of `train` into a record."""
+    match event:
+        case StepEvent():
+            _write_step(writer, event)
+        case EvaluationEvent():
+            writer.add_scores(event.step, [_row(score) for score in event.scores])
+        case CheckpointEvent():
+            writer.commit(
+                event.step,
+                event.state,
+                best=event.best,
+                best_step=event.best_step,
+                best_changed=event.best_changed,
+            )
+        case EndEvent():
+            writer.finish(
+                scores=[_row(score) for score in event.scores],
+                best_step=event.best_step,
+                step=event.step,
+            )
+
+
+def _row(score: Score) -> tuple[str, str, str, float]:
+    return score.task, score.split, score.metric, score.value
 
 
 def _write_step(writer: RecordWriter, event: StepEvent) -> None:
@@ -269,12 +281,3 @@ def choose_device(name: str) -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "cpu"
-
-
-def _versions() -> dict[str, str]:
-    return {
-        "taskmix": taskmix.__version__,
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }

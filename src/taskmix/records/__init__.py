@@ -1,0 +1,37 @@
+"""What is remembered: a folder for each run, readable without taskmix, and a folder of runs.
+
+    with Study("study").run(specification).claim() as claim:
+        if claim.writer is not None:
+            claim.writer.start(specification=specification, seed=7, label="uniform", ...)
+
+`claim.outcome` is `claimed`, `finished` (nothing is left to do) or `busy` (another process is at it).
+"""
+
+from taskmix.records._checkpoint import Checkpoint, CheckpointEntry
+from taskmix.records._run import Claim, RunFolder
+from taskmix.records._specification import describe, specification_hash
+from taskmix.records._state import StateTree, StoredFile, load_state, save_state
+from taskmix.records._study import Study
+from taskmix.records._summary import FinalScore, RunStatus, RunSummary
+from taskmix.records._tables import SCORES, STEPS
+from taskmix.records._writer import RecordWriter
+
+__all__ = [
+    "SCORES",
+    "STEPS",
+    "Checkpoint",
+    "CheckpointEntry",
+    "Claim",
+    "FinalScore",
+    "RecordWriter",
+    "RunFolder",
+    "RunStatus",
+    "RunSummary",
+    "StateTree",
+    "StoredFile",
+    "Study",
+    "describe",
+    "load_state",
+    "save_state",
+    "specification_hash",
+]

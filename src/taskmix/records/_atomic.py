@@ -33,7 +33,7 @@ class DamageError(RecordError):
 class Sink:
     """Takes the bytes of a file being written and counts and sums them on the way."""
 
-    descriptor: int
+    descriptor: int | None
     size: int = 0
     crc32: int = 0
     closed: bool = False
@@ -47,11 +47,14 @@ class Sink:
 
     def overwrite(self, place: int, data: bytes) -> None:
         """Fills in what was only known at the end; it stays out of the sum."""
-        os.lseek(self.descriptor, place, os.SEEK_SET)
+        if self.descriptor is not None:
+            os.lseek(self.descriptor, place, os.SEEK_SET)
         self._put(memoryview(data))
 
     def _put(self, view: memoryview) -> None:
-        while view.nbytes:  # one call may take only a part, at most 2 GiB
+        # A Parquet writer that failed still writes its footer when it is collected: by then the
+        # number of the descriptor may be another file's, so an abandoned sink takes nothing.
+        while view.nbytes and self.descriptor is not None:  # a call takes at most 2 GiB
             view = view[os.write(self.descriptor, view) :]
 
     # What Arrow asks of a file besides.
@@ -74,10 +77,12 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[Sink]:
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _BINARY, 0o666)
+        sink = Sink(descriptor)
         try:
-            yield Sink(descriptor)
+            yield sink
             os.fsync(descriptor)
         finally:
+            sink.descriptor = None
             os.close(descriptor)
         os.replace(aside, path)  # noqa: PTH105 - by way of `os` here, for the tests' sake
     except BaseException as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import sys
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
@@ -26,7 +27,9 @@ from taskmix.records._atomic import DamageError, read_bytes, replacing
 if TYPE_CHECKING:
     from torch import Tensor
 
-StateTree = Any  # dict (str or int keys), list, tuple, tensor, array, number, str, bytes, bool, None
+StateTree = (
+    Any  # dict (str or int keys), list, tuple, tensor, array, number, str, bytes, bool, None
+)
 
 # The types every version of safetensors knows; any other is stored as its bytes.
 DTYPES = {
@@ -265,7 +268,10 @@ def _as_array(stored: Tensor, dtype: str, shape: list[int]) -> Any:
 
 
 def _is_tensor(value: object) -> bool:
+    if "torch" not in sys.modules:  # then nobody has made one
+        return False
     import torch
 
-    dense = isinstance(value, torch.Tensor) and value.layout is torch.strided
-    return dense and not value.is_quantized
+    if not isinstance(value, torch.Tensor):
+        return False
+    return value.layout is torch.strided and not value.is_quantized

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
+import taskmix
 from taskmix.errors import RecordError
 from taskmix.records._atomic import DamageError, read_bytes, write_bytes
 from taskmix.records._checkpoint import CheckpointEntry, entry_of
@@ -19,8 +25,7 @@ NAME = "run.json"
 RunStatus = Literal["running", "finished", "failed", "stopped"]  # a killed run still says `running`
 
 
-@dataclass(frozen=True, slots=True)
-class FinalScore:
+class FinalScore(NamedTuple):
     """A score of the finished run."""
 
     task: str
@@ -59,7 +64,7 @@ def write_summary(folder: Path, summary: RunSummary, *, sync: bool = True) -> No
     """Replaces a run's `run.json`."""
     document = {field.name: getattr(summary, field.name) for field in fields(summary)}
     document["scores"] = [
-        asdict(score) | {"value": _finite(score.value)} for score in summary.scores
+        score._asdict() | {"value": _finite(score.value)} for score in summary.scores
     ]
     document["kept"] = None if summary.kept is None else asdict(summary.kept)
     text = json.dumps({"format": FORMAT} | document, indent=2, ensure_ascii=False, allow_nan=False)
@@ -107,7 +112,7 @@ def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
         raise damaged(path, f"scores or files in another form ({error})") from error
     return RunSummary(
         name=take("name", str),
-        status=cast(RunStatus, status),
+        status=cast("RunStatus", status),
         label=take("label", str),
         seed=take("seed", int),
         step=take("step", int),
@@ -130,6 +135,30 @@ def _score_of(row: Mapping[str, Any]) -> FinalScore:
     if not (isinstance(task, str) and isinstance(split, str) and isinstance(metric, str)):
         raise TypeError("a score should name its task, split and metric")
     return FinalScore(task, split, metric, math.nan if value is None else float(value))
+
+
+@cache
+def installed_versions() -> dict[str, str]:
+    """What a run's bits may depend on; nothing is imported to find out."""
+    versions = {"python": platform.python_version(), "taskmix": taskmix.__version__}
+    for package in ("torch", "numpy", "pyarrow", "safetensors"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return versions
+
+
+def version_note(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    names = sorted(before.keys() | after.keys())
+    changes = ", ".join(
+        f"{name} from {before.get(name, 'none')} to {after.get(name, 'none')}"
+        for name in names
+        if before.get(name) != after.get(name)
+    )
+    return f"The run goes on under other versions, so its last bits may differ: {changes}."
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _finite(value: float) -> float | str | None:

@@ -1,0 +1,17 @@
+"""A study as one self-contained HTML page: no server, no outside request, readable on a phone."""
+
+from taskmix.report._data import FinalScore, ReportData, RunRow, TaskRow, Trace
+from taskmix.report._gather import gather
+from taskmix.report._page import report_html
+from taskmix.report._write import write_report
+
+__all__ = [
+    "FinalScore",
+    "ReportData",
+    "RunRow",
+    "TaskRow",
+    "Trace",
+    "gather",
+    "report_html",
+    "write_report",
+]

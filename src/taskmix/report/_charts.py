@@ -38,12 +38,13 @@ def task_colours(names: Sequence[str], coloured: Sequence[str]) -> Spec:
 
 
 def _step_axis(last_step: float) -> Spec:
+    """Steps from zero to the panel's own last one."""
     return {
         "field": "step",
         "type": "quantitative",
         "title": "step",
-        "scale": {"domain": [0, last_step], "nice": False},
-        "axis": {"tickCount": 4, "grid": False, "format": "~s"},
+        "scale": {"zero": True, "nice": False},
+        "axis": {"tickCount": 4, "grid": False, "format": "~s" if last_step >= 10_000 else "d"},
     }
 
 
@@ -61,9 +62,10 @@ def _hover_rule() -> Spec:
     nearest = {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True}
     return {
         "transform": [{"aggregate": [{"op": "count", "as": "series_here"}], "groupby": ["step"]}],
-        "mark": {"type": "rule", "color": "var(--ink-soft)", "strokeWidth": 1},
+        "mark": {"type": "rule", "strokeWidth": 1},
         "params": [{"name": "hover", "select": nearest | {"encodings": ["x"]}}],
         "encoding": {
+            "color": {"value": "var(--ink)"},  # of no series
             "opacity": {"condition": {"param": "hover", "empty": False, "value": 0.6}, "value": 0},
             "tooltip": {"field": "step", "type": "quantitative"},
         },
@@ -147,7 +149,12 @@ def stacked_shares(*, colours: Spec, last_step: float, height: int) -> Spec:
 def dots(*, rows: Sequence[str], labels: Sequence[str], x_title: str, row_height: int) -> Spec:
     """A dot with its interval for each row and label: fields `row`, `series`, `mean`, `low`, `high`."""
     shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(labels))]
-    x = {"type": "quantitative", "title": x_title, "scale": {"zero": False, "nice": True}}
+    x = {
+        "type": "quantitative",
+        "title": x_title,
+        "scale": {"zero": False, "nice": True},
+        "axis": {"tickCount": 6},
+    }
     shape = {"field": "series", "scale": {"domain": list(labels), "range": shapes}, "legend": None}
     tooltip = [
         {"field": "row", "title": "task"},

@@ -70,6 +70,7 @@ class Trace:
     losses: Binned  # mean loss
     weights: Binned  # mean weight
     examples: Binned  # rows trained on; zero where none
+    probabilities: Binned  # mean probability of being drawn; NaN where none is recorded
     scores: Mapping[str, tuple[NDArray[np.int64], NDArray[np.float64]]] = field(
         default_factory=dict
     )  # of each task: steps of the evaluations, values on dev
@@ -85,19 +86,22 @@ class ReportData:
     runs: tuple[RunRow, ...]
     scores: tuple[FinalScore, ...] = ()
     traces: tuple[Trace, ...] = ()
-    edges: NDArray[np.float64] = field(default_factory=lambda: np.array([0.0, 1.0]))  # of the bins
+    edges: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # of each label's bins
     notes: tuple[str, ...] = ()
     command: str = ""
 
-    @property
-    def bin_steps(self) -> NDArray[np.float64]:
+    def bin_steps(self, label: str) -> NDArray[np.float64]:
         """The step that stands for each bin: its last."""
-        return self.edges[1:]
+        return self.edges[label][1:]
 
     @property
-    def thinned(self) -> bool:
-        """Whether a bin holds more than one step."""
-        return bool(len(self.edges) > 1 and np.diff(self.edges).max() > 1)
+    def last_step(self) -> float:
+        return max((float(edges[-1]) for edges in self.edges.values()), default=1.0)
+
+    @property
+    def widest_bin(self) -> int:
+        """How many steps a bin holds at most."""
+        return max((int(np.diff(edges).max()) for edges in self.edges.values()), default=1)
 
     @property
     def seeds(self) -> tuple[int, ...]:

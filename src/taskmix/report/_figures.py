@@ -70,11 +70,17 @@ def score_figure(data: ReportData, board: Scoreboard) -> Figure | None:
     metrics = dict.fromkeys(row.task.metric for row in board.rows if row.task is not None)
     for place, metric in enumerate(metrics):
         rows = [
-            (row.task.name, row.cells) for row in board.rows if row.task and row.task.metric == metric
+            (row.task.name, row.cells)
+            for row in board.rows
+            if row.task and row.task.metric == metric
         ]
         if board.overall and board.measure == "mean" and len(metrics) == 1 and len(rows) > 1:
             rows.insert(0, (_fresh(overall_name(board), rows), board.overall.cells))
-        higher = all(row.task.higher_is_better for row in board.rows if row.task and row.task.metric == metric)
+        higher = all(
+            row.task.higher_is_better
+            for row in board.rows
+            if row.task and row.task.metric == metric
+        )
         splits = sorted({row.split for row in board.rows if row.task and row.task.metric == metric})
         x_title = f"{' / '.join(splits)} {metric}" + ("" if higher else " (lower is better)")
         crowded = len(rows) > 20
@@ -96,7 +102,11 @@ def score_figure(data: ReportData, board: Scoreboard) -> Figure | None:
     if not panels:
         return None
     many = any(cell and cell.interval.n > 1 for row in board.rows for cell in row.cells)
-    bars = "Dots are means over seeds, bars their 95 % intervals." if many else "One seed: no intervals."
+    bars = (
+        "Dots are means over seeds, bars their 95 % intervals."
+        if many
+        else "One seed: no intervals."
+    )
     return Figure("scores", bars, tuple(panels), "label", specs, wide=True)
 
 
@@ -110,7 +120,9 @@ def _fresh(name: str, rows: Sequence[tuple[str, Any]]) -> str:
 def _dot_columns(
     labels: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell | None]]]
 ) -> Columns:
-    columns: Columns = {key: [] for key in ("row", "series", "mean", "low", "high", "shown", "seeds")}
+    columns: Columns = {
+        key: [] for key in ("row", "series", "mean", "low", "high", "shown", "seeds")
+    }
     means = [cell.interval.mean for _, cells in rows for cell in cells if cell]
     decimals = decimals_for(means)
     for row, cells in rows:
@@ -129,8 +141,8 @@ def _dot_columns(
 
 
 def rounded(value: float) -> float | None:
-    """Five significant digits are more than a pixel shows; JSON knows no NaN."""
-    return float(f"{value:.5g}") if math.isfinite(value) else None
+    """Four significant digits are as much as a pixel shows; JSON knows no NaN."""
+    return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
 def series_columns(

@@ -47,7 +47,9 @@ class Lead:
     score: Interval
     next: str | None = None
     difference: Interval | None = None  # None without a next label or without a common seed
-    seeds_needed: int | None = None  # that would tell a difference of this size, where now we cannot
+    seeds_needed: int | None = (
+        None  # that would tell a difference of this size, where now we cannot
+    )
 
     @property
     def told(self) -> bool:

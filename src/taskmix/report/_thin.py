@@ -30,7 +30,8 @@ def binned_sum(
     """The sum of the values of each task and bin."""
     flat = rows * shape[1] + bins
     known = np.where(np.isfinite(values), values, 0.0)
-    return np.bincount(flat, weights=known, minlength=shape[0] * shape[1]).reshape(shape)
+    total = np.bincount(flat, weights=known, minlength=shape[0] * shape[1])
+    return total.astype(np.float64).reshape(shape)
 
 
 def binned_mean(
@@ -42,7 +43,14 @@ def binned_mean(
     """The mean of the values of each task and bin, NaN where there is none."""
     count = binned_sum(np.isfinite(values).astype(np.float64), rows, bins, shape)
     total = binned_sum(values, rows, bins, shape)
-    return np.divide(total, count, out=np.full(shape, np.nan), where=count > 0)
+    return divided(total, count)
+
+
+def divided(total: Numbers, count: Numbers) -> Numbers:
+    """`total` over `count`, NaN where there was nothing to count."""
+    shape = np.broadcast_shapes(total.shape, count.shape)
+    out: Numbers = np.divide(total, count, out=np.full(shape, np.nan), where=count > 0)
+    return out
 
 
 def carry_forward(values: Numbers) -> Numbers:
@@ -56,10 +64,9 @@ def carry_forward(values: Numbers) -> Numbers:
 def mean_over(values: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Mean, lowest and highest over the first axis, of what is known; NaN where nothing is."""
     known = np.isfinite(values)
-    count = known.sum(axis=0)
+    count = known.sum(axis=0).astype(np.float64)
     total = np.where(known, values, 0.0).sum(axis=0)
-    mean = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     low = np.where(known, values, np.inf).min(axis=0)
     high = np.where(known, values, -np.inf).max(axis=0)
     none = count == 0
-    return mean, np.where(none, np.nan, low), np.where(none, np.nan, high)
+    return divided(total, count), np.where(none, np.nan, low), np.where(none, np.nan, high)

@@ -20,13 +20,13 @@ from taskmix.report._figures import (
     wants_log,
 )
 from taskmix.report._scoreboard import can_be_averaged
-from taskmix.report._thin import bin_of, binned_mean, carry_forward, mean_over
-from taskmix.report._words import counted
+from taskmix.report._thin import bin_edges, bin_of, binned_mean, carry_forward, divided, mean_over
+from taskmix.report._words import counted, listed
 
 Numbers = NDArray[np.float64]
 Curve = tuple[Numbers, Numbers]  # steps, values
 
-_SHARE_POINTS = 40  # a share needs many draws: wider bins than a loss
+_CURVE_POINTS = 2  # for each bin of the steps: evaluations are fewer and less noisy than losses
 
 
 def curve_figure(data: ReportData) -> Figure | None:
@@ -74,11 +74,14 @@ def _curve_columns(data: ReportData, tasks: Sequence[str]) -> Columns:
 def _curves_of(data: ReportData, label: str, tasks: Sequence[str]) -> Curve | None:
     """Steps, and values [replicate, step]: seeds stand for replicates where tasks are averaged."""
     found: dict[int, dict[str, list[Curve]]] = {}
+    if label not in data.edges:
+        return None
+    edges = bin_edges(int(data.edges[label][-1]), _CURVE_POINTS * len(data.bin_steps(label)))
     for trace in data.traces:
         for task in tasks if trace.label == label else ():
             if task in trace.scores and len(trace.scores[task][0]):
                 steps, values = trace.scores[task]
-                curve = _few_points(steps.astype(np.float64), values, data.edges)
+                curve = _few_points(steps.astype(np.float64), values, edges)
                 found.setdefault(trace.seed, {}).setdefault(task, []).append(curve)
     whole = {seed: curves for seed, curves in found.items() if len(curves) == len(tasks)}
     if not whole:
@@ -113,67 +116,58 @@ def _on_grid(curve: Curve, grid: Numbers) -> Numbers:
 
 
 def share_figure(data: ReportData, colours: Palette) -> Figure | None:
-    """Which part of the examples each task got, a panel a label."""
-    steps, groups = _wider_bins(data)
+    """Which part of the budget each task got, a panel a label."""
+    names = [task.name for task in data.tasks]
     panels = []
     for place, label in enumerate(data.labels):
         traces = [t for t in data.traces if t.label == label and len(t.tasks) > 1]
         if not traces:
             continue  # one task alone gets everything: nothing to show
-        total = _summed(data, traces)
-        total = np.add.reduceat(total, groups, axis=1)
-        everything = total.sum(axis=0)
-        share = np.divide(
-            total, everything, out=np.full_like(total, np.nan), where=everything > 0
-        )
-        names = [task.name for task in data.tasks]
+        share = mean_over(np.array([_shares(data, trace) for trace in traces]))[0]
         rows = [(name, share[names.index(name)]) for name in colours.coloured]
         if colours.others:
             others = share[[names.index(name) for name in colours.others]].sum(axis=0)
             rows.append((colours.other_name, others))
         series = [
-            (name, steps, (values, np.full(len(values), float(order))))
+            (name, data.bin_steps(label), (values, np.full(len(values), float(order))))
             for order, (name, values) in enumerate(rows)
         ]
         columns = series_columns(series, ("mean", "order"))
         if columns["step"]:
-            words = f"Share of the examples each task got under {label}, over steps. "
+            words = f"Share of the budget each task got under {label}, over steps. "
             panels.append(
-                Panel(f"chart-share-{place}", label, "shares", columns, words + last_values(columns))
+                Panel(
+                    f"chart-share-{place}", label, "shares", columns, words + last_values(columns)
+                )
             )
     if not panels:
         return None
-    last = max(max(panel.columns["step"]) for panel in panels)
-    names = [*colours.coloured, *([colours.other_name] if colours.others else [])]
+    shown = [*colours.coloured, *([colours.other_name] if colours.others else [])]
     spec = charts.stacked_shares(
-        colours=charts.task_colours(names, colours.coloured), last_step=last, height=190
+        colours=charts.task_colours(shown, colours.coloured),
+        last_step=data.last_step,
+        height=190,
     )
-    caption = "Each task's part of the examples trained on, all seeds together"
-    caption += f"; each point stands for about {_per_point(steps)} steps." if len(steps) > 1 else "."
+    caption = (
+        "The probability with which each task was drawn or, where all tasks are trained at once, "
+        f"its part of the examples; mean over seeds.{_thinned(data)}"
+    )
     alone = [label for label in data.labels if label not in {panel.title for panel in panels}]
     if alone:
-        caption += f" Runs on one task alone ({', '.join(alone[:4])}) have nothing to share."
+        caption += f" Runs on one task alone ({listed(alone)}) have nothing to share."
     return Figure("shares", caption, tuple(panels), "task", {"shares": spec})
 
 
-def _wider_bins(data: ReportData) -> tuple[Numbers, NDArray[np.int64]]:
-    """The last step of each wide bin, and where it begins among the narrow ones."""
-    width = -(-len(data.bin_steps) // _SHARE_POINTS)
-    begins = np.arange(0, len(data.bin_steps), width)
-    ends = np.append(begins[1:], len(data.bin_steps)) - 1
-    return data.bin_steps[ends], begins
-
-
-def _per_point(steps: Numbers) -> int:
-    return max(1, round(float(np.diff(steps, prepend=0.0).max())))
-
-
-def _summed(data: ReportData, traces: Sequence[Trace]) -> Binned:
-    total = np.zeros((len(data.tasks), len(data.bin_steps)))
+def _shares(data: ReportData, trace: Trace) -> Binned:
+    """[task, bin], adding up to one in each bin the run has reached."""
+    known = np.isfinite(trace.probabilities).all(axis=0)
+    spent = divided(trace.examples, trace.examples.sum(axis=0))
+    share = np.where(known, trace.probabilities, spent)
     names = [task.name for task in data.tasks]
-    for trace in traces:
-        total[[names.index(task) for task in trace.tasks]] += trace.examples
-    return total
+    whole = np.zeros((len(names), share.shape[1]))
+    whole[[names.index(task) for task in trace.tasks]] = share
+    whole[:, np.isnan(share).any(axis=0)] = np.nan
+    return whole
 
 
 def loss_figure(data: ReportData, colours: Palette) -> Figure | None:
@@ -198,7 +192,7 @@ def _by_label(data: ReportData, colours: Palette, what: str, title: str) -> Figu
         if not len(known) or (what == "weights" and np.allclose(known, 1.0)):
             continue  # weights that are all one are no weights
         names = [task.name for task in data.tasks]
-        series = [(name, data.bin_steps, (mean[names.index(name)],)) for name in order]
+        series = [(name, data.bin_steps(label), (mean[names.index(name)],)) for name in order]
         columns = series_columns(series, ("mean",))
         tables.append(columns)
         described = f"{title.capitalize()} of each task under {label}, over steps. "
@@ -207,16 +201,17 @@ def _by_label(data: ReportData, colours: Palette, what: str, title: str) -> Figu
         )
     if not panels:
         return None
+    log = wants_log(tables)
     spec = charts.lines(
         colours=charts.task_colours(order, colours.coloured),
-        last_step=float(data.bin_steps[-1]),
+        last_step=data.last_step,
         height=190,
-        y_title=title,
-        log=wants_log(tables),
+        log=log,
         domain=value_domain(tables),
         thin=True,
     )
-    caption = f"Mean {title} over seeds; all panels have one scale.{_thinned(data)}"
+    scale = "one log scale" if log else "one scale"
+    caption = f"Mean {title} over seeds; all panels have {scale}.{_thinned(data)}"
     if colours.others:
         caption += f" The {len(colours.coloured)} largest tasks have colours, the others are grey."
     return Figure(what, caption, tuple(panels), "task", {what: spec})
@@ -236,13 +231,13 @@ def variance_figure(data: ReportData) -> Figure | None:
             held[:, _after_end(trained)] = np.nan
             rows.append(held.var(axis=0))  # NaN until every task has been seen
         if rows:
-            series.append((label, data.bin_steps, mean_over(np.array(rows))))
+            series.append((label, data.bin_steps(label), mean_over(np.array(rows))))
     columns = series_columns(series, ("mean", "low", "high"))
     if not columns["step"]:
         return None
     spec = charts.lines(
         colours=charts.label_colours(data.labels),
-        last_step=float(data.bin_steps[-1]),
+        last_step=data.last_step,
         height=240,
         y_title="variance",
         band=True,
@@ -262,7 +257,7 @@ def variance_figure(data: ReportData) -> Figure | None:
 def _after_end(values: Binned) -> NDArray[np.bool_]:
     """The bins after the last one in which anything was seen."""
     seen = np.flatnonzero(np.isfinite(values).any(axis=0))
-    return np.arange(values.shape[1]) > seen[-1]
+    return np.asarray(np.arange(values.shape[1]) > seen[-1])
 
 
 def _stacked(data: ReportData, label: str, seed: int, what: str) -> Binned:
@@ -271,7 +266,7 @@ def _stacked(data: ReportData, label: str, seed: int, what: str) -> Binned:
     layers = []
     for trace in data.traces:
         if trace.label == label and trace.seed == seed:
-            layer = np.full((len(names), len(data.bin_steps)), np.nan)
+            layer = np.full((len(names), len(data.bin_steps(label))), np.nan)
             rows = [names.index(task) for task in trace.tasks]
             layer[rows] = trace.losses if what == "losses" else trace.weights
             layers.append(layer)
@@ -287,8 +282,6 @@ def _several(data: ReportData) -> bool:
 
 
 def _thinned(data: ReportData) -> str:
-    if not data.thinned:
+    if data.widest_bin <= 1:
         return ""
-    width = counted(int(np.diff(data.edges).max()), "step")
-    return f" Each point is a mean over up to {width}."
-
+    return f" Each point is a mean over up to {counted(data.widest_bin, 'step')}."

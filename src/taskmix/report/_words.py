@@ -10,6 +10,7 @@ from taskmix.report._data import ReportData
 from taskmix.report._scoreboard import Lead, Scoreboard
 
 MINUS = "\N{MINUS SIGN}"
+NOTHING = "\N{EN DASH}"
 
 
 def decimals_for(values: Iterable[float]) -> int:
@@ -21,7 +22,7 @@ def decimals_for(values: Iterable[float]) -> int:
 def number(value: float, decimals: int = 3) -> str:
     """A number with a fixed number of places and a true minus sign."""
     if not math.isfinite(value):
-        return "–"
+        return NOTHING
     text = f"{value:,.{decimals}f}"
     if float(text.replace(",", "")) == 0:
         text = text.lstrip("-")
@@ -38,7 +39,7 @@ def with_interval(interval: Interval, decimals: int = 3) -> str:
 
 def counted(count: int, noun: str) -> str:
     """`1 run`, `30 runs`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}".replace(",", "\N{THIN SPACE}")
+    return f"{count_of(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def listed(words: Sequence[str], most: int = 4) -> str:
@@ -46,6 +47,11 @@ def listed(words: Sequence[str], most: int = 4) -> str:
     if len(words) > most:
         return f"{', '.join(words[: most - 1])} and {len(words) - most + 1} more"
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
+
+
+def count_of(value: int | None) -> str:
+    """A whole number with its thousands apart."""
+    return NOTHING if value is None else f"{value:,}".replace(",", "\N{THIN SPACE}")
 
 
 def duration(seconds: float) -> str:
@@ -76,8 +82,7 @@ def headline(data: ReportData, board: Scoreboard) -> tuple[str, ...]:
         sentences.append(_best(lead, board))
         sentences.append(_difference(lead, board))
     if unfinished:
-        verb = "has" if unfinished == 1 else "have"
-        sentences.append(f"{counted(unfinished, 'run')} {verb} not finished.")
+        sentences.append(f"{counted(unfinished, 'run')} did not finish.")
     return tuple(sentence for sentence in sentences if sentence)
 
 

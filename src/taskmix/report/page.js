@@ -10,11 +10,11 @@
   const axis = {
     domainColor: "var(--line)", tickColor: "var(--line)", gridColor: "var(--line)", gridOpacity: 0.7,
     labelColor: "var(--ink-soft)", titleColor: "var(--ink-soft)", labelFont: FONT, titleFont: FONT,
-    labelFontSize: 11, titleFontSize: 11, titleFontWeight: 400, tickSize: 4, labelFlush: true,
+    labelFontSize: 11, titleFontSize: 11, titleFontWeight: 400, tickSize: 4, labelFlush: false, labelOverlap: "greedy",
   };
   const config = {
     background: null, font: FONT, aria: false, view: { stroke: null }, axis,
-    axisY: { ticks: false, domain: false, labelPadding: 6 },
+    axisY: { ticks: false, domain: false, labelPadding: 6, minExtent: 32 },
     axisX: { domainColor: "var(--ink-soft)" },
   };
 

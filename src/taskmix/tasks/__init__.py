@@ -1,0 +1,64 @@
+"""What is learned: tasks as read from files, tasks as tensors, and how they are scored."""
+
+from taskmix.tasks._assemble import Encoding
+from taskmix.tasks._digits import digits_tasks
+from taskmix.tasks._encoded import (
+    DenseInputs,
+    EncodedSplit,
+    EncodedTask,
+    EncodedTasks,
+    Inputs,
+    PairInputs,
+    RaggedInputs,
+    SubwordInputs,
+    WindowInputs,
+)
+from taskmix.tasks._entities import EntityCounts, conlleval_report, entity_counts, io_to_iob2
+from taskmix.tasks._folder import load_tasks
+from taskmix.tasks._metrics import METRICS, Metric, ScoredRows, evaluate_outputs, find_metric
+from taskmix.tasks._subword_encoding import SubwordEncoding
+from taskmix.tasks._table_encoding import TableEncoding
+from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
+from taskmix.tasks._vectors import VocabularyVectors, read_word_vectors, vectors_for
+from taskmix.tasks._window_encoding import WindowEncoding
+from taskmix.tasks._word_encoding import WordEncoding
+from taskmix.tasks._words import build_vocabulary, tokenize
+
+__all__ = [
+    "METRICS",
+    "MISSING",
+    "DenseInputs",
+    "EncodedSplit",
+    "EncodedTask",
+    "EncodedTasks",
+    "Encoding",
+    "EntityCounts",
+    "InputKind",
+    "Inputs",
+    "Metric",
+    "PairInputs",
+    "RaggedInputs",
+    "ScoredRows",
+    "Split",
+    "SubwordEncoding",
+    "SubwordInputs",
+    "TableEncoding",
+    "Task",
+    "TaskKind",
+    "TaskSet",
+    "VocabularyVectors",
+    "WindowEncoding",
+    "WindowInputs",
+    "WordEncoding",
+    "build_vocabulary",
+    "conlleval_report",
+    "digits_tasks",
+    "entity_counts",
+    "evaluate_outputs",
+    "find_metric",
+    "io_to_iob2",
+    "load_tasks",
+    "read_word_vectors",
+    "tokenize",
+    "vectors_for",
+]

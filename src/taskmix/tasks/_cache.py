@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
+import secrets
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
@@ -18,7 +17,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -101,13 +99,12 @@ def _write(path: Path, encoded: EncodedTasks) -> None:
     text = json.dumps(description, ensure_ascii=False)
     arrays = {name: tensor.contiguous().numpy() for name, tensor in tensors.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    os.close(handle)
+    aside = path.with_name(f".{path.stem}.{secrets.token_hex(8)}.part")
     try:
         save_file(arrays, aside, metadata={"description": text, "sum": _sum(text, arrays)})
-        Path(aside).replace(path)
+        aside.replace(path)
     finally:
-        Path(aside).unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
 
 
 def _read(path: Path, tasks: TaskSet) -> EncodedTasks | None:
@@ -186,8 +183,8 @@ def _restore(description: dict[str, Any], prefix: str, tensors: dict[str, Tensor
 def _sum(text: str, arrays: dict[str, NDArray[Any]]) -> str:
     total = zlib.crc32(text.encode())
     for name in sorted(arrays):
-        total = zlib.crc32(name.encode(), total)
-        total = zlib.crc32(arrays[name].reshape(-1).view("u1"), total)
+        data: Any = arrays[name].reshape(-1).view("u1")
+        total = zlib.crc32(data, zlib.crc32(name.encode(), total))
     return f"{total:08x}"
 
 
@@ -198,7 +195,3 @@ def _tuples(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _tuples(item) for name, item in value.items()}
     return value
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)

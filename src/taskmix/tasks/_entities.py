@@ -96,6 +96,8 @@ def entity_counts(
     closing = np.flatnonzero(gold_ends | guess_ends | ~agree)
     open_before = np.diff(opened[closing], prepend=0) > 0
     right = closing[open_before & (gold_ends & guess_ends)[closing]]
+    if opened[-1] > opened[closing].max(initial=0):  # open at the end, after letters it ignores
+        right = np.append(right, len(gold) - 1)
     count = len(rules.names)
     return EntityCounts(
         tokens=len(targets),
@@ -112,7 +114,10 @@ def conlleval_report(
     labels: Sequence[str],
     sentences: NDArray[Any] | None = None,  # [sentence + 1]
 ) -> str:
-    """The text that the CoNLL script prints for these tags."""
+    """The text that the CoNLL script prints for these tags.
+
+    The script prints the line of chunks without a type twice; here it stands once.
+    """
     counts = entity_counts(predicted, targets, labels, sentences)
     gold, found, correct = (
         sum(kind.values()) for kind in (counts.gold, counts.found, counts.correct)

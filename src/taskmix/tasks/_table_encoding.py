@@ -37,6 +37,7 @@ class TableEncoding:
 
     standardize: bool = True
     max_categories: int = 64  # of one column; the rarer ones share a feature
+    codes: tuple[str, ...] = ()  # columns whose numbers are names, such as those of occupations
 
     def __post_init__(self) -> None:
         at_least("max_categories", self.max_categories, 1)
@@ -57,7 +58,7 @@ class TableEncoding:
         for name in sorted({name for table in tables.values() for name in table.column_names}):
             kinds = {_kind(name, table) for table in tables.values() if name in table.column_names}
             having = [table for table in train.values() if name in table.column_names]
-            if "category" in kinds:
+            if "category" in kinds or name in self.codes:
                 columns.append(_Category.fit(name, having, self.max_categories))
             elif "number" in kinds:
                 columns.append(_Number.fit(name, having, standardize=self.standardize))
@@ -81,14 +82,14 @@ class _Number:
     @classmethod
     def fit(cls, name: str, tables: Iterable[pa.Table], *, standardize: bool) -> _Number:
         values = np.concatenate([np.zeros(0), *(_numbers(table, name) for table in tables)])
-        known = values[~np.isnan(values)]
+        known = values[np.isfinite(values)]  # an infinite one is an error, with its row, later
         mean = float(known.mean()) if len(known) else 0.0
         deviation = float(known.std()) if len(known) else 0.0
         # A column that rounds to a constant carries nothing; dividing by its noise would.
         if deviation <= 1e-12 * abs(mean):
             deviation = 1.0
         shift, scale = (mean, deviation) if standardize else (0.0, 1.0)
-        return cls(name, mean, shift, scale, marks_missing=len(known) < len(values))
+        return cls(name, mean, shift, scale, marks_missing=bool(np.isnan(values).any()))
 
     def fill(self, table: pa.Table, block: NDArray[np.float32]) -> None:
         values = _numbers(table, self.name)
@@ -115,7 +116,8 @@ class _Category:
         chunks = [_strings(table, name) for table in tables]
         column = pa.chunked_array(chunks, type=pa.large_string())
         counts = {
-            item["values"]: item["counts"] for item in pc.value_counts(column.drop_null()).to_pylist()
+            item["values"]: item["counts"]
+            for item in pc.value_counts(column.drop_null()).to_pylist()
         }
         frequent = sorted(counts, key=lambda value: (-counts[value], value))[:most]
         return cls(name, tuple(sorted(frequent)), marks_missing=column.null_count > 0)

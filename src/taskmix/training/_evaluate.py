@@ -51,8 +51,8 @@ def evaluate(
 
 def predict_tags(
     model: HardSharing, tasks: EncodedTasks, name: str, split: str, *, batch_size: int = 512
-) -> tuple[list[str], list[str], NDArray[np.int64]]:
-    """True and predicted tags of a tagging task, word by word, and where sentences begin."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Predicted and true label numbers of a tagging task, word by word, and where sentences begin."""
     task = tasks[name]
     if split not in task.splits or task.kind != "tagging":
         raise InputError(
@@ -60,23 +60,17 @@ def predict_tags(
             f"with {', '.join(task.splits)}."
         )
     position = tasks.names.index(name)
+    moved = tasks.to(next(model.parameters()).device)
     training = model.training
     model.eval()
-    outputs = _outputs(
-        model,
-        tasks.to(next(model.parameters()).device),
-        [position],
-        split,
-        batch_size,
-        torch.float32,
-    )[0]
-    model.train(training)
+    try:
+        outputs = _outputs(model, moved, [position], split, batch_size, torch.float32)[0]
+    finally:
+        model.train(training)
     flat, targets, sentences = _flatten(outputs.cpu(), task.splits[split])
     if sentences is None:
         sentences = np.array([0, len(targets)], dtype=np.int64)
-    true = [task.labels[place] for place in targets.tolist()]
-    predicted = [task.labels[place] for place in flat.argmax(axis=1).tolist()]
-    return true, predicted, sentences
+    return flat.argmax(axis=1), targets.astype(np.int64), sentences
 
 
 def _outputs(

@@ -58,6 +58,7 @@ class CheckpointEvent:
     state: dict[str, Any]
     best: dict[str, Any] | None  # parameters of the best evaluation so far
     best_step: int | None
+    best_changed: bool  # since the checkpoint before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

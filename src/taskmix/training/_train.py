@@ -96,12 +96,12 @@ def train(
         taker = PolicySteps(machinery, policy or Uniform(), reward, generator)
 
     first, waited, checkpoint = 1, 0, None
-    best_score, best_step, best = -math.inf, 0, None
+    best_score, best_step, best, told_best = -math.inf, 0, None, 0
     if resume is not None:
         _restore(resume, machinery, taker)
         first, waited, checkpoint = resume["step"] + 1, resume["waited"], resume["step"]
         best_score, best_step = resume["best_score"], resume["best_step"]
-        best = dict(resume_best) if resume_best is not None else None
+        best, told_best = dict(resume_best) if resume_best is not None else None, best_step
 
     def score(split: str) -> tuple[Score, ...]:
         return evaluate(model, tasks, split, losses=losses, precision=precision)
@@ -149,9 +149,13 @@ def train(
                 "best_step": best_step,
             }
             yield CheckpointEvent(
-                step=step, state=state, best=best, best_step=best_step if best else None
+                step=step,
+                state=state,
+                best=best,
+                best_step=best_step if best else None,
+                best_changed=best is not None and best_step != told_best,
             )
-            checkpoint = step
+            checkpoint, told_best = step, best_step
         if asked and not last and not stopped_early:
             return
 

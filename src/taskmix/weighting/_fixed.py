@@ -1,18 +1,26 @@
-"""Fixed weights: those the user gives, scaled to sum to the number of tasks."""
+"""Fixed weights: those the user gives, scaled to sum to the number of tasks.
+
+Cost: nothing. Scale and shift of the losses: no effect on the weights.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
-from taskmix.errors import OptionError, ShapeError
+from taskmix.errors import OptionError
+from taskmix.weighting._scale import per_task, sum_to_tasks
+from taskmix.weighting._weighting import Needs
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedWeights:
     """One weight a task, in the order of the tasks; only their ratios matter."""
+
+    needs: ClassVar[Needs] = Needs.LOSSES
 
     weights: tuple[float, ...]
 
@@ -25,15 +33,11 @@ class FixedWeights:
             )
 
     def init(self, losses: Tensor) -> None:
-        if len(losses) != len(self.weights):
-            raise ShapeError(
-                f"`weights` should have one number for each task. Found {len(self.weights)} weights "
-                f"and {len(losses)} tasks. Give them in the order of the tasks."
-            )
+        per_task(self.weights, losses, name="weights")
 
-    def weigh(self, state: None, losses: Tensor) -> Tensor:
-        scale = len(self.weights) / sum(self.weights)
-        return losses.new_tensor([weight * scale for weight in self.weights])
+    def weigh(self, state: None, losses: Tensor, present: Tensor | None = None) -> Tensor:
+        weights = per_task(self.weights, losses, name="weights")
+        return sum_to_tasks(weights, present).to(losses.dtype)
 
-    def update(self, state: None, losses: Tensor) -> None:
+    def update(self, state: None, losses: Tensor, present: Tensor | None = None) -> None:
         return None

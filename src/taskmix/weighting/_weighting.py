@@ -1,32 +1,97 @@
-"""The contract of a loss weighting: how much each task's loss counts in a step over all tasks.
+"""The contracts of a weighting: how much each task's loss counts in a step over all tasks.
 
-Options are frozen, state is explicit and made of tensors. Weights sum to the number of tasks, so that
-the effective step size does not change with the method.
+Options are frozen, state is explicit and made of tensors. There are two families. A loss weighting
+looks at the values of the losses; a gradient weighting also looks at the tasks' gradients with respect
+to what they share. What else a method wants (losses after the step, an epoch's end) it says in `needs`,
+so one loop, or one `Balancer`, serves them all.
+
+Weights sum to the number of tasks, so that the effective step size does not change with the method.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from torch import Tensor
 
 StateT = TypeVar("StateT")
 
 
+class Needs(Flag):
+    """What a method has to be given in a step; every method gets the losses."""
+
+    LOSSES = auto()
+    HOST = auto()  # the losses' values on the CPU: a GPU's are fetched while it is still at work
+    LOSSES_AFTER = auto()  # of the same batch after the optimiser's step: one more forward pass
+    EPOCH = auto()  # word of each epoch's end
+    EVERY_TASK = auto()  # a loss of every task in every step
+    GRAMIAN = auto()  # inner products of the tasks' gradients
+    GRADIENTS = auto()  # the gradients themselves, [task, parameter]
+    LAST_LAYER = auto()  # gradients of the last shared layer alone
+    REPRESENTATION = auto()  # gradients of the shared representation, not of parameters
+
+    @property
+    def gradients_of_tasks(self) -> bool:
+        """Whether each task's own gradient is needed, and not just that of the weighted sum."""
+        return bool(self & (Needs.GRAMIAN | Needs.GRADIENTS))
+
+
 class LossWeighting(Protocol[StateT]):
     """Weights from the values of the losses alone."""
+
+    needs: ClassVar[Needs]
 
     def init(self, losses: Tensor) -> StateT:
         """The state before the first step; `losses` [task] gives number, type and device."""
         ...
 
-    def weigh(self, state: StateT, losses: Tensor) -> Tensor:
-        """The weight of each task [task], without gradient; `losses` is detached."""
+    def weigh(self, state: StateT, losses: Tensor, present: Tensor | None = None) -> Tensor:
+        """The weight of each task [task], without gradient; `losses` is detached.
+
+        Where `present` [task] is false a task has no loss in this step: the number that stands
+        there means nothing, its weight is 0, and the others sum to their own number.
+        """
         ...
 
-    def update(self, state: StateT, losses: Tensor) -> StateT:
+    def update(self, state: StateT, losses: Tensor, present: Tensor | None = None) -> StateT:
         """The state after a step with these losses."""
         ...
 
 
+@dataclass(frozen=True)
+class Balance(Generic[StateT]):
+    """What a gradient weighting makes of one step."""
+
+    weights: Tensor  # [task], float64 on the CPU, in the paper's own scale
+    state: StateT  # after the step
+    directions: Tensor | None = None  # [task, parameter], to be combined instead of the gradients
+
+
+class GradientWeighting(Protocol[StateT]):
+    """Weights from the tasks' gradients with respect to what they share.
+
+    One verb instead of two: weights and state come out of the same costly solution.
+    """
+
+    needs: ClassVar[Needs]
+
+    def init(self, losses: Tensor) -> StateT:
+        """The state before the first step; `losses` [task] gives number, type and device."""
+        ...
+
+    def balance(
+        self,
+        state: StateT,
+        losses: Tensor,  # [task], of the tasks that have one in this step
+        gradients: Tensor,  # [task, task] Gramian; [task, parameter] where `needs` says GRADIENTS
+        tasks: Tensor | None = None,  # [task], their places among all tasks; None where none misses
+    ) -> Balance[StateT]:
+        """Weights for this step and the state after it."""
+        ...
+
+
 AnyLossWeighting = LossWeighting[Any]
+AnyGradientWeighting = GradientWeighting[Any]
+AnyWeighting = AnyLossWeighting | AnyGradientWeighting

@@ -1,0 +1,91 @@
+"""What the benchmarks share: one JSON object out, and a peer's own environment."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENTS = ROOT / ".benchmarks"
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """`--quick` and `--json`, which every benchmark takes."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="a version of a minute or so")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser.parse_args()
+
+
+def row(
+    case: str,
+    ours: float,
+    peer: float | None,
+    peer_name: str,
+    unit: str,
+    *,
+    ratio: float | None = None,
+) -> dict[str, Any]:
+    """One comparison; the ratio is ours over the peer's unless given."""
+    if ratio is None and peer:
+        ratio = ours / peer
+    return {
+        "case": case,
+        "ours": ours,
+        "peer": peer,
+        "peer_name": peer_name,
+        "ratio": ratio,
+        "unit": unit,
+    }
+
+
+def report(
+    experiment: str, measure: Callable[[bool], list[dict[str, Any]]], description: str
+) -> None:
+    """Measures, and prints the rows as a table or as one object."""
+    options = arguments(description)
+    begin = time.monotonic()
+    rows = measure(options.quick)
+    if options.json:
+        command = f"python benchmarks/{Path(sys.argv[0]).name} " + " ".join(sys.argv[1:])
+        found = {
+            "experiment": experiment,
+            "command": command.strip(),
+            "seconds": round(time.monotonic() - begin, 1),
+            "rows": rows,
+        }
+        print(json.dumps(found, indent=2))
+        return
+    for each in rows:
+        ratio = "-" if each["ratio"] is None else f"{each['ratio']:.3f}"
+        peer = "-" if each["peer"] is None else f"{each['peer']:.4g}"
+        print(
+            f"{each['case']:44} ours {each['ours']:10.4g}  {each['peer_name']} {peer:>10} "
+            f"{each['unit']:16} ratio {ratio}"
+        )
+
+
+def environment(name: str, packages: list[str]) -> Path:
+    """The Python of an environment with a peer in it, made once.
+
+    It sees this environment's packages, so that both sides run the same torch, and has the peer's
+    own packages in front.
+    """
+    folder = ENVIRONMENTS / name
+    python = folder / "bin" / "python"
+    done = folder / ".done"
+    if not done.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        site = next((folder / "lib").glob("python*")) / "site-packages"
+        (site / "ours.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+        install = [str(python), "-m", "pip", "install", "-qq", "-c", str(ROOT / "constraints.txt")]
+        subprocess.run([*install, *packages], check=True)
+        done.touch()
+    return python

@@ -1,0 +1,161 @@
+"""One task, one model, three loops: ours, Lightning's, the Hugging Face Trainer's.
+
+Run by `loop_overhead.py` in the environment of each: `python _trainer_loops.py WHO STEPS` prints the
+CPU seconds of a step, the first third of the steps left out as warm-up. The trainers log nothing, keep
+no checkpoint and draw no bar; ours writes its record.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import loop_overhead as shared
+
+
+class Clock:
+    """CPU time from a third of the steps to the last."""
+
+    def __init__(self, steps: int) -> None:
+        self.first, self.last = steps // 3, steps
+        self.begin = self.end = 0.0
+        self.step = 0
+
+    def tick(self) -> None:
+        self.step += 1
+        if self.step == self.first:
+            self.begin = time.process_time()
+        if self.step == self.last:
+            self.end = time.process_time()
+
+    def seconds_a_step(self) -> float:
+        return (self.end - self.begin) / (self.last - self.first)
+
+
+class Rows(torch.utils.data.Dataset[int]):
+    """Row numbers; the collate function below makes the batch in one operation, as ours does."""
+
+    def __len__(self) -> int:
+        return shared.ROWS
+
+    def __getitem__(self, place: int) -> int:
+        return place
+
+
+def ours(steps: int) -> float:
+    tasks = shared.make_tasks(1)
+    clock = Clock(steps)
+    with tempfile.TemporaryDirectory() as folder:
+        stepper = shared.ours(tasks, Path(folder), all_tasks=False, every=steps)
+        for _ in range(steps):
+            next(stepper)
+            clock.tick()
+    return clock.seconds_a_step()
+
+
+def lightning(steps: int) -> float:
+    import lightning.pytorch as trainer_library
+
+    tasks = shared.make_tasks(1)
+    split = tasks[0].splits["train"]
+    clock = Clock(steps)
+
+    class Module(trainer_library.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = shared.make_model(tasks)
+            self.criterion = torch.nn.CrossEntropyLoss()
+
+        def training_step(self, batch: Any, number: int) -> torch.Tensor:
+            inputs, targets = batch
+            return self.criterion(self.model(inputs, 0), targets)
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.Adam((p for p in self.parameters() if p.requires_grad), lr=1e-3)
+
+        def on_train_batch_end(self, *ignored: Any) -> None:
+            clock.tick()
+
+    def collate(places: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = torch.tensor(places)
+        return split.inputs.batch(rows), split.targets[rows]
+
+    loader = torch.utils.data.DataLoader(
+        Rows(), batch_size=shared.BATCH, shuffle=True, collate_fn=collate
+    )
+    trainer = trainer_library.Trainer(
+        max_steps=steps,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(Module(), loader)
+    return clock.seconds_a_step()
+
+
+def transformers(steps: int) -> float:
+    import transformers as trainer_library
+
+    tasks = shared.make_tasks(1)
+    split = tasks[0].splits["train"]
+    clock = Clock(steps)
+
+    class Module(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = shared.make_model(tasks)
+            self.criterion = torch.nn.CrossEntropyLoss()
+
+        def forward(self, inputs: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+            outputs = self.model(inputs, 0)
+            return {"loss": self.criterion(outputs, labels), "logits": outputs}
+
+    class Tick(trainer_library.TrainerCallback):
+        def on_step_end(self, *ignored: Any, **options: Any) -> None:
+            clock.tick()
+
+    def collate(places: list[int]) -> dict[str, torch.Tensor]:
+        rows = torch.tensor(places)
+        return {"inputs": split.inputs.batch(rows), "labels": split.targets[rows]}
+
+    model = Module()
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = trainer_library.Trainer(
+            model=model,
+            args=trainer_library.TrainingArguments(
+                output_dir=folder,
+                max_steps=steps,
+                per_device_train_batch_size=shared.BATCH,
+                save_strategy="no",
+                logging_strategy="no",
+                report_to=[],
+                disable_tqdm=True,
+                use_cpu=True,
+                remove_unused_columns=False,
+                max_grad_norm=0.0,
+            ),
+            train_dataset=Rows(),
+            data_collator=collate,
+            optimizers=(
+                torch.optim.Adam((p for p in model.parameters() if p.requires_grad), lr=1e-3),
+                None,
+            ),
+            callbacks=[Tick()],
+        )
+        trainer.train()
+    return clock.seconds_a_step()
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    who, steps = sys.argv[1], int(sys.argv[2])
+    seconds = {"ours": ours, "lightning": lightning, "transformers": transformers}[who](steps)
+    print(json.dumps({"seconds_a_step": seconds}))

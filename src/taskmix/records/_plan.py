@@ -1,0 +1,198 @@
+"""A plan: what the lessons of earlier runs advise for the next one, as a small JSON file.
+
+`plan.json` says how likely each task is to be trained on (by stages of the run where that helps),
+which tasks to train together, what score to expect, and what it all rests on. Its probabilities go
+straight into `datasets.interleave_datasets`, into a batch sampler, or into `taskmix train --plan`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from taskmix.errors import InputError
+from taskmix.records._atomic import write_bytes
+
+VERSION = 1
+_LARGEST = 64 << 20  # bytes; a plan for 100,000 tasks has a few
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """The probabilities from a share of the run on."""
+
+    begin: float  # 0 is the start, 0.5 half-way
+    probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """A score to expect for a task, with its interval."""
+
+    task: str
+    metric: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How to divide the next run's budget; `probabilities` are in the order of `tasks`."""
+
+    tasks: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    stages: tuple[Stage, ...] = ()  # where the probabilities should change over the run
+    groups: tuple[tuple[str, ...], ...] = ()  # tasks to train together; empty: all of them
+    weighting: Mapping[str, Any] | None = None  # a method and its options
+    expected: tuple[Expected, ...] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict)  # what it rests on
+
+    def __post_init__(self) -> None:
+        _check_names(self.tasks)
+        for where, probabilities in [
+            ("probabilities", self.probabilities),
+            *((f"stages[{place}]", stage.probabilities) for place, stage in enumerate(self.stages)),
+        ]:
+            _check_probabilities(where, probabilities, len(self.tasks))
+        begins = [stage.begin for stage in self.stages]
+        if begins and (begins != sorted(set(begins)) or begins[0] != 0 or begins[-1] >= 1):
+            raise InputError(
+                "The `begin` of a plan's stages should rise from 0 and stay below 1. Found "
+                f"{begins}."
+            )
+        known = set(self.tasks)
+        for name in [name for group in self.groups for name in group]:
+            if name not in known:
+                raise InputError(
+                    f"A plan's groups should name its tasks. Found `{name}`, which is none of them."
+                )
+
+    def save(self, path: Path | str) -> Path:
+        """Writes the plan, whole or not at all."""
+        document = {
+            "version": VERSION,
+            "tasks": list(self.tasks),
+            "probabilities": list(self.probabilities),
+            "stages": [
+                {"begin": stage.begin, "probabilities": list(stage.probabilities)}
+                for stage in self.stages
+            ],
+            "groups": [list(group) for group in self.groups],
+            "weighting": self.weighting,
+            "expected": [vars(item) for item in self.expected],
+            "evidence": dict(self.evidence),
+        }
+        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+        write_bytes(Path(path), (text + "\n").encode())
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Plan:
+        """Reads a plan; a file that is none is told in one sentence."""
+        return _read(Path(path))
+
+    def for_tasks(self, names: Sequence[str]) -> Plan:
+        """The same plan in the order of `names`, which must be its tasks."""
+        if set(names) != set(self.tasks):
+            missing = sorted(set(self.tasks) - set(names))
+            extra = sorted(set(names) - set(self.tasks))
+            raise InputError(
+                "The plan should be for the tasks at hand. Found "
+                f"{_listed(extra)} without a place in the plan and {_listed(missing)} only in it. "
+                "Choose the plan's tasks with --only."
+            )
+        order = [self.tasks.index(name) for name in names]
+        return Plan(
+            tasks=tuple(names),
+            probabilities=tuple(self.probabilities[place] for place in order),
+            stages=tuple(
+                Stage(
+                    begin=stage.begin,
+                    probabilities=tuple(stage.probabilities[place] for place in order),
+                )
+                for stage in self.stages
+            ),
+            groups=self.groups,
+            weighting=self.weighting,
+            expected=self.expected,
+            evidence=self.evidence,
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names[:5]) + (" ..." if len(names) > 5 else "") or "none"
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if not names or len(set(names)) != len(names) or not all(isinstance(n, str) for n in names):
+        raise InputError(
+            f"A plan's `tasks` should be names that differ, at least one. Found {list(names)[:10]}."
+        )
+
+
+def _check_probabilities(where: str, probabilities: Sequence[float], count: int) -> None:
+    fine = (
+        len(probabilities) == count
+        and all(isinstance(p, float | int) and math.isfinite(p) and p >= 0 for p in probabilities)
+        and abs(sum(probabilities) - 1.0) < 1e-6
+    )
+    if not fine:
+        raise InputError(
+            f"A plan's `{where}` should be {count} numbers from 0 up that sum to 1, one for each "
+            f"task. Found {list(probabilities)[:10]}."
+        )
+
+
+def _read(path: Path) -> Plan:
+    def bad(found: str) -> InputError:
+        return InputError(
+            f"`{path}` should be a plan, a JSON file of version {VERSION}. Found {found}. "
+            "`taskmix improve STUDY --out plan.json` writes one."
+        )
+
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise bad(f"a file of more than {_LARGEST >> 20} MiB")
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise bad(f"no readable file ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise bad("something that is no JSON") from error
+    if not isinstance(document, dict):
+        raise bad(f"a JSON {type(document).__name__}")
+    if document.get("version") != VERSION:
+        raise bad(f"version {document.get('version')!r}")
+    known = {
+        "version",
+        "tasks",
+        "probabilities",
+        "stages",
+        "groups",
+        "weighting",
+        "expected",
+        "evidence",
+    }
+    if unknown := sorted(set(document) - known):
+        raise bad(f"the unknown entry {unknown[0]!r}")
+    try:
+        return Plan(
+            tasks=tuple(document["tasks"]),
+            probabilities=tuple(document["probabilities"]),
+            stages=tuple(
+                Stage(begin=float(stage["begin"]), probabilities=tuple(stage["probabilities"]))
+                for stage in document.get("stages") or []
+            ),
+            groups=tuple(tuple(group) for group in document.get("groups") or []),
+            weighting=document.get("weighting"),
+            expected=tuple(Expected(**item) for item in document.get("expected") or []),
+            evidence=dict(document.get("evidence") or {}),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise bad(f"an entry of the wrong form ({type(error).__name__}: {error})") from error

@@ -1,0 +1,172 @@
+"""One run's folder: reading it, at any time, and claiming it, to write."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from taskmix.errors import RecordError
+from taskmix.records._atomic import DamageError, make_folder
+from taskmix.records._checkpoint import (
+    ATTEMPTS,
+    Checkpoint,
+    CheckpointEntry,
+    load_best,
+    load_checkpoint,
+    read_entries,
+)
+from taskmix.records._lock import holding
+from taskmix.records._parts import GROUP, iter_batches
+from taskmix.records._recovery import (
+    SCORES_FOLDER,
+    STEPS_FOLDER,
+    is_untidy,
+    recover,
+    start_over,
+    tidy,
+)
+from taskmix.records._state import StateTree
+from taskmix.records._summary import RunSummary, read_summary
+from taskmix.records._tables import SCORES, STEPS, vectors_of, with_tasks
+from taskmix.records._writer import RecordWriter
+
+Loaded = TypeVar("Loaded")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What became of asking to write a run: only who has claimed it has a writer."""
+
+    outcome: Literal["claimed", "finished", "busy"]  # busy: another writer holds it
+    writer: RecordWriter | None = None
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A folder with the record of one run. Reading needs no lock and disturbs no writer."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The hash of the run's specification."""
+        return self.path.name
+
+    def summary(self) -> RunSummary | None:
+        """The run as its `run.json` has it; None where it never started."""
+        return read_summary(self.path)
+
+    def claim(self, *, fresh: bool = False) -> AbstractContextManager[Claim]:
+        """Asks to be the run's only writer, for the length of a `with` block.
+
+        An unfinished run, failed ones too, is taken back to its last sound checkpoint; what is left
+        to do for a finished one is done. A block that ends without `finish`, `stop` or `fail` leaves
+        the run as a kill would. With `fresh` a run starts over whatever there is.
+        """
+        return self._claiming(fresh)
+
+    @contextmanager
+    def _claiming(self, fresh: bool) -> Iterator[Claim]:
+        finished = None if fresh else self._finished()
+        if finished is not None:
+            self._tidy(finished)
+            yield Claim("finished")
+            return
+        make_folder(self.path)
+        with holding(self.path / ".lock") as held:
+            if not fresh and self._finished() is not None:  # by another, since we looked
+                yield Claim("finished")
+            elif not held:
+                yield Claim("busy")
+            else:
+                recovered = start_over(self.path) if fresh else recover(self.path)
+                writer = RecordWriter(self.path, recovered)
+                try:
+                    yield Claim("claimed", writer)
+                finally:
+                    writer.close()
+
+    def _tidy(self, finished: RunSummary) -> None:
+        if is_untidy(self.path):
+            # On a read-only disk, say, it stays as it is: it reads as well untidied.
+            with contextlib.suppress(RecordError), holding(self.path / ".lock") as held:
+                if held:
+                    tidy(self.path, finished)
+
+    def steps(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Every row of every step, in order; the indices of `task` are the run's task numbers."""
+        names = STEPS.names if columns is None else columns
+        batches = list(self.iter_step_batches(columns))
+        schema = batches[0].schema if batches else pa.schema([STEPS.field(name) for name in names])
+        return pa.Table.from_batches(batches, schema=schema)
+
+    def iter_step_batches(
+        self, columns: Sequence[str] | None = None, *, rows: int = GROUP
+    ) -> Iterator[pa.RecordBatch]:
+        """The same in batches of at most `rows`, with no more than a few of them in memory."""
+        summary = self.summary()
+        if summary is not None:
+            names = pa.array(summary.task_names, pa.string())
+            for batch in iter_batches(self.path / STEPS_FOLDER, STEPS, columns, rows=rows):
+                yield with_tasks(batch, names)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """The whole probability vector of every row of `steps`; NaN until one is known."""
+        table = self.steps(["probabilities"])
+        rows, vectors = vectors_of(table)
+        # The vector that holds at a row is the last one given at or before it.
+        places = np.searchsorted(rows, np.arange(len(table)), side="right") - 1
+        filled = np.full((len(table), vectors.shape[1]), np.nan)
+        filled[places >= 0] = vectors[places[places >= 0]]
+        return filled
+
+    def scores(self) -> pa.Table:
+        """Every score of every evaluation, in order."""
+        batches = iter_batches(self.path / SCORES_FOLDER, SCORES, None)
+        return pa.Table.from_batches(batches, schema=SCORES)
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The newest sound checkpoint; None where there is none yet."""
+        return self._first_sound(load_checkpoint)
+
+    def best(self) -> StateTree | None:
+        """The best state alone; None where none was given."""
+        return self._first_sound(load_best)
+
+    def _first_sound(self, load: Callable[[Path, CheckpointEntry], Loaded]) -> Loaded | None:
+        tried: list[CheckpointEntry] | None = None
+        for _ in range(ATTEMPTS):
+            entries = self._entries()
+            if not entries:
+                return None
+            failures: list[DamageError] = []
+            for entry in entries:
+                try:
+                    return load(self.path, entry)
+                except DamageError as error:
+                    failures.append(error)
+            if entries == tried:  # not replaced while we looked, so truly damaged
+                break
+            tried = entries
+        raise failures[0]
+
+    def _entries(self) -> list[CheckpointEntry]:
+        finished = self._finished()
+        if finished is not None:
+            return [] if finished.kept is None else [finished.kept]
+        return read_entries(self.path)
+
+    def _finished(self) -> RunSummary | None:
+        try:
+            summary = self.summary()
+        except DamageError:  # then the checkpoint decides
+            return None
+        return summary if summary is not None and summary.status == "finished" else None

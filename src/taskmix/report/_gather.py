@@ -1,0 +1,251 @@
+"""From the records of a study to the tables of its report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.errors import InputError, RecordError
+from taskmix.records import RunFolder, RunSummary, Study
+from taskmix.report._data import Binned, FinalScore, ReportData, RunRow, TaskRow, Trace
+from taskmix.report._scoreboard import scoreboard
+from taskmix.report._thin import bin_edges, bin_of, binned_mean, binned_sum, divided
+from taskmix.report._words import counted
+
+_MOST_LABELS = 12  # beside each other in a table
+_MOST_TRACES = 400  # runs whose steps are read
+_POINTS = 50  # of a line
+_FEWEST_POINTS = 24
+_MOST_ROWS = 9000  # of a figure, all its lines together: keeps the page near a megabyte
+_SPLITS = ("test", "dev", "valid")  # what a run may be judged by, the first before the others
+_COLUMNS = ["step", "task", "loss", "weight", "examples", "probabilities"]
+
+
+def gather(
+    study: Study | Path,
+    *,
+    labels: Sequence[str] | None = None,  # which, and in this order; None: all, the oldest first
+    title: str | None = None,
+    command: str = "",
+    notes: Sequence[str] = (),
+) -> ReportData:
+    """Reads all summaries, and the steps of as many runs as a chart has use for."""
+    study = study if isinstance(study, Study) else Study(study)
+    found = list(notes)
+    summaries = sorted(study.summaries(note=found.append), key=lambda run: (run.created, run.label))
+    if not summaries and not found:
+        raise InputError(
+            f"`{study.path}` should be a study, a folder with a folder for each run. Found no run in "
+            "it. Train first, or check the path."
+        )
+    order = (
+        tuple(dict.fromkeys(run.label for run in summaries)) if labels is None else tuple(labels)
+    )
+    summaries = [run for run in summaries if run.label in order]
+    order = tuple(label for label in order if any(run.label == label for run in summaries))
+    tasks = _tasks(summaries)
+    data = ReportData(
+        title=title or study.path.resolve().name,
+        labels=order,
+        tasks=tasks,
+        runs=tuple(_row(run) for run in summaries),
+        scores=_final_scores(summaries, {task.name: task.metric for task in tasks}),
+        notes=tuple(found),
+        command=command,
+    )
+    data = _fewer_labels(data)
+    return _with_traces(data, study, [run for run in summaries if run.label in data.labels])
+
+
+def _row(run: RunSummary) -> RunRow:
+    return RunRow(
+        name=run.name,
+        label=run.label,
+        seed=run.seed,
+        status=run.status,
+        tasks=run.task_names,
+        step=run.step,
+        steps=run.steps,
+        seconds=run.seconds,
+        best_step=run.best_step,
+        error=run.error,
+        specification=run.specification,
+        versions=run.versions,
+        updated=run.updated,
+    )
+
+
+def _tasks(summaries: Sequence[RunSummary]) -> tuple[TaskRow, ...]:
+    """All tasks, in the order of the runs that have most of them."""
+    rows: dict[str, TaskRow] = {}
+    for run in sorted(summaries, key=lambda run: -len(run.tasks)):
+        for task in run.tasks:
+            if task["name"] not in rows:
+                rows[task["name"]] = _task(task, run)
+    return tuple(rows.values())
+
+
+def _task(task: Mapping[str, Any], run: RunSummary) -> TaskRow:
+    """What a record says of a task; it is asked for its name only, so all else may be missing."""
+    from taskmix.tasks import METRICS
+
+    scored = [score.metric for score in run.scores if score.task == task["name"]]
+    metric = str(task.get("metric") or next((name for name in scored if name != "loss"), "score"))
+    sizes, labels = task.get("sizes"), task.get("labels")
+    classes = len(labels) if isinstance(labels, list) else labels
+    return TaskRow(
+        name=task["name"],
+        metric=metric,
+        higher_is_better=METRICS[metric].higher_is_better if metric in METRICS else True,
+        kind=str(task.get("kind") or ""),
+        inputs=str(task.get("inputs") or ""),
+        classes=classes if isinstance(classes, int) and classes > 0 else None,
+        sizes={str(split): int(size) for split, size in sizes.items()}
+        if isinstance(sizes, dict)
+        else {},
+    )
+
+
+def _final_scores(
+    summaries: Sequence[RunSummary], metrics: Mapping[str, str]
+) -> tuple[FinalScore, ...]:
+    kept = [
+        FinalScore(
+            task=score.task, label=run.label, seed=run.seed, split=score.split, value=score.value
+        )
+        for run in summaries
+        if run.status == "finished"
+        for score in run.scores
+        if score.split in _SPLITS and metrics.get(score.task) == score.metric
+    ]
+    return tuple(sorted(kept, key=lambda score: _SPLITS.index(score.split)))
+
+
+def _fewer_labels(data: ReportData) -> ReportData:
+    """The labels with the best means, where there are more than a table can show."""
+    if len(data.labels) <= _MOST_LABELS:
+        return data
+    board = scoreboard(data)
+    sign = -1.0 if board.higher_is_better else 1.0
+    cells = board.overall.cells if board.overall is not None else (None,) * len(data.labels)
+    ranked = sorted(
+        range(len(cells)),
+        key=lambda place: (
+            sign * cell.interval.mean if (cell := cells[place]) is not None else math.inf
+        ),
+    )
+    kept = set(ranked[:_MOST_LABELS])
+    labels = tuple(label for place, label in enumerate(data.labels) if place in kept)
+    note = (
+        f"The page shows the {_MOST_LABELS} best of {len(data.labels)} labels, by their score over "
+        "all tasks; a lead among so many is flattered by chance."
+    )
+    runs = tuple(run for run in data.runs if run.label in labels)
+    scores = tuple(score for score in data.scores if score.label in labels)
+    return replace(data, labels=labels, runs=runs, scores=scores, notes=(*data.notes, note))
+
+
+def _with_traces(data: ReportData, study: Study, summaries: Sequence[RunSummary]) -> ReportData:
+    lines = max(1, len(data.tasks) * len(data.labels))
+    points = min(_POINTS, max(_FEWEST_POINTS, _MOST_ROWS // lines))
+    notes = list(data.notes)
+    edges: dict[str, NDArray[np.float64]] = {}
+    traces: list[Trace] = []
+    each = max(1, _MOST_TRACES // max(1, len(data.labels)))
+    metrics = {task.name: task.metric for task in data.tasks}
+    left_out = 0
+    for label in data.labels:
+        runs = sorted((run for run in summaries if run.label == label), key=lambda run: run.seed)
+        left_out += max(0, len(runs) - each)
+        edges[label] = bin_edges(max(run.step for run in runs), points)
+        for run in runs[:each]:
+            try:
+                traces.append(_trace(RunFolder(study.path / run.name), run, edges[label], metrics))
+            except RecordError as error:  # one damaged run should not cost the page of the others
+                notes.append(str(error))
+    if left_out:
+        notes.append(f"Curves leave out {counted(left_out, 'run')}: a chart shows no more of them.")
+    return replace(data, traces=tuple(traces), edges=edges, notes=tuple(notes))
+
+
+def _trace(
+    folder: RunFolder, run: RunSummary, edges: NDArray[np.float64], metrics: Mapping[str, str]
+) -> Trace:
+    shape = (len(run.task_names), len(edges) - 1)
+    columns: dict[str, list[NDArray[Any]]] = {name: [] for name in _COLUMNS[:-1]}
+    drawn, counts = np.zeros(shape), np.zeros(shape[1])
+    vector = np.full(shape[0], np.nan)
+    for batch in folder.iter_step_batches(_COLUMNS):
+        columns["step"].append(batch.column("step").to_numpy())
+        columns["task"].append(batch.column("task").indices.to_numpy())
+        for name in ("loss", "weight", "examples"):
+            numbers = batch.column(name).to_numpy(zero_copy_only=False)
+            columns[name].append(numbers.astype(np.float64))
+        bins = bin_of(columns["step"][-1], edges)
+        vector = _add_probabilities(batch.column("probabilities"), bins, vector, drawn)
+        counts += np.bincount(bins, minlength=shape[1])
+    if not columns["step"]:
+        nothing = np.full(shape, np.nan)
+        losses, weights, examples = nothing, nothing, np.zeros(shape)
+    else:
+        rows = {name: np.concatenate(parts) for name, parts in columns.items()}
+        bins, task = bin_of(rows["step"], edges), rows["task"].astype(np.int64)
+        losses = binned_mean(rows["loss"], task, bins, shape)
+        weights = binned_mean(rows["weight"], task, bins, shape)
+        examples = binned_sum(rows["examples"], task, bins, shape)
+    return Trace(
+        label=run.label,
+        seed=run.seed,
+        tasks=run.task_names,
+        losses=losses,
+        weights=weights,
+        examples=examples,
+        probabilities=divided(drawn, counts),
+        scores=_curves(folder, metrics),
+    )
+
+
+def _add_probabilities(
+    column: Any,  # a list for each row, null where it is that of the row before
+    bins: NDArray[np.int64],
+    vector: NDArray[np.float64],  # that holds before the first row
+    total: Binned,  # added to
+) -> NDArray[np.float64]:
+    """Adds each row's probabilities to its bin; gives the vector that holds after the last row."""
+    given = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    values = column.flatten().to_numpy(zero_copy_only=False)
+    vectors = np.vstack([vector, values.reshape(len(given), len(vector))])
+    # How many rows of each bin each vector holds for: a vector may hold for many.
+    holds = np.searchsorted(given, np.arange(len(bins)), side="right")
+    pairs, counts = np.unique(np.column_stack([holds, bins]), axis=0, return_counts=True)
+    np.add.at(total.T, pairs[:, 1], counts[:, None] * vectors[pairs[:, 0]])
+    return np.asarray(vectors[-1])
+
+
+def _curves(
+    folder: RunFolder, metrics: Mapping[str, str]
+) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """The dev scores of each task by its own metric, in the order of the steps."""
+    found: dict[str, dict[int, float]] = {}
+    table = folder.scores()
+    for row in table.filter(_is_in(table["split"], _SPLITS[1:])).to_pylist():
+        if metrics.get(row["task"]) == row["metric"]:
+            value = row["value"]
+            found.setdefault(row["task"], {})[row["step"]] = math.nan if value is None else value
+    return {
+        task: (np.array(list(curve), dtype=np.int64), np.array(list(curve.values())))
+        for task, curve in found.items()
+    }
+
+
+def _is_in(column: Any, words: Sequence[str]) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.is_in(column, value_set=pa.array(words, pa.string()))

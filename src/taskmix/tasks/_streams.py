@@ -1,0 +1,287 @@
+"""The bytes of a task file, gunzipped and checked while they go by.
+
+Nothing larger than a block is held, so a compressed bomb costs time up to `byte_limit` and no memory.
+Whatever is wrong with the bytes themselves (gzip, UTF-8, a NUL, an endless line) is said here, once,
+for every text format; `rows` counts the line ends seen so far, so the sentence can name the row.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+
+from taskmix.errors import TaskFileError
+
+BYTE_LIMIT = 16 * 2**30  # uncompressed, of one file
+LINE_LIMIT = 64 * 2**20
+DEPTH_LIMIT = 500  # Arrow's JSON reader overflows the stack somewhere above five thousand
+_BLOCK = 2**20
+_MARK = codecs.BOM_UTF8
+
+
+def show(thing: object, *, limit: int = 60) -> str:
+    """A value as it may stand in a sentence: escaped, and cut when it is long."""
+    if isinstance(thing, bytes):
+        thing = thing[: 4 * limit].decode("utf-8", "backslashreplace")
+    if isinstance(thing, str):
+        thing = thing[: 2 * limit]
+    text = repr(thing)
+    text = text if text.isprintable() else ascii(thing)
+    return text if len(text) <= limit else f"{text[: limit - 4]}...{text[-1]}"
+
+
+def show_path(path: Path) -> str:
+    """A path as it may stand in a sentence, whatever bytes its name has."""
+    text = str(path)
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def bad_file(path: Path, should: str, found: str, remedy: str, row: int | None = None) -> NoReturn:
+    """Raise the sentence every bad task file gets."""
+    where = show_path(path) + (f", row {row}" if row is not None else "")
+    raise TaskFileError(f"{should} Found {found} in {where}. {remedy}", path=path, row=row)
+
+
+class NestingError(Exception):
+    """A line may be nested too deeply for Arrow's reader; never leaves this package."""
+
+
+class CheckedStream(io.RawIOBase):
+    """A text file as a readable stream of valid UTF-8 without NUL, byte order mark taken off.
+
+    With `watch_nesting`, a line whose brackets may be nested deeper than `DEPTH_LIMIT` ends the
+    reading with `NestingError` before the line is handed out.
+    """
+
+    def __init__(
+        self, path: Path, *, byte_limit: int = BYTE_LIMIT, watch_nesting: bool = False
+    ) -> None:
+        self.path = path
+        self.rows = 0  # line ends so far
+        self.size = 0  # uncompressed bytes so far
+        self.problem: Exception | None = None
+        self._watch_nesting = watch_nesting
+        self._blocks = _text_blocks(path, byte_limit)
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._pending = False  # a character is cut by the end of the last block
+        self._line = 0  # bytes of the line that is not yet ended
+        self._depth = 0  # open brackets of that line
+        self._rest = b""
+        self.ended_with_line = True
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        parts = [self._rest]
+        have = len(self._rest)
+        while size < 0 or have < size:
+            block = self._next()
+            if not block:
+                break
+            parts.append(block)
+            have += len(block)
+        whole = b"".join(parts)
+        if size < 0:
+            self._rest = b""
+            return whole
+        self._rest = whole[size:]
+        return whole[:size]
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines, without their ends (a line feed, alone or after a carriage return)."""
+        rest = b""
+        while block := self._next():
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                yield line.removesuffix(b"\r")
+        if rest:
+            yield rest.removesuffix(b"\r")
+
+    def _next(self) -> bytes:
+        try:
+            block = next(self._blocks, b"")
+            self._check(block)
+        except (TaskFileError, NestingError) as problem:
+            self.problem = problem  # Arrow may dress up what is raised inside it
+            raise
+        except _DamagedError as damage:
+            self.problem = damage
+            bad_file(
+                self.path,
+                "A .gz file should be whole.",
+                f"{damage} after {self.size} uncompressed bytes",
+                "Copy or make the file again.",
+                self.rows + 1,
+            )
+        return block
+
+    def _check(self, block: bytes) -> None:
+        if b"\0" in block:
+            self._bad(block.index(b"\0"), block, "a text file has no NUL character", "a NUL")
+        self._check_utf8(block)
+        self._check_lines(block)
+        if self._watch_nesting and block:
+            self._check_nesting(block)
+        self.size += len(block)
+        self.rows += block.count(b"\n")
+        if block:
+            self.ended_with_line = block.endswith(b"\n")
+
+    def _check_utf8(self, block: bytes) -> None:
+        if block and not self._pending and block.isascii():
+            return
+        try:
+            self._decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            wrong = bytes(error.object[error.start : error.start + 12])
+            self._bad(
+                error.start, bytes(error.object), "a text file is UTF-8", f"the bytes {wrong!r}"
+            )
+        self._pending = bool(self._decoder.getstate()[0])
+
+    def _bad(self, place: int, block: bytes, rule: str, found: str) -> NoReturn:
+        bad_file(
+            self.path,
+            f"{rule[0].upper()}{rule[1:]}.",
+            found,
+            "Save the file again as UTF-8 text, or correct that row.",
+            self.rows + block.count(b"\n", 0, place) + 1,
+        )
+
+    def _check_lines(self, block: bytes) -> None:
+        # A block is far shorter than the limit, so only the line that goes on can be too long.
+        first = block.find(b"\n")
+        self._line += len(block) if first < 0 else first
+        if self._line > LINE_LIMIT:
+            bad_file(
+                self.path,
+                f"A row should have at most {LINE_LIMIT // 2**20} MiB.",
+                f"a longer one, beginning near byte {self.size - self._line + len(block)},",
+                "Check that the file has line ends.",
+                self.rows + 1,
+            )
+        if first >= 0:
+            self._line = len(block) - block.rfind(b"\n") - 1
+
+    def _check_nesting(self, block: bytes) -> None:
+        """Brackets inside strings count too: this may only suspect, the slow reader decides.
+
+        Depth is the rise above the lowest point so far of the line, because closing brackets inside
+        a string must not hide opening ones behind it.
+        """
+        data = np.frombuffer(block, dtype=np.uint8)
+        folded = data | 0x20  # `[` and `{` differ in this bit only, and so do `]` and `}`
+        opening, closing, line_end = folded == 0x7B, folded == 0x7D, data == 0x0A
+        places = np.flatnonzero(opening | closing | line_end)
+        # Before the block comes the end of the last line, and then what is open of this one.
+        steps = np.concatenate(
+            ([0, self._depth], opening[places].astype(np.int64) - closing[places])
+        )
+        ends = np.concatenate(([True, False], line_end[places]))
+        depth = np.cumsum(steps)
+        depth -= depth[np.maximum.accumulate(np.where(ends, np.arange(len(ends)), 0))]
+        # Later lines are moved far down, so that the minimum starts afresh in each of them.
+        down = np.cumsum(ends) << 32
+        rise = depth - (np.minimum.accumulate(depth - down) + down)
+        if rise.max() > DEPTH_LIMIT:
+            raise NestingError
+        self._depth = int(rise[-1])
+
+
+def file_bytes(path: Path, *, byte_limit: int = BYTE_LIMIT) -> bytes:
+    """The whole of a file that is not text, gunzipped."""
+    try:
+        return b"".join(_blocks(path, byte_limit))
+    except _DamagedError as damage:
+        bad_file(path, "A .gz file should be whole.", f"{damage}", "Copy or make the file again.")
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file for reading; anything else gets a sentence."""
+    try:
+        # Opening a pipe would wait for ever for somebody to write to it.
+        if not stat.S_ISREG(path.stat().st_mode):
+            bad_file(path, "A task file should be a plain file.", "something else", "Rename it.")
+        return path.open("rb")
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        bad_file(path, "A task file should be readable.", reason, "Check the path and its rights.")
+    except ValueError:  # a NUL in the name
+        bad_file(path, "A path should have no NUL.", "one", "Check the path.")
+
+
+class _DamagedError(Exception):
+    """What is wrong with a gzip file."""
+
+
+def _text_blocks(path: Path, byte_limit: int) -> Iterator[bytes]:
+    blocks = _blocks(path, byte_limit)
+    first = b""
+    for block in blocks:  # a block may be as short as the writer flushed it
+        first += block
+        if len(first) >= len(_MARK):
+            break
+    if first := first.removeprefix(_MARK):
+        yield first
+    yield from blocks
+
+
+def _blocks(path: Path, byte_limit: int) -> Iterator[bytes]:
+    total = 0
+    with open_file(path) as file:
+        for block in (
+            _gunzip(file) if path.suffix.lower() == ".gz" else iter(lambda: file.read(_BLOCK), b"")
+        ):
+            total += len(block)
+            if total > byte_limit:
+                bad_file(
+                    path,
+                    f"A file should have at most {byte_limit} uncompressed bytes.",
+                    "more",
+                    "Split the file, or raise `byte_limit` if it is meant to be so large.",
+                )
+            yield block
+
+
+def _gunzip(file: BinaryIO) -> Iterator[bytes]:
+    """Uncompressed blocks, each of at most `_BLOCK` bytes; several members may follow each other."""
+    engine = zlib.decompressobj(wbits=31)
+    data = file.read(_BLOCK)
+    if not data:
+        raise _DamagedError("an empty file, not gzip,")
+    while True:
+        try:
+            block = engine.decompress(data, _BLOCK)
+        except zlib.error as error:
+            raise _DamagedError(f"broken gzip data ({error})") from None
+        if block:
+            yield block
+        if engine.eof:
+            data = engine.unused_data.lstrip(b"\0")  # zeros after the end are padding
+            while not data:
+                data = file.read(_BLOCK)
+                if not data:
+                    return
+                data = data.lstrip(b"\0")
+            engine = zlib.decompressobj(wbits=31)
+        elif engine.unconsumed_tail:
+            data = engine.unconsumed_tail
+        elif not block or not data:
+            data = file.read(_BLOCK)
+            if not data:
+                raise _DamagedError("gzip data that break off")
+        else:
+            data = b""  # the engine may still hold output

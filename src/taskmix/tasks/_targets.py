@@ -1,0 +1,267 @@
+"""What is predicted: from a column to class indices, numbers or tags.
+
+The kind of a task, where settings do not name it, follows from its target column:
+
+- lists beside a list of tokens: `tagging`;
+- text, true or false: `classification`;
+- integers (also when written 1.0): `classification` if there are at most 20 different ones, or if
+  they are exactly 0, 1, ..., k - 1 as class numbers are; otherwise `regression`;
+- other numbers: `regression`.
+
+Labels are text: numbers in their order, words in that of the alphabet, tags with `O` first.
+
+A label that no row of `train` has is an error for `classification`, because it is nearly always a
+slip. It is accepted, with a note, for tags; where the loader itself divided a table; and where labels
+are text and train, with 100 rows or more, has labels that occur only once: by Good and Turing's
+estimate there are then more to come, and real data (the intents of ATIS) are like that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from taskmix.errors import OptionError
+from taskmix.tasks._columns import Stack, family
+from taskmix.tasks._metrics import find_metric
+from taskmix.tasks._settings import TaskSettings
+from taskmix.tasks._streams import show
+from taskmix.tasks._task import MISSING, TaskKind
+
+_FEW = 20
+_MANY_ROWS = 100
+_REMEDY = "Correct that row or take it out."
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """A column as text: the different words in their order, and which one each cell has."""
+
+    words: tuple[str, ...]
+    codes: NDArray[np.int64]  # [cell]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A target column, not yet encoded: classes, tags or numbers."""
+
+    column: str
+    kind: TaskKind
+    words: Words | None = None  # of rows, or of tokens
+    is_text: bool = False  # before it was made words
+    offsets: NDArray[np.int64] | None = None  # [row + 1], the first token of each row
+    values: NDArray[np.float64] | None = None  # [row]
+
+
+def words_of(column: pa.ChunkedArray | pa.Array) -> Words:
+    """The cells as text; numbers that are whole are written without a point."""
+    is_number = family(column.type) == "number"
+    if pa.types.is_floating(column.type):
+        numbers = np.asarray(column.to_numpy(zero_copy_only=False))
+        if (np.abs(numbers) < 2**53).all() and (numbers == np.rint(numbers)).all():
+            column = column.cast(pa.int64(), safe=False)
+    # Encoding first: far fewer values are then written as text.
+    encoded = column.dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+    distinct = [_word(value) for value in encoded.dictionary.to_pylist()]
+    places = sorted(range(len(distinct)), key=lambda p: float(distinct[p])) if is_number else None
+    places = places or sorted(range(len(distinct)), key=distinct.__getitem__)
+    ranks = np.empty(len(places), dtype=np.int64)
+    ranks[places] = np.arange(len(places))
+    codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return Words(tuple(distinct[place] for place in places), ranks[codes])
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else repr(value)
+
+
+def read_target(stack: Stack, column: str, settings: TaskSettings, tokens: str | None) -> Target:
+    """The target column; `tokens` names the column of tokens where there is one."""
+    cells = stack.column(column)
+    kind = settings.kind or guess_kind(cells)
+    if kind == "regression":
+        return Target(column, kind, values=stack.numbers(column, "as the target of a regression"))
+    if kind == "tagging":
+        return _read_tags(stack, column, tokens)
+    should = f"`{column}` should be text, a number, true or false in every row, as a label."
+    if family(cells.type) in ("list", "other"):
+        stack.bad_where(pc.is_valid(cells), should, show(_first(cells)), _REMEDY)
+    if family(cells.type) == "text":
+        stack.check_characters(column, cells)
+        stack.bad_where(pc.equal(cells, ""), should, "nothing", _REMEDY)
+    stack.bad_where(pc.is_null(cells, nan_is_null=True), should, "nothing", _REMEDY)
+    return Target(column, kind, words=words_of(cells), is_text=family(cells.type) == "text")
+
+
+def _first(cells: pa.ChunkedArray) -> object:
+    return next((cell.as_py() for cell in cells if cell.is_valid), None)
+
+
+def guess_kind(cells: pa.ChunkedArray) -> TaskKind:
+    """The kind of task that such a target column makes."""
+    kind = family(cells.type)
+    if kind == "list":
+        return "tagging"
+    if kind != "number":
+        return "classification"
+    values = pc.unique(cells.drop_null()).cast(pa.float64(), safe=False).to_numpy()
+    whole = np.isfinite(values).all() and (values == np.rint(values)).all()
+    if whole and (len(values) <= _FEW or (values.min() == 0 and values.max() == len(values) - 1)):
+        return "classification"
+    return "regression"
+
+
+def _read_tags(stack: Stack, column: str, tokens: str | None) -> Target:
+    should = f"`{column}` should be a list with one tag for each of the tokens, in every row."
+    cells = stack.column(column)
+    if family(cells.type) != "list":
+        stack.bad(0, should, show(cells[0].as_py()), _REMEDY)
+    if tokens is None:
+        stack.bad(0, "Tags should stand beside `tokens`.", "none", "Say which column has them.")
+    stack.bad_where(pc.is_null(cells), should, "nothing", _REMEDY)
+    words = stack.column(tokens)
+    if family(words.type) != "list":
+        stack.bad(0, f"`{tokens}` should be a list of tokens.", show(words[0].as_py()), _REMEDY)
+    lengths = np.asarray(pc.list_value_length(cells).to_numpy(), dtype=np.int64)
+    stack.bad_where(pc.is_null(words), f"`{tokens}` should be a list.", "nothing", _REMEDY)
+    others = np.asarray(pc.list_value_length(words).to_numpy(), dtype=np.int64)
+    for place in np.flatnonzero(lengths != others)[:1]:
+        found = f"{lengths[place]} tags beside {others[place]} tokens"
+        stack.bad(int(place), should, found, _REMEDY)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    flat = flatten(cells)
+    if family(flat.type) == "text":
+        wrong = pc.or_(pc.is_null(flat), pc.equal(flat, ""))
+    else:
+        wrong = pc.is_null(flat, nan_is_null=True)
+        if family(flat.type) not in ("number", "truth"):
+            wrong = pa.array(np.ones(len(flat), dtype=np.bool_))
+    place = pc.index(wrong, pa.scalar(True)).as_py()
+    if place >= 0:
+        row = int(np.searchsorted(offsets, place, side="right")) - 1
+        stack.bad(row, should, show(flat[place].as_py()), _REMEDY)
+    return Target(column, "tagging", words=words_of(flat), offsets=offsets)
+
+
+def flatten(lists: pa.ChunkedArray) -> pa.Array:
+    """The items of all lists, one after another."""
+    flat = pc.list_flatten(lists).combine_chunks()
+    # What has no items has no chunks to combine.
+    return flat if isinstance(flat, pa.Array) else pa.array([], flat.type)
+
+
+def is_chunked(labels: Sequence[str]) -> bool:
+    """Whether the tags are those of entities or chunks: `B-`, `I-` (and `E-`, `S-`, `L-`, `U-`)."""
+    inner = [label for label in labels if label != "O"]
+    return bool(inner) and all(label[0] in "BIESLU" and label[1:2] == "-" for label in inner)
+
+
+def choose_metric(target: Target | None, labels: Sequence[str], wanted: str | None) -> str:
+    """The metric asked for, if it fits the kind of task; otherwise the usual one."""
+    kind: TaskKind = "sequences" if target is None else target.kind
+    usual = {"classification": "accuracy", "regression": "rmse", "sequences": "log_loss"}
+    if wanted is None:
+        return usual.get(kind) or ("entity_f1" if is_chunked(labels) else "accuracy")
+    needs = find_metric(wanted).needs
+    fits = (needs == "values") == (kind == "regression") and (needs != "tags" or kind == "tagging")
+    if not fits:
+        raise OptionError(
+            f"`metric` should fit the kind of task. Found `{wanted}` for {kind} "
+            f"({'a target' if target is None else f'`{target.column}`'}). Choose another one."
+        )
+    return wanted
+
+
+def keep_labels(stack: Stack, target: Target, wanted: Sequence[str]) -> NDArray[np.bool_]:
+    """[row], whether its label is among the wanted ones; each of them has to occur."""
+    if target.kind != "classification" or target.words is None:
+        raise OptionError(
+            f"`labels` should be given for classification. Found {target.kind} of "
+            f"`{target.column}`. Leave it out."
+        )
+    known = target.words.words
+    for label in wanted:
+        if label not in known:
+            stack.parts[0].bad(
+                f"All wanted labels should occur in the column `{target.column}`.",
+                f"no row with {show(label)}",
+                "Correct `labels`.",
+            )
+    places = [known.index(label) for label in wanted]
+    return np.isin(target.words.codes, places)
+
+
+def settle_labels(
+    stack: Stack,
+    target: Target,
+    settings: TaskSettings,
+    *,
+    kept: NDArray[np.bool_],  # [row]
+    in_train: NDArray[np.bool_],  # [row]
+    by_chance: bool,  # the loader divided the rows
+) -> tuple[tuple[str, ...], NDArray[np.int64], str | None]:
+    """The labels in their order, the class index of every cell, and what is to be noted.
+
+    Labels of train come first to be known; whether others may follow is said at the top.
+    """
+    words = target.words
+    if words is None:
+        raise AssertionError("labels are asked of classes and tags only")
+    if target.offsets is not None:
+        lengths = np.diff(target.offsets)
+        kept, in_train = np.repeat(kept, lengths), np.repeat(in_train, lengths)
+    counts = np.bincount(words.codes[kept], minlength=len(words.words))
+    in_train_counts = np.bincount(words.codes[in_train & kept], minlength=len(words.words))
+    if settings.labels is not None:
+        order = [words.words.index(label) for label in settings.labels]
+    else:
+        order = [int(place) for place in np.flatnonzero(counts)]
+        if target.kind == "tagging":  # the tag for nothing has its usual place
+            order.sort(key=lambda place: words.words[place] != "O")
+    remark = None
+    unseen = [place for place in order if not in_train_counts[place]] if in_train.any() else []
+    if unseen:
+        names = ", ".join(show(words.words[place]) for place in unseen[:5])
+        names += ", ..." if len(unseen) > 5 else ""
+        remark = f"`{target.column}` has labels that no row of train has ({names})"
+        tail = target.is_text and in_train_counts.sum() >= _MANY_ROWS and 1 in in_train_counts
+        accept = settings.extend_labels
+        if accept is None:
+            accept = target.kind == "tagging" or by_chance or settings.labels is not None or tail
+        if not accept:
+            _refuse(stack, target, words, kept & ~in_train, unseen, in_train_counts)
+    index = np.full(len(words.words), MISSING, dtype=np.int64)
+    index[order] = np.arange(len(order))
+    return tuple(words.words[place] for place in order), index[words.codes], remark
+
+
+def _refuse(
+    stack: Stack,
+    target: Target,
+    words: Words,
+    where: NDArray[np.bool_],
+    unseen: Sequence[int],
+    counts: NDArray[np.int64],
+) -> None:
+    place = int(np.flatnonzero(where & np.isin(words.codes, unseen))[0])
+    known = [show(words.words[p]) for p in np.flatnonzero(counts)[:10]]
+    more = ", ..." if np.count_nonzero(counts) > len(known) else ""
+    row = place
+    if target.offsets is not None:
+        row = int(np.searchsorted(target.offsets, place, side="right")) - 1
+    stack.bad(
+        row,
+        f"Every label `{target.column}` should also be in train, which has "
+        f"{', '.join(known)}{more}.",
+        show(words.words[words.codes[place]]),
+        "Correct that row, or set `extend_labels = true` if the label is meant.",
+    )

@@ -1,0 +1,122 @@
+"""Sentences as one window of word ids for each token, with one vocabulary for all tasks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from taskmix.tasks._assemble import Place, at_least, distinct_tables, encoded_tasks, plain_targets
+from taskmix.tasks._cache import cached
+from taskmix.tasks._encoded import EncodedTasks, WindowInputs
+from taskmix.tasks._task import MISSING, Task, TaskSet
+from taskmix.tasks._word_encoding import Lexicon, vectors_hash
+from taskmix.tasks._words import PADDING, word_ids
+
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowEncoding:
+    """Tagging as `WindowInputs`: each token is a row, `sentences` says where sentences begin.
+
+    Words are counted, and kept for their vectors, as in `WordEncoding`. With `io_training` the
+    targets of `train` lose the difference between `B-` and `I-` (a type that has no `I-` among its
+    labels keeps `B-`); `dev` and `test` stay as they are, and `entity_f1` reads both.
+    """
+
+    width: int = 3  # neighbours on each side
+    lowercase: bool = True
+    digits_to_zero: bool = True  # 1996 and 1997 are one word, 0000
+    min_count: int = 1
+    vectors: Path | None = None
+    keep_words_with_vectors: bool = True
+    io_training: bool = False
+
+    def __post_init__(self) -> None:
+        at_least("width", self.width, 0)
+        at_least("min_count", self.min_count, 1)
+
+    def encode(self, tasks: TaskSet, *, cache: Path | None = None) -> EncodedTasks:
+        """The tasks as tensors; from the folder `cache` where the same was encoded before."""
+        options = repr((replace(self, vectors=None), vectors_hash(self.vectors, cache)))
+        return cached(lambda: self._encode(tasks), tasks, options, cache)
+
+    def _encode(self, tasks: TaskSet) -> EncodedTasks:
+        tables = distinct_tables(
+            tasks,
+            "WindowEncoding",
+            lambda task: task.kind == "tagging" and task.inputs == "tokens",
+            advice="Use `WordEncoding` to classify whole texts.",
+        )
+        words: dict[str, int] = {}  # how often, in the rows to train on
+        sentences: dict[Place, tuple[NDArray[np.int64], list[str], NDArray[np.int64]]] = {}
+        for key, table in tables.items():
+            numbers, distinct, offsets = _tokens(table)
+            distinct = [self._word(word) for word in distinct]
+            sentences[key] = (numbers, distinct, offsets)
+            counts = np.bincount(numbers, minlength=len(distinct)) * (key[2] == "train")
+            for word, count in zip(distinct, counts.tolist(), strict=True):
+                words[word] = words.get(word, 0) + count
+        lexicon = Lexicon.build(
+            words,
+            min_count=self.min_count,
+            max_words=None,
+            vectors=self.vectors,
+            keep_words_with_vectors=self.keep_words_with_vectors,
+        )
+        inputs = {
+            key: self._windows(word_ids(distinct, lexicon.vocabulary)[numbers], offsets)
+            for key, (numbers, distinct, offsets) in sentences.items()
+        }
+        return encoded_tasks(
+            tasks,
+            inputs,
+            targets=self._targets,
+            sentences={key: torch.from_numpy(item[2]) for key, item in sentences.items()},
+            vocabulary=lexicon.vocabulary,
+            vectors=lexicon.vectors,
+            extra=lexicon.extra,
+        )
+
+    def _word(self, word: str) -> str:
+        word = word.lower() if self.lowercase else word
+        return _DIGIT.sub("0", word) if self.digits_to_zero else word
+
+    def _windows(self, ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> WindowInputs:
+        lengths = np.diff(offsets)
+        sentence = np.repeat(np.arange(len(lengths)), lengths)  # [token]
+        centres = np.arange(len(ids)) + (sentence + 1) * self.width
+        padded = np.full(len(ids) + (len(lengths) + 1) * self.width, PADDING, dtype=np.int64)
+        padded[centres] = ids
+        return WindowInputs(torch.from_numpy(padded), torch.from_numpy(centres), self.width)
+
+    def _targets(self, task: Task, split_name: str) -> Tensor:
+        targets = plain_targets(task, split_name)
+        if not self.io_training or split_name != "train":
+            return targets
+        places = {label: i for i, label in enumerate(task.labels)}
+        inside = [
+            places.get(f"I{label[1:]}", i) if re.match("B(-|$)", label) else i
+            for label, i in places.items()
+        ]
+        known = targets != MISSING
+        result = targets.clone()
+        result[known] = torch.tensor(inside)[targets[known]]
+        return result
+
+
+def _tokens(table: pa.Table) -> tuple[NDArray[np.int64], list[str], NDArray[np.int64]]:
+    """For each token the number of its word, the distinct words, and where sentences begin."""
+    lists = table.column("tokens").combine_chunks()
+    encoded = lists.flatten().dictionary_encode()
+    lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers, encoded.dictionary.to_pylist(), offsets

@@ -1,0 +1,95 @@
+r"""Dynamic weight average: a task whose loss falls slowly gets more weight.
+
+    Liu, Johns and Davison, "End-to-End Multi-Task Learning with Attention", CVPR 2019, Eq. 7.
+
+$w_k(t-1) = L_k(t-1) / L_k(t-2)$ is the rate at which the mean loss of task $k$ changed over the last
+two epochs, and $\lambda_k(t) = K\, \mathrm{softmax}_k(w(t-1) / T)$ its weight.
+
+Symbols: $K$ is `len(losses)`, $T$ is `temperature`, $w_k$ is `latest / previous`.
+
+Cost: that of the plain step, and 4T numbers of state.
+
+Decisions: an epoch ends when the loop says so (`end_epoch`), or after `steps_per_epoch` steps. Weights
+are 1 until two epochs are known, as in the paper. A task without a loss in a whole epoch keeps its
+rate; one whose loss was 0 counts as having kept it.
+
+Scale: none. Shift: changes the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from taskmix.errors import OptionError
+from taskmix.weighting._scale import keep_absent, precise, softmax_of_present, times_tasks
+from taskmix.weighting._weighting import Needs
+
+
+@dataclass(frozen=True)
+class DynamicWeightAverageState:
+    total: Tensor  # [task], of the losses in this epoch
+    count: Tensor  # [task], of the steps in which the task had one
+    latest: Tensor  # [task], the mean losses of the last epoch; 1 while unknown
+    previous: Tensor  # [task], those of the epoch before; 1 while unknown
+    epochs: Tensor  # [task], how many of the two are known
+    steps: Tensor  # in this epoch
+
+
+@dataclass(frozen=True, kw_only=True)
+class DynamicWeightAverage:
+    """Weights that sum to the number of tasks."""
+
+    needs: ClassVar[Needs] = Needs.LOSSES | Needs.EPOCH
+
+    temperature: float = 2.0  # the paper's value; a larger one is more uniform
+    steps_per_epoch: int | None = None  # for a loop that does not tell when an epoch ends
+
+    def __post_init__(self) -> None:
+        if self.temperature <= 0 or (self.steps_per_epoch is not None and self.steps_per_epoch < 1):
+            raise OptionError(
+                "`temperature` should be above 0 and `steps_per_epoch` 1 or more. Found "
+                f"{self.temperature} and {self.steps_per_epoch}."
+            )
+
+    def init(self, losses: Tensor) -> DynamicWeightAverageState:
+        zeros = torch.zeros_like(precise(losses))
+        ones = torch.ones_like(zeros)
+        steps = torch.zeros((), dtype=torch.int64)
+        return DynamicWeightAverageState(zeros, zeros, ones, ones, zeros, steps)
+
+    def weigh(
+        self, state: DynamicWeightAverageState, losses: Tensor, present: Tensor | None = None
+    ) -> Tensor:
+        known = (state.epochs >= 2) & (state.previous != 0)
+        rates = torch.where(known, state.latest / state.previous, 1.0)
+        shares = softmax_of_present(rates / self.temperature, present)
+        return times_tasks(shares, present).to(losses.dtype)
+
+    def update(
+        self, state: DynamicWeightAverageState, losses: Tensor, present: Tensor | None = None
+    ) -> DynamicWeightAverageState:
+        state = replace(
+            state,
+            total=keep_absent(state.total + precise(losses), state.total, present),
+            count=keep_absent(state.count + 1, state.count, present),
+            steps=state.steps + 1,
+        )
+        if self.steps_per_epoch is not None and int(state.steps) >= self.steps_per_epoch:
+            return self.end_epoch(state)
+        return state
+
+    def end_epoch(self, state: DynamicWeightAverageState) -> DynamicWeightAverageState:
+        """The state at the beginning of the next epoch."""
+        seen = state.count > 0
+        return DynamicWeightAverageState(
+            total=torch.zeros_like(state.total),
+            count=torch.zeros_like(state.count),
+            latest=torch.where(seen, state.total / state.count, state.latest),
+            previous=torch.where(seen, state.latest, state.previous),
+            epochs=torch.where(seen, (state.epochs + 1).clamp(max=2), state.epochs),
+            steps=torch.zeros_like(state.steps),
+        )

@@ -1,0 +1,70 @@
+r"""IMTL-L: every task's loss is scaled so that all count the same.
+
+    Liu, Li, Kuang, Xue, Chen, Yang, Liao and Zhang, "Towards Impartial Multi-task Learning",
+    ICLR 2021, Section 3.2 and Algorithm 1.
+
+Each task has a learned scale $s_i$ (`log_scale`), and the total $\sum_i e^{s_i} L_i - s_i$ is descended
+in the model and in $s$. Where $s$ has settled, $e^{s_i} = 1 / L_i$: every scaled loss is 1.
+
+Cost: that of the plain step, and 4T numbers of state.
+
+Departures: weights $e^{s_i}$ are scaled to sum to T; `unscaled` gives the paper's. $s$ takes its own Adam
+steps of `step_size`, away from the model's weight decay; the paper hands it to the model's optimiser.
+The gradients' counterpart is `IMTLG`.
+
+Scale: twice the loss has, in the end, half the weight. Shift: changes the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from taskmix.errors import OptionError
+from taskmix.weighting._adam import AdamState, adam_init, adam_step
+from taskmix.weighting._scale import precise, softmax_of_present, times_tasks
+from taskmix.weighting._weighting import Needs
+
+
+@dataclass(frozen=True)
+class IMTLLState:
+    log_scale: Tensor  # [task]
+    adam: AdamState
+
+
+@dataclass(frozen=True, kw_only=True)
+class IMTLL:
+    """Weights proportional to learned scales exp(s)."""
+
+    needs: ClassVar[Needs] = Needs.LOSSES
+
+    step_size: float = 0.025
+
+    def __post_init__(self) -> None:
+        if self.step_size <= 0:
+            raise OptionError(f"`step_size` should be above 0. Found {self.step_size}.")
+
+    def init(self, losses: Tensor) -> IMTLLState:
+        start = torch.zeros_like(precise(losses))
+        return IMTLLState(start, adam_init(start))
+
+    def weigh(self, state: IMTLLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
+        shares = softmax_of_present(state.log_scale, present)
+        return times_tasks(shares, present).to(losses.dtype)
+
+    def unscaled(self, state: IMTLLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
+        """The paper's own weights, whose sum moves with the losses."""
+        weights = torch.exp(state.log_scale).to(losses.dtype)
+        return weights if present is None else weights * present.to(weights)
+
+    def update(
+        self, state: IMTLLState, losses: Tensor, present: Tensor | None = None
+    ) -> IMTLLState:
+        gradient = torch.exp(state.log_scale) * precise(losses) - 1
+        log_scale, adam = adam_step(
+            state.log_scale, gradient, state.adam, step_size=self.step_size, present=present
+        )
+        return IMTLLState(log_scale, adam)

@@ -1,0 +1,55 @@
+r"""Random loss weighting: new random weights in every step.
+
+    Lin, Ye, Zhang and Tsang, "Reasonable Effectiveness of Random Weighting: A Litmus Test for
+    Multi-Task Learning", TMLR 2022, Algorithm 1 with the normal distribution.
+
+The weights are $K\,\mathrm{softmax}(\lambda)$, $\lambda \sim N(0, I)$: a baseline that any method which
+claims to know better should beat.
+
+Cost: that of the plain step. Step n of a seed always has the same weights, on every worker and after
+every resumption: the state is the number of steps alone.
+
+Scale and shift of the losses: none. Of two equal tasks neither is preferred, but only in the mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from taskmix.weighting._scale import softmax_of_present, times_tasks
+from taskmix.weighting._weighting import Needs
+
+
+@dataclass(frozen=True)
+class RandomWeightsState:
+    steps: Tensor  # taken so far
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomWeights:
+    """Weights that sum to the number of tasks, drawn anew in every step."""
+
+    needs: ClassVar[Needs] = Needs.LOSSES
+
+    seed: int = 0
+
+    def init(self, losses: Tensor) -> RandomWeightsState:
+        return RandomWeightsState(torch.zeros((), dtype=torch.int64))
+
+    def weigh(
+        self, state: RandomWeightsState, losses: Tensor, present: Tensor | None = None
+    ) -> Tensor:
+        generator = np.random.default_rng((self.seed, int(state.steps)))
+        logits = torch.from_numpy(generator.standard_normal(len(losses)))
+        shares = softmax_of_present(logits, present)
+        return times_tasks(shares, present).to(losses.device, losses.dtype)
+
+    def update(
+        self, state: RandomWeightsState, losses: Tensor, present: Tensor | None = None
+    ) -> RandomWeightsState:
+        return RandomWeightsState(state.steps + 1)

@@ -1,0 +1,60 @@
+"""Small shared steps of the loss weightings: precision, tasks without a loss, the sum of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from taskmix.errors import ShapeError
+
+# The logarithm of the smallest share a task can have: that of the smallest float64, so that a task
+# whose share has all but vanished can still come back.
+LOG_FLOOR = -700.0
+
+
+def precise(losses: Tensor) -> Tensor:
+    """The losses in float64, or in float32 on a device that has no float64."""
+    return losses.detach().to(torch.float32 if losses.device.type == "mps" else torch.float64)
+
+
+def sum_to_tasks(weights: Tensor, present: Tensor | None) -> Tensor:
+    """Weights [task] from 0 up, scaled to sum to the number of tasks that have a loss.
+
+    Weights of 0 alone (a user's fixed ones, where their tasks are missing) stay what they are.
+    """
+    if present is not None:
+        present = present.to(weights.device)
+        weights = torch.where(present, weights, torch.zeros_like(weights))
+        total = weights.sum()
+        count = present.sum()
+        return torch.where(total == 0, weights, weights * (count / total))
+    return weights * (len(weights) / weights.sum())
+
+
+def softmax_of_present(logits: Tensor, present: Tensor | None) -> Tensor:
+    """Shares [task] that sum to one over the tasks that have a loss."""
+    if present is not None:
+        logits = logits.masked_fill(~present.to(logits.device), -torch.inf)
+    return torch.softmax(logits, dim=0)
+
+
+def times_tasks(shares: Tensor, present: Tensor | None) -> Tensor:
+    """Shares that sum to one as weights that sum to the number of tasks that have a loss."""
+    return shares * (len(shares) if present is None else present.sum().to(shares.device))
+
+
+def keep_absent(new: Tensor, old: Tensor, present: Tensor | None) -> Tensor:
+    """`new` [task], but `old` for the tasks that have no loss in this step."""
+    return new if present is None else torch.where(present.to(new.device), new, old)
+
+
+def per_task(values: Sequence[float], losses: Tensor, *, name: str) -> Tensor:
+    """A user's numbers, one a task, as float64 beside the losses."""
+    if len(values) != len(losses):
+        raise ShapeError(
+            f"`{name}` should have one number for each task. Found {len(values)} numbers and "
+            f"{len(losses)} tasks. Give them in the order of the tasks."
+        )
+    return precise(losses).new_tensor(list(values))

@@ -1,0 +1,100 @@
+r"""Uncertainty weighting: a task counts the less, the noisier its targets are taken to be.
+
+    Kendall, Gal and Cipolla, "Multi-Task Learning Using Uncertainty to Weigh Losses for Scene
+    Geometry and Semantics", CVPR 2018, Eq. 7 (regression) and Eq. 10 (classification).
+
+Each task has a noise $\sigma_i$, learned by descending the total
+
+    regression:     $\frac{1}{2\sigma^2} L + \log\sigma$,
+    classification: $\frac{1}{\sigma^2} L + \log\sigma$,
+
+in $s = \log\sigma^2$ (`log_variance`), as the paper advises. Where $s$ has settled the weight is
+$1/(2L)$ in both forms, and the total is negative once $L < 1/e$: that is no fault.
+
+Cost: that of the plain step, and 4T numbers of state.
+
+Departures and decisions:
+- Weights are scaled to sum to T; `unscaled` gives the paper's. Since each $s$ follows its own loss
+  alone, the scale changes the model's steps and not the method.
+- $s$ takes its own Adam steps of `step_size` (0.025 is what Chen et al., "GradNorm", 2018, used for this
+  method), without the model's weight decay, which would pull every $s$ to 0.
+- `forms` says which form each task has; peers use the regression form for all.
+
+Scale: twice the loss has, in the end, half the weight. Shift: changes the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from taskmix.errors import OptionError
+from taskmix.weighting._adam import AdamState, adam_init, adam_step
+from taskmix.weighting._scale import per_task, precise, sum_to_tasks
+from taskmix.weighting._weighting import Needs
+
+Form = Literal["classification", "regression"]
+FACTORS = {"classification": 1.0, "regression": 0.5}  # of L / sigma²
+
+
+@dataclass(frozen=True)
+class UncertaintyState:
+    log_variance: Tensor  # [task]
+    adam: AdamState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uncertainty:
+    """Weights proportional to exp(-s), by half for regression."""
+
+    needs: ClassVar[Needs] = Needs.LOSSES
+
+    forms: Form | tuple[Form, ...] = "classification"  # of all tasks, or of each
+    step_size: float = 0.025
+
+    def __post_init__(self) -> None:
+        forms = (self.forms,) if isinstance(self.forms, str) else self.forms
+        if not set(forms) <= set(FACTORS):
+            raise OptionError(
+                '`forms` should be "classification" or "regression", once or for each task. '
+                f"Found {self.forms!r}."
+            )
+        if self.step_size <= 0:
+            raise OptionError(f"`step_size` should be above 0. Found {self.step_size}.")
+
+    def init(self, losses: Tensor) -> UncertaintyState:
+        self._factors(losses)
+        start = torch.zeros_like(precise(losses))
+        return UncertaintyState(start, adam_init(start))
+
+    def weigh(
+        self, state: UncertaintyState, losses: Tensor, present: Tensor | None = None
+    ) -> Tensor:
+        return sum_to_tasks(self._weights(state, losses), present).to(losses.dtype)
+
+    def unscaled(
+        self, state: UncertaintyState, losses: Tensor, present: Tensor | None = None
+    ) -> Tensor:
+        """The paper's own weights, whose sum moves with the losses."""
+        weights = self._weights(state, losses).to(losses.dtype)
+        return weights if present is None else weights * present.to(weights)
+
+    def update(
+        self, state: UncertaintyState, losses: Tensor, present: Tensor | None = None
+    ) -> UncertaintyState:
+        gradient = 0.5 - self._weights(state, losses) * precise(losses)
+        log_variance, adam = adam_step(
+            state.log_variance, gradient, state.adam, step_size=self.step_size, present=present
+        )
+        return UncertaintyState(log_variance, adam)
+
+    def _weights(self, state: UncertaintyState, losses: Tensor) -> Tensor:
+        return self._factors(losses) * torch.exp(-state.log_variance)
+
+    def _factors(self, losses: Tensor) -> Tensor | float:
+        if isinstance(self.forms, str):
+            return FACTORS[self.forms]
+        return per_task([FACTORS[form] for form in self.forms], losses, name="forms")

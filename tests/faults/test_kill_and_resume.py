@@ -1,0 +1,106 @@
+"""A run that is killed again and again ends with the bits of one that never was."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import torch
+
+from taskmix.engine import DigitsSource, Run, execute
+from taskmix.models import Perceptron
+from taskmix.policies import SizeProportional
+from taskmix.records import Study
+from taskmix.training import Event, StepEvent
+from taskmix.weighting import Equal
+
+KILLS = 20
+
+POLICY = Run(
+    label="killed",
+    source=DigitsSource(),
+    architecture=Perceptron(hidden=(16,), dropout=0.2),
+    policy=SizeProportional(),
+    steps=150,
+    evaluate_every=20,
+    checkpoint_every=7,
+    seed=3,
+)
+WEIGHTING = replace(POLICY, policy=None, weighting=Equal(), steps=60)
+
+
+def work(run: Run, path: Path, die_at: int | None) -> None:
+    torch.set_num_threads(1)
+
+    def listen(event: Event) -> None:
+        if isinstance(event, StepEvent) and event.step == die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    execute(run, Study(path), listener=listen)
+
+
+def child(run: Run, path: Path, die_at: int | None) -> Any:
+    process = multiprocessing.get_context("fork").Process(target=work, args=(run, path, die_at))
+    process.start()
+    return process
+
+
+@pytest.mark.parametrize("run", [POLICY, WEIGHTING], ids=["policy", "weighting"])
+def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path: Path, run: Run) -> None:
+    torch.set_num_threads(1)
+    execute(run, Study(tmp_path / "whole"))
+    chance = random.Random(0)
+    killed, reached = 0, 0
+    folder = Study(tmp_path / "killed").run(run.specification())
+    while killed < KILLS:
+        # Half the kills are at a chosen step, half at a moment that may be inside a write.
+        die_at = reached + chance.randint(1, 12) if killed % 2 == 0 else None
+        process = child(run, tmp_path / "killed", die_at)
+        if die_at is None:
+            time.sleep(chance.uniform(0.01, 0.25))
+            process.kill()
+        process.join(timeout=120)
+        assert process.exitcode is not None
+        killed += 1
+        summary = folder.summary()
+        if summary is not None:
+            assert summary.step >= reached, "what was committed stays"
+            reached = summary.step
+            folder.steps()  # readable at every moment
+            if summary.status == "finished":
+                break
+    process = child(run, tmp_path / "killed", None)
+    process.join(timeout=120)
+    assert process.exitcode == 0
+    assert same_records(tmp_path / "whole", tmp_path / "killed", run)
+    assert killed >= KILLS or reached == run.steps
+
+
+def same_records(first: Path, second: Path, run: Run) -> bool:
+    one, two = (Study(path).run(run.specification()) for path in (first, second))
+    for table in ("steps", "scores"):
+        a, b = getattr(one, table)(), getattr(two, table)()
+        assert without_seconds(a).equals(without_seconds(b)), table
+    saved, again = one.best(), two.best()
+    assert isinstance(saved, dict)
+    assert isinstance(again, dict)
+    assert saved.keys() == again.keys()
+    assert all(torch.equal(saved[name], again[name]) for name in saved)
+    before, after = one.summary(), two.summary()
+    assert before is not None
+    assert after is not None
+    assert (before.scores, before.best_step) == (after.scores, after.best_step)
+    return True
+
+
+def without_seconds(table: pa.Table) -> pa.Table:
+    names = [name for name in table.column_names if name != "seconds"]
+    return table.select(names).combine_chunks()

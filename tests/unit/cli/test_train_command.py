@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from taskmix.cli import main
+from taskmix.records import Study
+
+
+def run_cli(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> int:
+    """The exit code of a command."""
+    monkeypatch.setattr(sys, "argv", ["taskmix", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two text tasks that a word decides."""
+    root = tmp_path / "tasks"
+    for name, word in (("fruit", "apple"), ("tool", "hammer")):
+        (root / name).mkdir(parents=True)
+        for split, rows in (("train", 40), ("dev", 12), ("test", 12)):
+            lines = [
+                json.dumps(
+                    {
+                        "text": f"this is {word if row % 2 else 'nothing'} {row % 5}",
+                        "label": row % 2,
+                    }
+                )
+                for row in range(rows)
+            ]
+            (root / name / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
+    return root
+
+
+def test_training_learns_and_prints_scores_as_json(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "study"
+    code = run_cli(
+        monkeypatch, "train", folder, "--out", out, "--steps", "60", "--json", "--seeds", "1"
+    )
+    assert code == 0
+    found = json.loads(capsys.readouterr().out)
+    means = {row["split"]: row["value"] for row in found["rows"] if row["task"] is None}
+    assert means["test"] > 0.95
+    assert [run["outcome"] for run in found["runs"]] == ["finished"]
+    assert len(list(Study(out).runs())) == 1
+
+
+def test_several_seeds_give_intervals_and_several_ways_share_one_study(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "study"
+    common = ("--out", out, "--steps", "12", "--workers", "1")
+    assert (
+        run_cli(monkeypatch, "train", folder, *common, "--seeds", "2", "--weighting", "equal") == 0
+    )
+    assert run_cli(monkeypatch, "train", folder, *common, "--seeds", "2", "--single") == 0
+    capsys.readouterr()
+    assert run_cli(monkeypatch, "report", out, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["label"] for row in found["rows"]} == {"equal", "single"}
+    assert {row["seeds"] for row in found["rows"]} == {2}
+    page = Path(found["page"])
+    assert page == out / "report.html"
+    assert "<html" in page.read_text()
+
+
+def test_the_table_for_people_names_every_task(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    code = run_cli(monkeypatch, "train", folder, "--out", tmp_path / "study", "--steps", "5")
+    assert code == 0
+    out = capsys.readouterr().out
+    assert "fruit" in out
+    assert "tool" in out
+    assert "taskmix report" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--policy", "greedy"], "`--policy` should be"),
+        (["--policy", "tempered:x"], "followed by a number"),
+        (["--policy", "uniform:3"], "should stand alone"),
+        (["--policy", "uniform", "--weighting", "equal"], "Found both"),
+        (["--weighting", "fixed:1,2,3"], "one number for each task"),
+        (["--only", "fruit,vegetable"], "vegetable"),
+        (["--learning-rate", "-1"], "positive number"),
+        (["--model", "no/such/encoder"], "Hugging Face"),
+        (["--vectors", "nowhere.txt"], "nowhere.txt"),
+        (["--device", "toaster"], "a device of PyTorch"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_exit_code_two(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    tmp_path: Path,
+    words: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    code = run_cli(
+        monkeypatch, "train", folder, "--out", tmp_path / "study", "--steps", "3", *words
+    )
+    error = capsys.readouterr().err
+    assert code == 2
+    assert sentence in error
+    assert "Traceback" not in error
+
+
+def test_a_folder_without_tasks_and_a_study_without_runs_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert run_cli(monkeypatch, "train", tmp_path / "empty") == 2
+    assert run_cli(monkeypatch, "report", tmp_path / "empty") == 2
+    assert "Found no run there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_cleanly_and_the_same_command_goes_on(
+    folder: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    out = tmp_path / "study"
+    command = [sys.executable, "-m", "taskmix", "train", str(folder), "--out", str(out)]
+    command += ["--steps", "4000", "--checkpoint-every", "50", "--evaluate-every", "2000"]
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    deadline = time.monotonic() + 120
+    while not list(out.glob("*/checkpoint/latest.json")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "run the same command again to continue" in error
+    (summary,) = Study(out).summaries()
+    assert summary.status == "stopped"
+    assert 0 < summary.step < 4000
+
+    again = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=240)
+    assert again.returncode == 0, again.stderr
+    (summary,) = Study(out).summaries()
+    assert (summary.status, summary.step) == ("finished", 4000)

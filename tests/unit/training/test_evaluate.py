@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from taskmix.models import HardSharing
+from taskmix.tasks import MISSING, DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
+from taskmix.training import Score, evaluate, mean_score, predict_tags, task_loss
+
+
+def test_scores_do_not_depend_on_the_batch_size_and_leave_dropout_out(
+    tasks: EncodedTasks, make_model: Callable[..., HardSharing]
+) -> None:
+    model = make_model(tasks)
+    model.train()
+    losses = [task_loss(task) for task in tasks]
+    once = evaluate(model, tasks, "dev", losses=losses)
+    parts = evaluate(model, tasks, "dev", losses=losses, batch_size=7)
+    assert [score.value for score in once] == pytest.approx([score.value for score in parts])
+    assert model.training, "left as it was found"
+
+
+def test_accuracy_is_counted_by_hand(
+    tasks: EncodedTasks, make_model: Callable[..., HardSharing]
+) -> None:
+    model = make_model(tasks).eval()
+    split = tasks[2].splits["test"]
+    with torch.no_grad():
+        outputs = model(split.inputs.batch(torch.arange(len(split))), 2)
+    expected = float((outputs.argmax(dim=1) == split.targets).float().mean())
+    found = {score.task: score.value for score in evaluate(model, tasks, "test")}
+    assert found["three"] == pytest.approx(expected)
+
+
+def test_the_mean_turns_errors_round_and_takes_them_in_units_of_the_deviation() -> None:
+    scores = [
+        Score("a", "dev", "accuracy", 0.8),
+        Score("b", "dev", "rmse", 5.0),
+        Score("a", "dev", "loss", 123.0),
+    ]
+    assert mean_score(scores, {"b": 10.0}) == pytest.approx((0.8 - 0.5) / 2)
+
+
+def test_a_score_that_is_not_defined_does_not_silence_the_others() -> None:
+    scores = [Score("a", "dev", "auc", float("nan")), Score("b", "dev", "accuracy", 0.6)]
+    assert mean_score(scores, {}) == 0.6
+
+
+def test_sentences_of_different_lengths_are_evaluated_word_by_word() -> None:
+    # Rows are sentences of 3 and 1 words; the "encoder" hands the words' class scores through.
+    values = torch.zeros(2, 3 * 2)
+    words = torch.tensor([[[5.0, 0], [0, 5], [0, 5]], [[5, 0], [0, 0], [0, 0]]])
+    values[:] = words.reshape(2, 6)
+    targets = torch.tensor([[0, 1, 0], [0, MISSING, MISSING]])
+    task = EncodedTask(
+        name="tags",
+        kind="tagging",
+        labels=("O", "X"),
+        metric="accuracy",
+        source="tags",
+        splits={"test": EncodedSplit(DenseInputs(values), targets)},
+    )
+
+    class Reshape(torch.nn.Module):
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            return batch.reshape(len(batch), 3, 2)
+
+    model = HardSharing(Reshape(), [torch.nn.Identity()], ["tags"])
+    model.register_parameter("unused", torch.nn.Parameter(torch.zeros(1)))
+    tasks = EncodedTasks((task,))
+    (score,) = evaluate(model, tasks, "test")
+    assert score.value == pytest.approx(3 / 4)
+    predicted, true, sentences = predict_tags(model, tasks, "tags", "test")
+    np.testing.assert_array_equal(true, [0, 1, 0, 0])
+    np.testing.assert_array_equal(predicted, [0, 1, 1, 0])
+    np.testing.assert_array_equal(sentences, [0, 3, 4])
+
+
+def test_a_regression_loss_of_one_is_as_bad_as_answering_the_mean(tasks: EncodedTasks) -> None:
+    targets = torch.tensor([40.0, 60.0])
+    task = replace(tasks[0], kind="regression", labels=())
+    assert float(task_loss(task, 10.0)(torch.tensor([50.0, 50.0]), targets)) == 1.0
+    holes = torch.tensor([40.0, float("nan")])
+    assert float(task_loss(task, 10.0)(torch.tensor([50.0, 50.0]), holes)) == 1.0

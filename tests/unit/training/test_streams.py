@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as some
+
+from taskmix.training import Stream
+
+CPU = torch.device("cpu")
+
+
+def make(rows: int, batch: int, seed: int = 0, number: int = 0) -> Stream:
+    return Stream(torch.arange(rows), batch, seed=seed, number=number, device=CPU)
+
+
+@given(rows=some.integers(1, 40), batch=some.integers(1, 50), passes=some.integers(1, 3))
+def test_every_pass_visits_every_row_once_and_every_batch_is_full(
+    rows: int, batch: int, passes: int
+) -> None:
+    stream = make(rows, batch)
+    size = min(rows, batch)
+    taken: list[int] = []
+    while len(taken) < passes * rows:
+        rows_taken = stream.take().tolist()
+        assert len(rows_taken) == size
+        taken += rows_taken
+    for number in range(passes):
+        assert sorted(taken[number * rows : (number + 1) * rows]) == list(range(rows))
+
+
+@given(rows=some.integers(1, 30), batch=some.integers(1, 12), before=some.integers(0, 20))
+def test_a_stream_moved_to_a_position_goes_on_as_the_first_would_have(
+    rows: int, batch: int, before: int
+) -> None:
+    first, second = make(rows, batch), make(rows, batch)
+    for _ in range(before):
+        first.take()
+    second.move_to(first.position)
+    for _ in range(5):
+        assert torch.equal(first.take(), second.take())
+
+
+def test_streams_of_other_seeds_or_numbers_have_another_order() -> None:
+    orders = {
+        tuple(make(50, 50, seed, number).take().tolist()) for seed in (0, 1) for number in (0, 1)
+    }
+    assert len(orders) == 4
