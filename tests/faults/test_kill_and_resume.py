@@ -6,10 +6,8 @@ import multiprocessing
 import os
 import random
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -29,28 +27,40 @@ POLICY = Run(
     source=DigitsSource(),
     architecture=Perceptron(hidden=(16,), dropout=0.2),
     policy=SizeProportional(),
-    steps=150,
+    steps=500,
     evaluate_every=20,
     checkpoint_every=7,
     seed=3,
 )
-WEIGHTING = replace(POLICY, policy=None, weighting=Equal(), steps=60)
+WEIGHTING = replace(POLICY, policy=None, weighting=Equal(), steps=300)
 
 
-def work(run: Run, path: Path, die_at: int | None) -> None:
+def work(run: Run, path: Path, die_at: int | None, die_after: float | None) -> None:
+    """Does the run, dying at a step or so many seconds after its first step, wherever that is."""
     torch.set_num_threads(1)
+    signal.signal(signal.SIGALRM, lambda number, frame: os.kill(os.getpid(), signal.SIGKILL))
+    armed = False
 
     def listen(event: Event) -> None:
+        nonlocal armed
+        if die_after is not None and not armed:
+            armed = True
+            signal.setitimer(signal.ITIMER_REAL, die_after)
         if isinstance(event, StepEvent) and event.step == die_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     execute(run, Study(path), listener=listen)
 
 
-def child(run: Run, path: Path, die_at: int | None) -> Any:
-    process = multiprocessing.get_context("fork").Process(target=work, args=(run, path, die_at))
+def in_child(run: Run, path: Path, die_at: int | None, die_after: float | None) -> int:
+    """The exit code of a process that does the run."""
+    process = multiprocessing.get_context("fork").Process(
+        target=work, args=(run, path, die_at, die_after)
+    )
     process.start()
-    return process
+    process.join(timeout=120)
+    assert process.exitcode is not None
+    return process.exitcode
 
 
 @pytest.mark.parametrize("run", [POLICY, WEIGHTING], ids=["policy", "weighting"])
@@ -58,33 +68,23 @@ def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path: Path, run: 
     torch.set_num_threads(1)
     execute(run, Study(tmp_path / "whole"))
     chance = random.Random(0)
-    killed, reached = 0, 0
+    reached = 0
     folder = Study(tmp_path / "killed").run(run.specification())
-    while killed < KILLS:
-        # Half the kills are at a chosen step, half at a moment that may be inside a write.
-        die_at = reached + chance.randint(1, 12) if killed % 2 == 0 else None
-        process = child(run, tmp_path / "killed", die_at)
-        if die_at is None:
-            time.sleep(chance.uniform(0.01, 0.25))
-            process.kill()
-        process.join(timeout=120)
-        assert process.exitcode is not None
-        killed += 1
+    for number in range(KILLS):
+        # Half the deaths are at a chosen step, half at a moment that may be inside a write.
+        die_at = reached + chance.randint(1, 12) if number % 2 == 0 else None
+        die_after = chance.uniform(0.0005, 0.02) if number % 2 else None
+        assert in_child(run, tmp_path / "killed", die_at, die_after) == -signal.SIGKILL
         summary = folder.summary()
         if summary is not None:
             assert summary.step >= reached, "what was committed stays"
             reached = summary.step
             folder.steps()  # readable at every moment
-            if summary.status == "finished":
-                break
-    process = child(run, tmp_path / "killed", None)
-    process.join(timeout=120)
-    assert process.exitcode == 0
-    assert same_records(tmp_path / "whole", tmp_path / "killed", run)
-    assert killed >= KILLS or reached == run.steps
+    assert in_child(run, tmp_path / "killed", None, None) == 0
+    same_records(tmp_path / "whole", tmp_path / "killed", run)
 
 
-def same_records(first: Path, second: Path, run: Run) -> bool:
+def same_records(first: Path, second: Path, run: Run) -> None:
     one, two = (Study(path).run(run.specification()) for path in (first, second))
     for table in ("steps", "scores"):
         a, b = getattr(one, table)(), getattr(two, table)()
@@ -98,7 +98,6 @@ def same_records(first: Path, second: Path, run: Run) -> bool:
     assert before is not None
     assert after is not None
     assert (before.scores, before.best_step) == (after.scores, after.best_step)
-    return True
 
 
 def without_seconds(table: pa.Table) -> pa.Table:

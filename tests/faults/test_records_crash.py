@@ -126,7 +126,9 @@ def test_deaths_during_recovery_change_nothing_either(
     for _ in range(15):
         study, folder, deaths = tmp_path / "killed", folder_of(tmp_path / "killed"), 0
         while True:
-            disk = FaultyDisk(chance.randint(1, 60), Killed(), halfway=chance.random() < 0.5)
+            disk = FaultyDisk(
+                chance.randint(1, 40 + 5 * deaths), Killed(), halfway=chance.random() < 0.5
+            )
             try:
                 disturbed(study, disk, monkeypatch)
                 break
@@ -191,7 +193,8 @@ def test_content_reaches_the_disk_before_its_name_and_rows_before_the_checkpoint
                         assert not pending, "all that the checkpoint names has to be there first"
                     real(source, target)
                     named[target.name] = target.stat().st_ino
-                    pending.add(str(target.parent))
+                    if target.name != "run.json":  # whose progress may be old
+                        pending.add(str(target.parent))
 
                 return replace
             return real

@@ -43,7 +43,8 @@ class Optimization:
         trained = [parameter for parameter in parameters if parameter.requires_grad]
         optimizer: torch.optim.Optimizer
         # One kernel for all parameters: on small models the default spends longer on the
-        # optimiser's Python than on the model.
+        # optimiser's Python than on the model. (SGD's fused form fails where some heads have had
+        # a gradient and others not yet, which one task a step brings about.)
         match self.optimizer:
             case "adam":
                 optimizer = torch.optim.Adam(
@@ -59,7 +60,6 @@ class Optimization:
                     lr=self.learning_rate,
                     weight_decay=self.weight_decay,
                     momentum=self.momentum,
-                    fused=True,
                 )
         if self.schedule == "constant" and not self.warmup:
             return optimizer, None

@@ -111,7 +111,7 @@ def execute(
     """
     specification = run.specification()
     folder = study.run(specification)
-    with folder.claim() as claim:
+    with folder.claim(fresh=fresh) as claim:
         if claim.outcome == "finished":
             return Executed(outcome="already finished", summary=folder.summary())
         writer = claim.writer

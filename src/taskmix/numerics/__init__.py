@@ -1,12 +1,14 @@
-"""Pure functions on arrays: log space, the simplex, quantiles, intervals."""
+"""Pure functions on arrays: log space, the simplex, quantiles, intervals, monotone curves."""
 
 from taskmix.numerics._intervals import (
     Interval,
+    check_level,
     mean_interval,
     normal_quantile,
     paired_interval,
     student_quantile,
 )
+from taskmix.numerics._isotonic import isotonic
 from taskmix.numerics._logspace import log_softmax, log_sum_exp, softmax
 from taskmix.numerics._quantiles import quantile_of_sorted
 from taskmix.numerics._simplex import as_distribution, entropy, mix_uniform
@@ -14,7 +16,9 @@ from taskmix.numerics._simplex import as_distribution, entropy, mix_uniform
 __all__ = [
     "Interval",
     "as_distribution",
+    "check_level",
     "entropy",
+    "isotonic",
     "log_softmax",
     "log_sum_exp",
     "mean_interval",

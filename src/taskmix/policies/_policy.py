@@ -37,6 +37,7 @@ class Outcome:
     loss_after: float | None = None  # of the same batch after the step, where the policy asked
     cost: float = 1.0  # of the step, in the unit the caller counts in
     reward: float | None = None
+    score: float | None = None  # the task's dev score after the step, where it was just measured
 
 
 class Policy(Protocol[StateT]):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from taskmix.errors import RunError
 from taskmix.policies._policy import Outcome
 
 StateT = TypeVar("StateT")
@@ -29,3 +31,23 @@ class Reward(Protocol[StateT]):
 
 
 AnyReward = Reward[Any]
+
+
+def finite_reward(outcome: Outcome) -> float | None:
+    """The reward of an outcome, None where it has none; one that is not a number is refused."""
+    if outcome.reward is not None and not math.isfinite(outcome.reward):
+        raise RunError(
+            f"The reward of task {outcome.choice.task} should be finite. Found {outcome.reward}. "
+            "Scale it with `QuantileScaled`, or leave it None where there is nothing to compare."
+        )
+    return outcome.reward
+
+
+def per_unit(reward: float, outcome: Outcome) -> float:
+    """A reward for each unit of what the step cost."""
+    if not outcome.cost > 0:
+        raise RunError(
+            f"The cost of a step should be above zero. Found {outcome.cost} for task "
+            f"{outcome.choice.task}. Count seconds, tokens or examples."
+        )
+    return reward / outcome.cost

@@ -1,7 +1,9 @@
-"""Tempered: tasks in proportion to their size to the power 1/τ.
+r"""Tempered: in proportion to size, drawn towards the uniform by a temperature.
 
-    Temperature 1 is in proportion to size (Glover and Hokamp, 2019, Eq. 4); a large one is nearly
-    uniform. Arivazhagan et al., "Massively Multilingual NMT in the Wild", 2019, section 4.
+    Arivazhagan et al., "Massively Multilingual Neural Machine Translation in the Wild", 2019,
+    Section 4: in proportion to $p_k^{1/T}$, where $p_k$ is the share of size.
+
+The paper's $T$ is `temperature` (5 there); $p_k$ is `sizes[k]` over their sum.
 """
 
 from __future__ import annotations
@@ -11,43 +13,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskmix.errors import InputError, OptionError
-from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw
+from taskmix.errors import OptionError
+from taskmix.numerics import softmax
+from taskmix.policies._policy import Sizes
+from taskmix.policies._shares import SharesState, Unchanging, checked_sizes
 
 
-@dataclass(frozen=True)
-class TemperedState:
-    probabilities: Probabilities
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tempered(Unchanging):
+    """In proportion to size^(1/τ): τ = 1 is by size, τ → ∞ is uniform."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Tempered:
-    """Between size-proportional (1) and uniform (infinity)."""
-
-    temperature: float = 2.0  # the paper's tau
+    temperature: float = 2.0
 
     def __post_init__(self) -> None:
-        if not (self.temperature > 0 and math.isfinite(self.temperature)):
+        if not (math.isfinite(self.temperature) and self.temperature > 0):
             raise OptionError(
-                f"`temperature` should be a positive number. Found {self.temperature}. "
-                "1 is in proportion to size, 5 nearly uniform."
+                f"`temperature` should be above zero. Found {self.temperature}. 1 is in "
+                "proportion to size, 5 nearly uniform."
             )
 
-    def init(self, sizes: Sizes) -> TemperedState:
-        if (np.asarray(sizes) < 1).any():
-            raise InputError(
-                f"Every task should have at least one row. Found sizes {list(sizes)}. "
-                "Leave empty tasks out."
-            )
-        logs = np.log(np.asarray(sizes, dtype=np.float64)) / self.temperature
-        weights = np.exp(logs - logs.max())
-        return TemperedState(weights / weights.sum())
-
-    def probabilities(self, state: TemperedState) -> Probabilities:
-        return state.probabilities
-
-    def select(self, state: TemperedState, generator: np.random.Generator) -> Choice:
-        return draw(state.probabilities, generator)
-
-    def update(self, state: TemperedState, outcome: Outcome) -> TemperedState:
-        return state
+    def init(self, sizes: Sizes) -> SharesState:
+        # In log space, since a size to the power of 1/τ overflows for a small τ.
+        shares = softmax(np.log(checked_sizes(sizes)) / self.temperature)
+        # A share too small for a float would be drawn never, and recorded as impossible.
+        return SharesState(np.maximum(shares, np.finfo(np.float64).tiny))

@@ -1,6 +1,8 @@
-"""Uniform: every task is as likely as any other, a strong baseline wherever it was tried.
+r"""Uniform: every task is as likely as any other.
 
     Glover and Hokamp, "Task Selection Policies for Multitask Learning", 2019, Eq. 3.
+
+The paper's $N$ is `len(sizes)`.
 """
 
 from __future__ import annotations
@@ -9,26 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw
+from taskmix.policies._policy import Sizes
+from taskmix.policies._shares import SharesState, Unchanging, checked_sizes
 
 
-@dataclass(frozen=True)
-class UniformState:
-    probabilities: Probabilities
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uniform(Unchanging):
+    """One in N for each task, whatever its size: the strong baseline of the paper."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Uniform:
-    """No options and nothing to learn."""
-
-    def init(self, sizes: Sizes) -> UniformState:
-        return UniformState(np.full(len(sizes), 1.0 / len(sizes)))
-
-    def probabilities(self, state: UniformState) -> Probabilities:
-        return state.probabilities
-
-    def select(self, state: UniformState, generator: np.random.Generator) -> Choice:
-        return draw(state.probabilities, generator)
-
-    def update(self, state: UniformState, outcome: Outcome) -> UniformState:
-        return state
+    def init(self, sizes: Sizes) -> SharesState:
+        count = len(checked_sizes(sizes))
+        return SharesState(np.full(count, 1.0 / count))

@@ -14,7 +14,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from taskmix.errors import RecordError
 FULL = {errno.ENOSPC, errno.EDQUOT}
 FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP}  # some network file systems cannot flush a folder
+BUFFER = 1 << 20  # bytes; what is smaller is written together
 
 
 class DamageError(RecordError):
@@ -37,19 +38,31 @@ class Sink:
     size: int = 0
     crc32: int = 0
     closed: bool = False
+    waiting: bytearray = field(default_factory=bytearray)
 
     def write(self, data: Any) -> int:
         view = memoryview(data)
         self.crc32 = zlib.crc32(view, self.crc32)
         self.size += view.nbytes
-        self._put(view)
+        if view.nbytes < BUFFER:
+            self.waiting += view
+        if view.nbytes >= BUFFER or len(self.waiting) >= BUFFER:
+            self.drain()
+        if view.nbytes >= BUFFER:
+            self._put(view)
         return view.nbytes
 
     def overwrite(self, place: int, data: bytes) -> None:
         """Fills in what was only known at the end; it stays out of the sum."""
+        self.drain()
         if self.descriptor is not None:
             os.lseek(self.descriptor, place, os.SEEK_SET)
         self._put(memoryview(data))
+
+    def drain(self) -> None:
+        """Hands the small pieces on together."""
+        waiting, self.waiting = self.waiting, bytearray()
+        self._put(memoryview(waiting))
 
     def _put(self, view: memoryview) -> None:
         # A Parquet writer that failed still writes its footer when it is collected: by then the
@@ -80,6 +93,7 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[Sink]:
         sink = Sink(descriptor)
         try:
             yield sink
+            sink.drain()
             os.fsync(descriptor)
         finally:
             sink.descriptor = None

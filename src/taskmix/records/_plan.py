@@ -125,7 +125,9 @@ class Plan:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names[:5]) + (" ..." if len(names) > 5 else "") or "none"
+    return (
+        ", ".join(f"`{name}`" for name in names[:5]) + (" ..." if len(names) > 5 else "") or "none"
+    )
 
 
 def _check_names(names: Sequence[str]) -> None:

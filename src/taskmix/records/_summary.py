@@ -60,6 +60,19 @@ class RunSummary:
         return tuple(task["name"] for task in self.tasks)
 
 
+class FinalScores(NamedTuple):
+    """The scores of a finished run, in columns."""
+
+    run: str
+    label: str
+    seed: int
+    step: int  # the best one where there is one, else the last
+    tasks: list[str]
+    splits: list[str]
+    metrics: list[str]
+    values: list[float]
+
+
 def write_summary(folder: Path, summary: RunSummary, *, sync: bool = True) -> None:
     """Replaces a run's `run.json`."""
     document = {field.name: getattr(summary, field.name) for field in fields(summary)}
@@ -67,17 +80,64 @@ def write_summary(folder: Path, summary: RunSummary, *, sync: bool = True) -> No
         score._asdict() | {"value": _finite(score.value)} for score in summary.scores
     ]
     document["kept"] = None if summary.kept is None else asdict(summary.kept)
-    text = json.dumps({"format": FORMAT} | document, indent=2, ensure_ascii=False, allow_nan=False)
-    write_bytes(folder / NAME, (text + "\n").encode("utf-8", "surrogatepass"), sync=sync)
+    text = _readable({"format": FORMAT} | document)
+    write_bytes(folder / NAME, text.encode("utf-8", "surrogatepass"), sync=sync)
+
+
+def _readable(document: Mapping[str, Any]) -> str:
+    """Indented JSON with a line for each task and each score."""
+
+    def dump(value: Any, indent: int | None = None) -> str:
+        return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+
+    lines = []
+    for key, value in document.items():
+        if key in ("scores", "tasks") and value:
+            items = ",\n".join(f"    {dump(item)}" for item in value)
+            lines.append(f"  {dump(key)}: [\n{items}\n  ]")
+        else:
+            lines.append(f"  {dump(key)}: " + dump(value, indent=2).replace("\n", "\n  "))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def read_summary(folder: Path) -> RunSummary | None:
     """A run's `run.json`, checked; None where there is none."""
-    path = folder / NAME
     try:
-        data = read_bytes(path)
+        data = read_bytes(folder / NAME)
     except FileNotFoundError:
         return None
+    return parse_summary(data, folder / NAME)
+
+
+def parse_summary(data: bytes, path: Path) -> RunSummary:
+    """The content of a `run.json`, checked."""
+    return _summary_of(_document(data, path), path)
+
+
+def parse_final_scores(data: bytes, path: Path) -> FinalScores | None:
+    """Only what the table of a study needs; None for a run that is not finished."""
+    document = _document(data, path)
+    if document.get("status") not in get_args(RunStatus):
+        raise damaged(path, f"{document.get('status')!r} as `status`")
+    if document["status"] != "finished":
+        return None
+    try:
+        run, label, seed, best = (document[key] for key in ("name", "label", "seed", "best_step"))
+        scores = document["scores"]
+        tasks, splits, metrics = (
+            [score[key] for score in scores] for key in ("task", "split", "metric")
+        )
+        values = [_value_of(score["value"]) for score in scores]
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(path, f"scores in another form ({error})") from error
+    step: Any = document.get("step") if best is None else best
+    words = set(map(type, [run, label, *tasks, *splits, *metrics]))
+    if words != {str} or {type(seed), type(step)} != {int}:
+        raise damaged(path, "a name, a seed or a step of another type")
+    return FinalScores(run, label, seed, step, tasks, splits, metrics, values)
+
+
+def _document(data: bytes, path: Path) -> dict[str, Any]:
     try:
         document = json.loads(data)
     except ValueError as error:  # broken JSON or broken UTF-8
@@ -89,7 +149,7 @@ def read_summary(folder: Path) -> RunSummary | None:
             f"`{path}` should be of format {FORMAT}. Found {document['format']!r}, of another "
             "version of taskmix. Read it with that version."
         )
-    return _summary_of(document, path)
+    return document
 
 
 def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
@@ -134,7 +194,11 @@ def _score_of(row: Mapping[str, Any]) -> FinalScore:
     task, split, metric, value = row["task"], row["split"], row["metric"], row["value"]
     if not (isinstance(task, str) and isinstance(split, str) and isinstance(metric, str)):
         raise TypeError("a score should name its task, split and metric")
-    return FinalScore(task, split, metric, math.nan if value is None else float(value))
+    return FinalScore(task, split, metric, _value_of(value))
+
+
+def _value_of(value: float | str | None) -> float:
+    return math.nan if value is None else float(value)
 
 
 @cache

@@ -53,7 +53,7 @@ def _value_axis(title: str | None, *, log: bool, domain: Sequence[float] | None)
     if domain is not None:
         scale |= {"domain": list(domain), "nice": True}
     heading = f"{title} (log scale)" if log and title else title
-    axis = {"tickCount": 4, "format": "~s"} if log else {"tickCount": 4}
+    axis = {"tickCount": 4, "format": "~g"} if log else {"tickCount": 4}
     return {"type": "quantitative", "title": heading, "scale": scale, "axis": axis}
 
 
@@ -146,51 +146,57 @@ def stacked_shares(*, colours: Spec, last_step: float, height: int) -> Spec:
     }
 
 
-def dots(*, rows: Sequence[str], labels: Sequence[str], x_title: str, row_height: int) -> Spec:
+def dots(
+    *,
+    rows: Sequence[str],
+    labels: Sequence[str],
+    x_title: str,
+    row_height: int,
+    zero_line: bool = False,
+) -> Spec:
     """A dot with its interval for each row and label: fields `row`, `series`, `mean`, `low`, `high`."""
     shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(labels))]
     x = {
         "type": "quantitative",
         "title": x_title,
         "scale": {"zero": False, "nice": True},
-        "axis": {"tickCount": 6},
+        "axis": {"tickCount": 5},
     }
     shape = {"field": "series", "scale": {"domain": list(labels), "range": shapes}, "legend": None}
-    tooltip = [
-        {"field": "row", "title": "task"},
-        {"field": "series", "title": "label"},
-        {"field": "shown", "title": "score"},
-        {"field": "seeds", "title": "seeds"},
+    where = {
+        "y": {
+            "field": "row",
+            "type": "nominal",
+            "sort": None,
+            "scale": {"domain": list(rows), "paddingInner": 0.3, "paddingOuter": 0.15},
+            "axis": {"title": None, "labelLimit": 128, "domain": False, "grid": True},
+        },
+        "yOffset": {"field": "series", "scale": {"domain": list(labels)}},
+        "opacity": _faded(1.0, 0.12),
+        "tooltip": [
+            {"field": "row", "title": "task"},
+            {"field": "series", "title": "label"},
+            {"field": "shown", "title": "difference" if zero_line else "score"},
+            {"field": "seeds", "title": "seeds"},
+        ],
+    }
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, **where},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 64, "opacity": 1},
+            "encoding": {"x": x | {"field": "mean"}, "shape": shape, **where},
+        },
     ]
+    if zero_line:
+        line = {"x": x | {"datum": 0}, "color": {"value": "var(--ink)"}}
+        layers.insert(0, {"data": {"values": [{}]}, "mark": {"type": "rule"}, "encoding": line})
+    colour = {"field": "series", "type": "nominal", "scale": label_colours(labels), "legend": None}
     return _PANEL | {
         "height": row_height * len(rows),
         "params": [_FOCUS],
-        "encoding": {
-            "y": {
-                "field": "row",
-                "type": "nominal",
-                "sort": None,
-                "scale": {"domain": list(rows), "paddingInner": 0.3, "paddingOuter": 0.15},
-                "axis": {"title": None, "labelLimit": 128, "domain": False, "grid": True},
-            },
-            "yOffset": {"field": "series", "scale": {"domain": list(labels)}},
-            "color": {
-                "field": "series",
-                "type": "nominal",
-                "scale": label_colours(labels),
-                "legend": None,
-            },
-            "opacity": _faded(1.0, 0.12),
-            "tooltip": tooltip,
-        },
-        "layer": [
-            {
-                "mark": {"type": "rule", "strokeWidth": 2},
-                "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                "encoding": {"x": x | {"field": "mean"}, "shape": shape},
-            },
-        ],
+        "encoding": {"color": colour},
+        "layer": layers,
     }

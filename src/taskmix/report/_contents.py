@@ -108,13 +108,14 @@ def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure])
 
 def _facts(data: ReportData) -> list[tuple[str, str]]:
     seconds = sum(run.seconds for run in data.runs if math.isfinite(run.seconds))
-    return [
-        ("runs", count_of(len(data.runs))),
-        ("tasks", count_of(len(data.tasks))),
-        ("labels", count_of(len(data.labels))),
-        ("seeds", count_of(len(data.seeds))),
-        ("training", duration(seconds)),
-    ]
+    counts = {
+        "run": len(data.runs),
+        "task": len(data.tasks),
+        "label": len(data.labels),
+        "seed": len(data.seeds),
+    }
+    facts = [(noun if n == 1 else f"{noun}s", count_of(n)) for noun, n in counts.items()]
+    return [*facts, ("training", duration(seconds))]
 
 
 def _table(board: Scoreboard) -> list[dict[str, Any]]:

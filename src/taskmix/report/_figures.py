@@ -10,12 +10,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from taskmix.numerics import Interval
 from taskmix.report import _charts as charts
 from taskmix.report._data import ReportData
-from taskmix.report._scoreboard import Cell, Scoreboard
+from taskmix.report._scoreboard import Scoreboard, ScoreRow
 from taskmix.report._words import counted, decimals_for, number, overall_name, with_interval
 
 Columns = dict[str, list[Any]]
+
+_CROWDED = 20  # rows; more stand closer
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,13 @@ class Figure:
     panels: tuple[Panel, ...]
     legend: Literal["label", "task"]
     specs: Mapping[str, charts.Spec] = field(default_factory=dict)
-    wide: bool = False  # one panel a row
+
+    @property
+    def layout(self) -> Literal["wide", "pairs", "grid"]:
+        """How many panels stand beside each other where there is room."""
+        if len(self.panels) == 1:
+            return "wide"
+        return "pairs" if self.id == "scores" or len(self.panels) in (2, 4) else "grid"
 
 
 @dataclass(frozen=True)
@@ -65,49 +74,64 @@ def palette(data: ReportData) -> Palette:
 
 
 def score_figure(data: ReportData, board: Scoreboard) -> Figure | None:
-    """Dots with intervals; one panel a metric, since metrics share no axis."""
-    panels, specs = [], {}
+    """Dots with intervals: scores, and how far they are from the best label's, paired by seed.
+
+    Metrics share no axis, so each has panels of its own.
+    """
+    panels: list[Panel] = []
+    specs: dict[str, charts.Spec] = {}
+    lead = board.lead.best if board.lead is not None else ""
+    many = any(cell and cell.interval.n > 1 for row in board.rows for cell in row.cells)
+    paired = many and len(data.labels) > 1 and bool(lead)
     metrics = dict.fromkeys(row.task.metric for row in board.rows if row.task is not None)
     for place, metric in enumerate(metrics):
-        rows = [
-            (row.task.name, row.cells)
-            for row in board.rows
-            if row.task and row.task.metric == metric
-        ]
+        of_metric = [row for row in board.rows if row.task and row.task.metric == metric]
+        rows = [(row.task.name, row) for row in of_metric if row.task]
         if board.overall and board.measure == "mean" and len(metrics) == 1 and len(rows) > 1:
-            rows.insert(0, (_fresh(overall_name(board), rows), board.overall.cells))
-        higher = all(
-            row.task.higher_is_better
-            for row in board.rows
-            if row.task and row.task.metric == metric
-        )
-        splits = sorted({row.split for row in board.rows if row.task and row.task.metric == metric})
-        x_title = f"{' / '.join(splits)} {metric}" + ("" if higher else " (lower is better)")
-        crowded = len(rows) > 20
-        height = max(16, 5 * len(data.labels)) if crowded else max(24, 11 * len(data.labels) + 6)
-        name = f"scores-{place}"
-        specs[name] = charts.dots(
-            rows=[row for row, _ in rows], labels=data.labels, x_title=x_title, row_height=height
-        )
-        panels.append(
-            Panel(
-                id=f"chart-{name}",
-                title=metric,
-                spec=name,
-                columns=_dot_columns(data.labels, rows),
-                description=f"{x_title} of {counted(len(rows), 'row')} for each label, with "
-                "intervals. The table above has the same numbers.",
+            rows.insert(0, (_fresh(overall_name(board), rows), board.overall))
+        lower = any(row.task and not row.task.higher_is_better for row in of_metric)
+        measure = f"{' / '.join(sorted({row.split for row in of_metric}))} {metric}"
+        count = len(data.labels)
+        height = max(16, 5 * count) if len(rows) > _CROWDED else max(24, 11 * count + 6)
+        for kind in ("scores", "differences") if paired else ("scores",):
+            name = f"{kind}-{place}"
+            title = measure if kind == "scores" else f"Difference to {lead}"
+            if kind == "scores":
+                x_title = f"{measure} (lower is better)" if lower else measure
+            else:
+                x_title = f"{'lower' if lower else 'higher'} {measure} by"
+            specs[name] = charts.dots(
+                rows=[row for row, _ in rows],
+                labels=data.labels,
+                x_title=x_title,
+                row_height=height,
+                zero_line=kind == "differences",
             )
-        )
-    if not panels:
-        return None
-    many = any(cell and cell.interval.n > 1 for row in board.rows for cell in row.cells)
-    bars = (
+            described = (
+                f"{title}: {counted(len(rows), 'row')}, for each label a dot with its interval. "
+                "The table above has the scores."
+            )
+            columns = _dot_columns(data.labels, [(key, _intervals(row, kind)) for key, row in rows])
+            panels.append(Panel(f"chart-{name}", title, name, columns, described))
+    if sum(len(panel.columns["mean"]) for panel in panels) < 2:
+        return None  # one dot says no more than the table
+    caption = (
         "Dots are means over seeds, bars their 95 % intervals."
         if many
         else "One seed: no intervals."
     )
-    return Figure("scores", bars, tuple(panels), "label", specs, wide=True)
+    if paired:
+        caption += (
+            f" Differences to {lead} are taken seed by seed: right of zero is better, and a bar "
+            "clear of zero is more than chance."
+        )
+    return Figure("scores", caption, tuple(panels), "label", specs)
+
+
+def _intervals(row: ScoreRow, kind: str) -> tuple[Interval | None, ...]:
+    if kind == "differences":
+        return row.differences
+    return tuple(cell.interval if cell is not None else None for cell in row.cells)
 
 
 def _fresh(name: str, rows: Sequence[tuple[str, Any]]) -> str:
@@ -118,19 +142,17 @@ def _fresh(name: str, rows: Sequence[tuple[str, Any]]) -> str:
 
 
 def _dot_columns(
-    labels: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell | None]]]
+    labels: Sequence[str], rows: Sequence[tuple[str, Sequence[Interval | None]]]
 ) -> Columns:
     columns: Columns = {
         key: [] for key in ("row", "series", "mean", "low", "high", "shown", "seeds")
     }
-    means = [cell.interval.mean for _, cells in rows for cell in cells if cell]
-    decimals = decimals_for(means)
-    for row, cells in rows:
-        for label, cell in zip(labels, cells, strict=True):
-            if cell is None:
+    decimals = decimals_for(interval.mean for _, row in rows for interval in row if interval)
+    for name, row in rows:
+        for label, interval in zip(labels, row, strict=True):
+            if interval is None:
                 continue
-            interval = cell.interval
-            columns["row"].append(row)
+            columns["row"].append(name)
             columns["series"].append(label)
             columns["mean"].append(rounded(interval.mean))
             columns["low"].append(rounded(interval.low if interval.n > 1 else interval.mean))

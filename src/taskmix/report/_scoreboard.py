@@ -37,6 +37,8 @@ class ScoreRow:
     task: TaskRow | None
     split: str
     cells: tuple[Cell | None, ...]  # one a label
+    # To the label in the lead, seed by seed, one a label; above zero is better than it.
+    differences: tuple[Interval | None, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Lead:
 
     @property
     def told(self) -> bool:
-        return self.difference is not None and self.difference.excludes(0.0)
+        difference = self.difference
+        return difference is not None and difference.mean > 0 and difference.excludes(0.0)
 
 
 @dataclass(frozen=True)
@@ -72,23 +75,29 @@ def scoreboard(data: ReportData) -> Scoreboard:
     notes: list[str] = []
     splits = _splits(data)
     scores = _by_seed(data, splits, notes)
-    rows = tuple(
-        _row(task, splits[task.name], [scores[label].get(task.name, {}) for label in data.labels])
-        for task in data.tasks
-        if task.name in splits
-    )
-    labels, compared = _comparable(data.labels, [row.task.name for row in rows if row.task], scores)
+    scored = [task for task in data.tasks if task.name in splits]
+    labels, compared = _comparable(data.labels, [task.name for task in scored], scores)
     tasks = [data.task(name) for name in compared]
     measure: Literal["mean", "rank"] = "mean" if can_be_averaged(tasks) else "rank"
     higher = measure == "mean" and all(task.higher_is_better for task in tasks)
     totals = _totals(labels, tasks, scores, measure)
-    _note_gaps(data, labels, compared, scores, totals, len(rows), notes)
-    overall = None
-    if any(totals.values()):
-        split = splits[compared[0]]
-        by_label = [totals.get(label, {}) for label in data.labels]
-        overall = ScoreRow(None, split, _cells(by_label, higher_is_better=higher))
+    _note_gaps(data, labels, compared, scores, totals, len(scored), notes)
     lead = _lead({label: total for label, total in totals.items() if total}, higher)
+    ahead = data.labels.index(lead.best) if lead is not None else None
+    rows = tuple(
+        _row(
+            task,
+            splits[task.name],
+            [scores[label].get(task.name, {}) for label in data.labels],
+            ahead,
+            higher_is_better=task.higher_is_better,
+        )
+        for task in scored
+    )
+    overall = None
+    if lead is not None:
+        by_label = [totals.get(label, {}) for label in data.labels]
+        overall = _row(None, splits[compared[0]], by_label, ahead, higher_is_better=higher)
     return Scoreboard(rows, overall, measure, higher, tuple(compared), lead, tuple(notes))
 
 
@@ -131,13 +140,24 @@ def _by_seed(
     }
 
 
-def _row(task: TaskRow, split: str, by_label: Sequence[BySeed]) -> ScoreRow:
-    return ScoreRow(task, split, _cells(by_label, higher_is_better=task.higher_is_better))
-
-
-def _cells(by_label: Sequence[BySeed], *, higher_is_better: bool) -> tuple[Cell | None, ...]:
-    intervals = [mean_interval(list(seeds.values())) if seeds else None for seeds in by_label]
+def _row(
+    task: TaskRow | None,
+    split: str,
+    by_label: Sequence[BySeed],
+    ahead: int | None,
+    *,
+    higher_is_better: bool,
+) -> ScoreRow:
     sign = 1.0 if higher_is_better else -1.0
+    differences = tuple(
+        None if ahead is None or place == ahead else _paired(seeds, by_label[ahead], sign)
+        for place, seeds in enumerate(by_label)
+    )
+    return ScoreRow(task, split, _cells(by_label, sign), differences)
+
+
+def _cells(by_label: Sequence[BySeed], sign: float) -> tuple[Cell | None, ...]:
+    intervals = [mean_interval(list(seeds.values())) if seeds else None for seeds in by_label]
     known = [place for place, interval in enumerate(intervals) if interval is not None]
     best = max(known, key=lambda place: sign * _mean(intervals[place]), default=None)
     cells: list[Cell | None] = []
@@ -235,7 +255,7 @@ def _lead(totals: Mapping[str, BySeed], higher_is_better: bool) -> Lead | None:
 
 def seeds_that_tell(difference: Interval) -> int | None:
     """How many seeds would exclude zero, if mean and spread stayed; None where that is no advice."""
-    if difference.n < 2 or difference.excludes(0.0) or difference.mean == 0:
+    if difference.n < 2 or difference.excludes(0.0) or difference.mean <= 0:
         return None
     reach = student_quantile(difference.level, difference.n - 1)
     deviation = difference.half_width * math.sqrt(difference.n) / reach

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from taskmix.report._data import RunRow
 _LONGEST = 160  # characters of a value in a table; the full text is in the run's own record
 _MOST_VALUES = 3
 _MOST_ITEMS = 6
+_HASH = re.compile("[0-9a-f]{32,}")
 
 
 @dataclass(frozen=True)
@@ -77,4 +79,6 @@ def _joined(values: Sequence[str]) -> str | None:
 
 
 def _short(value: str) -> str:
+    if _HASH.fullmatch(value):
+        return f"{value[:12]}…"
     return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"

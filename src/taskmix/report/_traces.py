@@ -48,8 +48,9 @@ def curve_figure(data: ReportData) -> Figure | None:
     spec = charts.lines(
         colours=charts.label_colours(data.labels), last_step=last, height=150, band=True
     )
-    caption = "Score on dev after each evaluation. Lines are means over seeds"
-    caption += ", shades reach from the lowest seed to the highest." if _several(data) else "."
+    caption = "Score on dev after each evaluation."
+    if _several(data):
+        caption += " Lines are means over seeds, shades reach from the lowest seed to the highest."
     if any(len(trace.tasks) == 1 for trace in data.traces) and len(data.tasks) > 1:
         caption += " A run on one task alone spends all its steps on it."
     return Figure("curves", caption, tuple(panels), "label", {"curves": spec})
@@ -150,7 +151,7 @@ def share_figure(data: ReportData, colours: Palette) -> Figure | None:
     )
     caption = (
         "The probability with which each task was drawn or, where all tasks are trained at once, "
-        f"its part of the examples; mean over seeds.{_thinned(data)}"
+        f"its part of the examples{'; mean over seeds' if _several(data) else ''}.{_thinned(data)}"
     )
     alone = [label for label in data.labels if label not in {panel.title for panel in panels}]
     if alone:
@@ -210,8 +211,12 @@ def _by_label(data: ReportData, colours: Palette, what: str, title: str) -> Figu
         domain=value_domain(tables),
         thin=True,
     )
-    scale = "one log scale" if log else "one scale"
-    caption = f"Mean {title} over seeds; all panels have {scale}.{_thinned(data)}"
+    caption = f"Mean {title} over seeds" if _several(data) else title.capitalize()
+    if len(panels) > 1:
+        caption += "; all panels have one log scale" if log else "; all panels have one scale"
+    elif log:
+        caption += ", on a log scale"
+    caption += f".{_thinned(data)}"
     if colours.others:
         caption += f" The {len(colours.coloured)} largest tasks have colours, the others are grey."
     return Figure(what, caption, tuple(panels), "task", {what: spec})
@@ -251,7 +256,7 @@ def variance_figure(data: ReportData) -> Figure | None:
     )
     if _several(data):
         caption += " Shades reach from the lowest seed to the highest."
-    return Figure("variance", caption, (panel,), "label", {"variance": spec}, wide=True)
+    return Figure("variance", caption, (panel,), "label", {"variance": spec})
 
 
 def _after_end(values: Binned) -> NDArray[np.bool_]:

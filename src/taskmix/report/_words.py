@@ -123,6 +123,11 @@ def _difference(lead: Lead, board: Scoreboard) -> str:
             "we cannot tell whether the difference is more than chance."
         )
     decimals = decimals_for([lead.score.mean])
+    if difference.mean < 0:  # a seed that only one of them has turned the order
+        return (
+            f"Under the seeds both have, the next, {lead.next}, is "
+            f"{number(-difference.mean, decimals)} ahead: we cannot tell which of the two is better."
+        )
     if difference.n < 2:
         return (
             f"The next, {lead.next}, is {number(difference.mean, decimals)} behind: with one seed "

@@ -120,8 +120,10 @@
     const { domain, range } = spec.encoding.color.scale;
     const chart = { rows: rowsOf(source.columns), unit: source.unit, colours: new Map(domain.map((name, k) => [name, range[k]])) };
     const whole = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...spec, data: { values: chart.rows } };
+    const inside = document.createElement("div"); // Vega sets roles of its own on what it is given
+    element.replaceChildren(inside);
     try {
-      const result = await vegaEmbed(element, whole, {
+      const result = await vegaEmbed(inside, whole, {
         mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, ast: true, config, tooltip: tooltip(chart),
       });
       element.dataset.drawn = "yes";
@@ -133,6 +135,16 @@
       return null;
     }
   }
+
+  // A finger does not hover: after a tap the chart is told of a pointer that stays.
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest(".chart")) return;
+    for (const kind of ["pointerover", "pointermove"]) {
+      event.target.dispatchEvent(new PointerEvent(kind, { bubbles: true, clientX: event.clientX, clientY: event.clientY }));
+    }
+  });
+  document.addEventListener("pointerdown", () => { tip.hidden = true; });
+  document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
 
   function draw(element) {
     if (!drawn.has(element.id)) drawn.set(element.id, embed(element));

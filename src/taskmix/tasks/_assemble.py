@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,16 @@ from torch import Tensor
 
 from taskmix.errors import InputError, OptionError
 from taskmix.tasks._encoded import EncodedSplit, EncodedTask, EncodedTasks, Inputs
-from taskmix.tasks._task import Task, TaskSet
+from taskmix.tasks._task import InputKind, Task, TaskSet
 
-Place = tuple[str, str, str]  # source, kind of input and split: where tasks share their rows
+
+class Place(NamedTuple):
+    """Where tasks share their rows."""
+
+    source: str
+    inputs: InputKind
+    tagged: bool  # each word has a target, so the inputs say where words begin
+    split: str
 
 
 class Encoding(Protocol):
@@ -27,7 +34,7 @@ class Encoding(Protocol):
 
 
 def place(task: Task, split_name: str) -> Place:
-    return (task.source, task.inputs, split_name)
+    return Place(task.source, task.inputs, task.kind == "tagging", split_name)
 
 
 def distinct_tables(
@@ -54,7 +61,7 @@ def distinct_tables(
                     f"{table.num_rows} and {len(split)} in the split `{split_name}` "
                     f"(task `{task.name}`). Give the tasks sources of their own."
                 )
-    if needs_train and not any(split_name == "train" for _, _, split_name in tables):
+    if needs_train and not any(key.split == "train" for key in tables):
         raise InputError(
             f"`{encoding}` should be given a split `train` to learn from. Found none among the "
             f"tasks {', '.join(tasks.names)}. Add a task that has one."

@@ -82,7 +82,7 @@ class _Column:
     plan: InputPlan
     labels: tuple[str, ...]
     values: list[dict[str, NDArray[Any]]]  # by group and split
-    remark: str | None
+    remarks: tuple[str, ...] = ()
 
 
 def make_tasks(
@@ -149,22 +149,22 @@ def _column(
         nothing: list[dict[str, NDArray[Any]]] = [
             {split: np.empty(0) for split in pieces} for pieces in layout.pieces
         ]
-        return _Column(want, None, InputPlan("sequences", (shape,)), (), nothing, None)
+        return _Column(want, None, InputPlan("sequences", (shape,)), (), nothing)
     is_tagging = target.kind == "tagging"
     plan = plan_inputs(
         stack, want.settings, target=target.column, is_tagging=is_tagging, apart=features_not
     )
     if target.values is not None:
-        return _Column(want, target, plan, (), layout.arrays(target.values), None)
-    labels, indices, remark = settle_labels(
+        values = layout.arrays(target.values)
+        return _Column(want, target, plan, (), values, target.remarks)
+    labels, indices, remarks = settle_labels(
         stack,
         target,
         want.settings,
         kept=kept,
-        in_train=layout.in_train,
-        by_chance=layout.by_chance,
+        known=layout.known,
     )
-    return _Column(want, target, plan, labels, layout.arrays(indices, target.offsets), remark)
+    return _Column(want, target, plan, labels, layout.arrays(indices, target.offsets), remarks)
 
 
 def _task(
@@ -199,9 +199,8 @@ def _take_notes(
         for task in tasks[group * len(columns) : (group + 1) * len(columns)]:
             notes.add(remark, task.name)
     for place, task in enumerate(tasks):
-        about_labels = columns[place % len(columns)].remark
-        if about_labels is not None:
-            notes.add(about_labels, task.name)
+        for about_target in columns[place % len(columns)].remarks:
+            notes.add(about_target, task.name)
         if task.kind == "classification" and "train" in task.splits:
             targets = task.splits["train"].targets
             if (targets == targets[0]).all():

@@ -101,7 +101,7 @@ def _write(path: Path, encoded: EncodedTasks) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.stem}.{secrets.token_hex(8)}.part")
     try:
-        save_file(arrays, aside, metadata={"description": text, "sum": _sum(text, arrays)})
+        save_file(arrays, aside, metadata={"taskmix": f"{_sum(text, arrays)} {text}"})
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
@@ -116,9 +116,9 @@ def _read(path: Path, tasks: TaskSet) -> EncodedTasks | None:
             tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError):  # not there, cut short or not such a file
         return None
-    text = metadata.get("description", "")
+    found, _, text = metadata.get("taskmix", "").partition(" ")
     arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-    if metadata.get("sum") != _sum(text, arrays):
+    if found != _sum(text, arrays):
         return None
     description = _tuples(json.loads(text))
     inputs = [

@@ -9,6 +9,7 @@ cells first, by one `bytes.replace` for the whole piece.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -36,7 +37,7 @@ def read_conll(path: Path, byte_limit: int) -> pa.Table:
     separator, width = b"", 0
     for piece in _pieces(path, byte_limit):
         if not width:
-            separator, width = _layout(piece.split(b"\n"))
+            separator, width = _layout(io.BytesIO(piece))
         table = _read_piece(piece, separator, width) if width > 1 else None
         if table is None:
             _explain(path, byte_limit)
@@ -75,7 +76,7 @@ def _pieces(path: Path, byte_limit: int) -> Iterator[bytes]:
 def _layout(lines: Iterable[bytes]) -> tuple[bytes, int]:
     """The separator and the number of columns, by the first row that may be a token."""
     first = b""
-    for line in lines:
+    for line in (line.rstrip(b"\r\n") for line in lines):
         if line.strip():
             first = first or line
             if not line.startswith(b"#"):
@@ -101,7 +102,10 @@ def _read_piece(piece: bytes, separator: bytes, width: int) -> pa.Table | None:
     if table is None:
         return None
     columns = [column.combine_chunks() for column in table.columns]
-    empty = np.array([_lengths(column) == 0 for column in columns])
+    trimmed = columns
+    if any(blank in piece for blank in (b" ", b"\f", b"\v")):
+        trimmed = [pc.ascii_trim_whitespace(column) for column in columns]
+    empty = np.array([_lengths(column) == 0 for column in trimmed])
     if (empty.any(axis=0) != empty.all(axis=0)).any():
         return None
     is_token = ~empty[0]

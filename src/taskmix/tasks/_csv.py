@@ -61,7 +61,7 @@ def _read_with_arrow(path: Path, byte_limit: int, width: int) -> pa.Table | None
                     parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
                     convert_options=arrow_csv.ConvertOptions(column_types=types),
                 )
-            except pa.ArrowInvalid as error:
+            except pa.ArrowException as error:
                 if stream.problem is not None:
                     raise stream.problem from None
                 if "block" not in str(error):

@@ -14,8 +14,8 @@ shared model capacity, and no score on them can honestly be better than chance.
 | `prime`           | 2, 3, 5, 7 or not                  | 80    |
 | `loop`            | with a closed loop (0, 6, 8, 9)    | 50    |
 | `remainder`       | the remainder of division by three | 30    |
-| `shuffled_parity` | `parity` with shuffled labels      | 600   |
-| `shuffled_ten`    | `ten_digits` with shuffled labels  | 900   |
+| `shuffled_parity` | `parity` with shuffled labels      | 900   |
+| `shuffled_ten`    | `ten_digits` with shuffled labels  | 600   |
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _QUESTIONS = (
     _Question("prime", 80, ("no", "yes"), lambda digit: np.isin(digit, [2, 3, 5, 7])),
     _Question("loop", 50, ("no", "yes"), lambda digit: np.isin(digit, [0, 6, 8, 9])),
     _Question("remainder", 30, ("0", "1", "2"), lambda digit: digit % 3),
-    _Question("shuffled_parity", 600, ("even", "odd"), lambda digit: digit % 2, shuffled=True),
-    _Question("shuffled_ten", 900, _TEN, lambda digit: digit, shuffled=True),
+    _Question("shuffled_parity", 900, ("even", "odd"), lambda digit: digit % 2, shuffled=True),
+    _Question("shuffled_ten", 600, _TEN, lambda digit: digit, shuffled=True),
 )
 
 

@@ -44,19 +44,23 @@ class Loader:
             return self._make(self._hub(source), self.given)
         path = Path(source)
         if not path.is_dir():
+            if file_format(path) is None and not path.exists():
+                should = "The source should be a folder, a file or `hf:` and a name."
+                bad_file(path, should, "nothing", "Check the path.")
             return self._make(self._whole(path), self.given)
         own = self.given.over(read_task_settings(path))
         if origin := self._split_folder(path):
             return self._make(origin, own)
         tasks: list[Task] = []
+        others: list[str] = []
         for folder in self._sub_folders(path):
             if origin := self._split_folder(folder):
                 tasks += self._make(origin, self.given.over(read_task_settings(folder)).over(own))
             else:
-                name = show(folder.name)
-                self.notes.add(
-                    f"the folder {name} has no train, dev or test file and was left alone"
-                )
+                others.append(folder.name)
+        if tasks and others:
+            left = f"no train, dev or test file is in {some_of(others)}: left alone"
+            self.notes.add(left)
         return tasks or self._make(self._table_of(path, own), own)
 
     def _make(self, origin: Origin, settings: TaskSettings) -> list[Task]:

@@ -117,7 +117,7 @@ def build_inputs(stack: Stack, plan: InputPlan, notes: Notes, origin: str) -> pa
         columns[standard] = stack.text(name, "as an input")
         for part, start, size in zip(stack.parts, stack.starts, stack.sizes, strict=False):
             cells = columns[standard].slice(start, size)
-            if pc.all(pc.equal(pc.utf8_trim_whitespace(cells), "")).as_py():
+            if not any(cell.as_py().strip() for cell in cells):  # ends at the first word
                 should = f"`{name}` should have words in some rows, as an input."
                 part.bad(should, "none", "Check which column holds the text.", 0)
     return pa.table(columns)
@@ -133,9 +133,9 @@ def _build_tokens(stack: Stack, name: str) -> pa.ChunkedArray:
     stack.bad_where(pc.equal(lengths, 0), should, "an empty list", _REMEDY)
     flat = flatten(cells)
     is_text = family(flat.type) == "text"
-    wrong = pc.is_null(flat) if is_text else pa.array(np.ones(len(flat), dtype=np.bool_))
+    wrong = pa.array(np.ones(len(flat), dtype=np.bool_))
     if is_text:
-        wrong = pc.or_(wrong, pc.fill_null(pc.match_substring(flat, "\0"), fill_value=False))
+        wrong = pc.fill_null(pc.match_substring(flat, "\0"), fill_value=True)
     place = pc.index(wrong, pa.scalar(True)).as_py()
     if place >= 0:
         ends = np.cumsum(lengths.to_numpy())

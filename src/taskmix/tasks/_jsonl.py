@@ -1,7 +1,10 @@
-"""JSON lines: one object a row, read by Arrow; by Python only where Arrow finds something odd.
+"""JSON lines: one object a row, read by Arrow; by Python only where something is odd.
 
 The second reading finds the first bad row. It also reads what Arrow does not: a column that mixes
 types is no reason to refuse a file as long as nobody asks for that column.
+
+Arrow's reader (26.0) ends the process, instead of raising, on a block that begins with `null` and on
+some thousands of nested brackets. Lines that might do so are kept from it.
 """
 
 from __future__ import annotations
@@ -11,20 +14,72 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json as arrow_json
+from numpy.typing import NDArray
 
-from taskmix.tasks._streams import (
-    DEPTH_LIMIT,
-    LINE_LIMIT,
-    CheckedStream,
-    NestingError,
-    bad_file,
-    show,
-)
+from taskmix.tasks._streams import LINE_LIMIT, CheckedStream, bad_file, show
 
+DEPTH_LIMIT = 500  # of nesting, also counting brackets that are part of a text
 _BLOCK = 4 * 2**20
 _INT64 = 2**63
+_BRACE, _LINE_FEED, _RETURN = b"{\n\r"
+
+
+class OddRowError(Exception):
+    """A row that Arrow should not see; never leaves this module."""
+
+
+class ObjectStream(CheckedStream):
+    """A text file whose rows, as far as can be seen from outside, are blank or one object."""
+
+    objects = 0  # rows that begin with a brace
+    _at_start = True  # of a row
+    _depth = 0  # open brackets of the row that is not yet ended
+
+    def check(self, block: bytes) -> None:
+        super().check(block)
+        if block:
+            data = np.frombuffer(block, dtype=np.uint8)
+            self._check_starts(data, block)
+            self._check_nesting(data)
+
+    def _check_starts(self, data: NDArray[np.uint8], block: bytes) -> None:
+        starts = np.flatnonzero(data[:-1] == _LINE_FEED) + 1
+        if self._at_start:
+            starts = np.concatenate(([0], starts))
+        self._at_start = block.endswith(b"\n")
+        first = data[starts]
+        objects = int(np.count_nonzero(first == _BRACE))
+        blank = int(np.count_nonzero((first == _LINE_FEED) | (first == _RETURN)))
+        # Arrow ends rows, and so blocks, at a lone carriage return too.
+        if objects + blank < len(starts) or block.count(b"\r") != block.count(b"\r\n"):
+            raise OddRowError
+        self.objects += objects
+
+    def _check_nesting(self, data: NDArray[np.uint8]) -> None:
+        """Brackets inside text count too: this may only suspect, the slow reader decides.
+
+        Depth is the rise above the lowest point so far of the row, because closing brackets inside
+        a text must not hide opening ones behind it.
+        """
+        folded = data | 0x20  # `[` and `{` differ in this bit only, and so do `]` and `}`
+        opening, closing, row_end = folded == 0x7B, folded == 0x7D, data == _LINE_FEED
+        places = np.flatnonzero(opening | closing | row_end)
+        # Before the block comes the end of the last row, and then what is open of this one.
+        steps = np.concatenate(
+            ([0, self._depth], opening[places].astype(np.int64) - closing[places])
+        )
+        ends = np.concatenate(([True, False], row_end[places]))
+        depth = np.cumsum(steps)
+        depth -= depth[np.maximum.accumulate(np.where(ends, np.arange(len(ends)), 0))]
+        # Later rows are moved far down, so that the minimum starts afresh in each of them.
+        down = np.cumsum(ends) << 32
+        rise = depth - (np.minimum.accumulate(depth - down) + down)
+        if rise.max() > DEPTH_LIMIT:
+            raise OddRowError
+        self._depth = int(rise[-1])
 
 
 def read_jsonl(path: Path, byte_limit: int) -> tuple[pa.Table, dict[str, str]]:
@@ -38,15 +93,15 @@ def _read_with_arrow(path: Path, byte_limit: int) -> pa.Table | None:
     schema: pa.Schema | None = None
     block = _BLOCK
     while True:
-        with CheckedStream(path, byte_limit=byte_limit, watch_nesting=True) as stream:
+        with ObjectStream(path, byte_limit=byte_limit) as stream:
             try:
                 table = arrow_json.read_json(
                     pa.PythonFile(stream, mode="r"),
                     read_options=arrow_json.ReadOptions(block_size=block),
                     parse_options=arrow_json.ParseOptions(explicit_schema=schema),
                 )
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, NestingError) as error:
-                if stream.problem is not None and not isinstance(stream.problem, NestingError):
+            except (pa.ArrowException, OddRowError) as error:
+                if stream.problem is not None and not isinstance(stream.problem, OddRowError):
                     raise stream.problem from None
                 if "block size" in str(error) and block == _BLOCK:
                     block = 2 * LINE_LIMIT  # a row is longer than a block
@@ -56,15 +111,8 @@ def _read_with_arrow(path: Path, byte_limit: int) -> pa.Table | None:
             # Arrow takes text that looks like a date for one. A task wants the text.
             schema = pa.schema([(field.name, _without_dates(field.type)) for field in table.schema])
             continue
-        lines = stream.rows + (not stream.ended_with_line)
-        if table.num_rows == lines or table.num_rows == _count_rows(path, byte_limit):
-            return table
-        return None  # two objects in a line, or one over several
-
-
-def _count_rows(path: Path, byte_limit: int) -> int:
-    with CheckedStream(path, byte_limit=byte_limit) as stream:
-        return sum(1 for line in stream.lines() if line.strip())
+        # Otherwise there are two objects in a row, or one over several.
+        return table if table.num_rows == stream.objects else None
 
 
 def _has_dates(kind: pa.DataType) -> bool:

@@ -27,6 +27,7 @@ _DIVIDED = (
     "the table does not say which rows are train, so 80, 10 and 10 in a hundred, by a fixed rule, "
     "became train, dev and test"
 )
+_TOO_FEW = "there are too few rows to give one to each of train, dev and test"
 _DEV_AS_TRAIN = "the table has no train rows, so its dev rows became train"
 
 
@@ -37,9 +38,8 @@ class Layout:
     groups: tuple[str | None, ...]  # what the task column calls the tasks; None without one
     order: NDArray[np.int64]  # rows of the stack
     pieces: tuple[dict[str, slice], ...]  # for each group, the places in `order` of each split
-    in_train: NDArray[np.bool_]  # [row of the stack]
+    known: NDArray[np.bool_]  # [row of the stack], whether its label is known from train
     remarks: tuple[tuple[int, str], ...]  # a group, and what was decided about it
-    by_chance: bool = False  # the loader chose the rows of train
 
     def tables(self, table: pa.Table) -> list[dict[str, pa.Table]]:
         """The table's rows of each group and split."""
@@ -116,25 +116,23 @@ def lay_out(
         present, owners = np.unique(codes[rows], return_inverse=True)
         groups = tuple(words[place] for place in present)
     members = _members(owners, len(groups))
-    by_chance = whole and split_column is None
-    if by_chance:
+    known = np.zeros(len(stack), dtype=np.bool_)
+    if whole and split_column is None:
         division = _divide(members, len(rows))
+        known[rows] = True  # where the loader divides, a label may miss train by chance
     else:
         division = _read_division(stack, rows, split_column)
-        _complete(division, members, whole)
+        known[rows] = _complete(division, members, whole)
     names = order_splits(division.names)
     ranks = np.array([names.index(name) for name in division.names], dtype=np.int64)
     splits = ranks[division.codes]
     places = np.lexsort((splits, owners))  # stable, so rows keep their order
-    in_train = np.zeros(len(stack), dtype=np.bool_)
-    in_train[rows] = splits == (names.index("train") if "train" in names else -1)
     return Layout(
         groups,
         rows[places],
         _pieces(owners[places], splits[places], names, len(groups)),
-        in_train,
+        known,
         tuple(division.remarks),
-        by_chance,
     )
 
 
@@ -162,7 +160,7 @@ def _divide(members: list[NDArray[np.int64]], count: int) -> _Division:
     division = _Division(list(MAIN), np.zeros(count, dtype=np.int64))
     for group, places in enumerate(members):
         division.codes[places] = divide(len(places))
-        division.remarks.append((group, _DIVIDED))
+        division.remarks.append((group, _DIVIDED if len(places) > 2 else _TOO_FEW))
     return division
 
 
@@ -182,13 +180,16 @@ def _read_division(stack: Stack, rows: NDArray[np.int64], column: str | None) ->
     return _Division(distinct, codes[found.codes][rows])
 
 
-def _complete(division: _Division, members: list[NDArray[np.int64]], whole: bool) -> None:
-    """Give every task that has rows to train on some to choose by."""
+def _complete(
+    division: _Division, members: list[NDArray[np.int64]], whole: bool
+) -> NDArray[np.bool_]:
+    """Give every task that has rows to train on some to choose by; which rows were train before."""
     train, dev = division.code("train"), division.code("dev")
     codes = division.codes
     if whole and not (codes == train).any() and (codes == dev).any():
         codes[codes == dev] = train
         division.remarks += [(group, _DEV_AS_TRAIN) for group in range(len(members))]
+    known: NDArray[np.bool_] = codes == train
     for group, places in enumerate(members):
         to_train = places[codes[places] == train]
         if len(to_train) == 0:
@@ -196,6 +197,7 @@ def _complete(division: _Division, members: list[NDArray[np.int64]], whole: bool
         elif not (codes[places] == dev).any():
             codes[to_train[put_aside(len(to_train))]] = dev
             division.remarks.append((group, _NO_DEV if len(to_train) > 1 else _NO_DEV_OF_ONE))
+    return known
 
 
 def _pieces(

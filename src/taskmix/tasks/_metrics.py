@@ -9,7 +9,7 @@ percentage. Where a metric is not defined it is one of these, so that a run goes
 | no row has a target, or an output is NaN                 | NaN   |
 | `pearson`, `spearman`: predictions or targets constant   | 0     |
 | `matthews`: predictions or targets of one class          | 0     |
-| `macro_f1`, `entity_f1`: nothing right                   | 0     |
+| `f1`, `macro_f1`, `entity_f1`: nothing right             | 0     |
 | `auc`: no class has both positive and negative rows      | NaN   |
 """
 
@@ -110,7 +110,20 @@ def evaluate_outputs(
 
 
 def find_metric(name: str) -> Metric:
-    """The metric of that name."""
+    """The metric of that name; `f1+accuracy` is the mean of the two, as GLUE scores some tasks."""
+    if "+" in name:
+        parts = [find_metric(part) for part in name.split("+")]
+        if len({(part.higher_is_better, part.needs == "values") for part in parts}) > 1:
+            raise OptionError(
+                f"The metrics of a mean should improve in the same direction and be asked of the "
+                f"same kind of task. Found `{name}`."
+            )
+        return Metric(
+            name,
+            parts[0].higher_is_better,
+            parts[0].needs,
+            lambda rows: float(np.mean([part.compute(rows) for part in parts])),
+        )
     if name not in METRICS:
         raise OptionError(
             f"`{name}` should be the name of a metric. The metrics are {', '.join(METRICS)}. "
@@ -121,6 +134,13 @@ def find_metric(name: str) -> Metric:
 
 def _accuracy(rows: ScoredRows) -> float:
     return float((rows.classes == rows.targets).mean())
+
+
+def _f1(rows: ScoredRows) -> float:
+    # Of the second class, the one that is looked for.
+    confusion = rows.confusion
+    size = confusion[1].sum() + confusion[:, 1].sum()
+    return float(2 * confusion[1, 1] / size) if size else 0.0
 
 
 def _macro_f1(rows: ScoredRows) -> float:
@@ -143,9 +163,11 @@ def _matthews(rows: ScoredRows) -> float:
 def _correlation(first: NDArray[Any], second: NDArray[Any]) -> float:
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
-    # Scaled by the largest deviation first: squares of tiny or huge values stay in range.
+    # Scaled by the largest deviation first: squares of tiny or huge values stay in range. Centred
+    # twice: the mean of values that are large and close together is rounded.
     a, b = first - first.mean(), second - second.mean()
     a, b = a / np.abs(a).max(), b / np.abs(b).max()
+    a, b = a - a.mean(), b - b.mean()
     return float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
 
 
@@ -200,6 +222,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         metric.name: metric
         for metric in (
             Metric("accuracy", True, "classes", _accuracy),
+            Metric("f1", True, "classes", _f1),
             Metric("macro_f1", True, "classes", _macro_f1),
             Metric("matthews", True, "classes", _matthews),
             Metric("pearson", True, "values", _pearson),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from taskmix.tasks._streams import tame
+
 _NAMED = 5  # tasks named in a sentence; the rest are counted
 
 
@@ -28,7 +30,7 @@ class Notes:
             if about:
                 more = len(about) - _NAMED
                 named = ", ".join(about[:_NAMED]) + (f" and {more} more tasks" if more > 0 else "")
-                result.append(f"{named}: {remark}.")
+                result.append(tame(f"{named}: {remark}."))
             elif not tasks:
-                result.append(f"{remark[0].upper()}{remark[1:]}.")
+                result.append(tame(f"{remark[0].upper()}{remark[1:]}."))
         return tuple(result)

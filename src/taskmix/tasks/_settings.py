@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
 from taskmix.errors import OptionError, TaskFileError
 from taskmix.tasks._metrics import find_metric
-from taskmix.tasks._streams import bad_file, open_file, show, show_path
+from taskmix.tasks._streams import bad_file, open_file, show, show_path, tame
 from taskmix.tasks._task import TaskKind
 
 Symbols = Literal["words", "characters"]
@@ -63,9 +63,9 @@ class TaskSettings:
     def over(self, other: TaskSettings) -> TaskSettings:
         """These settings, and the other ones where these say nothing."""
         said = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if getattr(self, field.name) is not None
+            item.name: getattr(self, item.name)
+            for item in fields(self)
+            if getattr(self, item.name) is not None
         }
         return replace(other, **said)
 
@@ -77,7 +77,7 @@ class TaskEntry:
     name: str
     folder: str = "."
     file: str | None = None
-    settings: TaskSettings = TaskSettings()
+    settings: TaskSettings = field(default_factory=TaskSettings)
 
 
 def read_task_settings(folder: Path) -> TaskSettings:
@@ -146,7 +146,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _settings(path: Path, table: Mapping[str, Any], where: str) -> TaskSettings:
-    _refuse_unknown(path, table, {field.name for field in fields(TaskSettings)}, where)
+    _refuse_unknown(path, table, {item.name for item in fields(TaskSettings)}, where)
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key in _LISTS:
@@ -160,9 +160,8 @@ def _settings(path: Path, table: Mapping[str, Any], where: str) -> TaskSettings:
     try:
         return TaskSettings(**values)
     except OptionError as error:
-        raise TaskFileError(
-            f"{error} It stands in {show_path(path)}, {where}.", path=path
-        ) from None
+        sentence = tame(f"{error} It stands in {show_path(path)}, {where}.")
+        raise TaskFileError(sentence, path=path) from None
 
 
 def _refuse_unknown(path: Path, table: Mapping[str, Any], known: set[str], where: str) -> None:

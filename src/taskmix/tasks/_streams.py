@@ -12,18 +12,17 @@ import io
 import stat
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
-
-import numpy as np
 
 from taskmix.errors import TaskFileError
 
 BYTE_LIMIT = 16 * 2**30  # uncompressed, of one file
 LINE_LIMIT = 64 * 2**20
-DEPTH_LIMIT = 500  # Arrow's JSON reader overflows the stack somewhere above five thousand
 _BLOCK = 2**20
 _MARK = codecs.BOM_UTF8
+_LONGEST = 500  # characters of a sentence that may come from a file
 
 
 def show(thing: object, *, limit: int = 60) -> str:
@@ -46,35 +45,29 @@ def show_path(path: Path) -> str:
 def bad_file(path: Path, should: str, found: str, remedy: str, row: int | None = None) -> NoReturn:
     """Raise the sentence every bad task file gets."""
     where = show_path(path) + (f", row {row}" if row is not None else "")
+    should, found = tame(should), tame(found)
     raise TaskFileError(f"{should} Found {found} in {where}. {remedy}", path=path, row=row)
 
 
-class NestingError(Exception):
-    """A line may be nested too deeply for Arrow's reader; never leaves this package."""
+def tame(words: str) -> str:
+    """Names of columns come from files: they may be endless, or steer a terminal."""
+    words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in words)
 
 
 class CheckedStream(io.RawIOBase):
-    """A text file as a readable stream of valid UTF-8 without NUL, byte order mark taken off.
+    """A text file as a readable stream of valid UTF-8 without NUL, byte order mark taken off."""
 
-    With `watch_nesting`, a line whose brackets may be nested deeper than `DEPTH_LIMIT` ends the
-    reading with `NestingError` before the line is handed out.
-    """
-
-    def __init__(
-        self, path: Path, *, byte_limit: int = BYTE_LIMIT, watch_nesting: bool = False
-    ) -> None:
+    def __init__(self, path: Path, *, byte_limit: int = BYTE_LIMIT) -> None:
         self.path = path
         self.rows = 0  # line ends so far
         self.size = 0  # uncompressed bytes so far
         self.problem: Exception | None = None
-        self._watch_nesting = watch_nesting
         self._blocks = _text_blocks(path, byte_limit)
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._pending = False  # a character is cut by the end of the last block
         self._line = 0  # bytes of the line that is not yet ended
-        self._depth = 0  # open brackets of that line
         self._rest = b""
-        self.ended_with_line = True
 
     def readable(self) -> bool:
         return True
@@ -112,13 +105,19 @@ class CheckedStream(io.RawIOBase):
 
     def _next(self) -> bytes:
         try:
-            block = next(self._blocks, b"")
-            self._check(block)
-        except (TaskFileError, NestingError) as problem:
+            block = self._next_block()
+            self.check(block)
+        except Exception as problem:
             self.problem = problem  # Arrow may dress up what is raised inside it
             raise
+        self.size += len(block)
+        self.rows += block.count(b"\n")
+        return block
+
+    def _next_block(self) -> bytes:
+        try:
+            return next(self._blocks, b"")
         except _DamagedError as damage:
-            self.problem = damage
             bad_file(
                 self.path,
                 "A .gz file should be whole.",
@@ -126,19 +125,13 @@ class CheckedStream(io.RawIOBase):
                 "Copy or make the file again.",
                 self.rows + 1,
             )
-        return block
 
-    def _check(self, block: bytes) -> None:
+    def check(self, block: bytes) -> None:
+        """Raise what is wrong with the next block; at the end of the file it is empty."""
         if b"\0" in block:
             self._bad(block.index(b"\0"), block, "a text file has no NUL character", "a NUL")
         self._check_utf8(block)
         self._check_lines(block)
-        if self._watch_nesting and block:
-            self._check_nesting(block)
-        self.size += len(block)
-        self.rows += block.count(b"\n")
-        if block:
-            self.ended_with_line = block.endswith(b"\n")
 
     def _check_utf8(self, block: bytes) -> None:
         if block and not self._pending and block.isascii():
@@ -176,30 +169,6 @@ class CheckedStream(io.RawIOBase):
         if first >= 0:
             self._line = len(block) - block.rfind(b"\n") - 1
 
-    def _check_nesting(self, block: bytes) -> None:
-        """Brackets inside strings count too: this may only suspect, the slow reader decides.
-
-        Depth is the rise above the lowest point so far of the line, because closing brackets inside
-        a string must not hide opening ones behind it.
-        """
-        data = np.frombuffer(block, dtype=np.uint8)
-        folded = data | 0x20  # `[` and `{` differ in this bit only, and so do `]` and `}`
-        opening, closing, line_end = folded == 0x7B, folded == 0x7D, data == 0x0A
-        places = np.flatnonzero(opening | closing | line_end)
-        # Before the block comes the end of the last line, and then what is open of this one.
-        steps = np.concatenate(
-            ([0, self._depth], opening[places].astype(np.int64) - closing[places])
-        )
-        ends = np.concatenate(([True, False], line_end[places]))
-        depth = np.cumsum(steps)
-        depth -= depth[np.maximum.accumulate(np.where(ends, np.arange(len(ends)), 0))]
-        # Later lines are moved far down, so that the minimum starts afresh in each of them.
-        down = np.cumsum(ends) << 32
-        rise = depth - (np.minimum.accumulate(depth - down) + down)
-        if rise.max() > DEPTH_LIMIT:
-            raise NestingError
-        self._depth = int(rise[-1])
-
 
 def file_bytes(path: Path, *, byte_limit: int = BYTE_LIMIT) -> bytes:
     """The whole of a file that is not text, gunzipped."""
@@ -234,9 +203,15 @@ def _text_blocks(path: Path, byte_limit: int) -> Iterator[bytes]:
         first += block
         if len(first) >= len(_MARK):
             break
-    if first := first.removeprefix(_MARK):
-        yield first
-    yield from blocks
+    rest = b""
+    for block in chain([first.removeprefix(_MARK)], blocks):
+        # A line end of two characters is not cut in half.
+        whole = rest + block
+        rest = b"\r" if whole.endswith(b"\r") else b""
+        if whole := whole.removesuffix(b"\r"):
+            yield whole
+    if rest:
+        yield rest
 
 
 def _blocks(path: Path, byte_limit: int) -> Iterator[bytes]:

@@ -64,9 +64,9 @@ class SubwordEncoding:
         inputs: dict[Place, SubwordInputs] = {}
         words: dict[Place, _Words] = {}
         for key, table in tables.items():
-            columns = [table.column(name).to_pylist() for name in _COLUMNS[key[1]]]
-            batch = self._pieces(tokenizer, columns, split_into_words=key[1] == "tokens")
-            if key[1] == "tokens":
+            columns = [table.column(name).to_pylist() for name in _COLUMNS[key.inputs]]
+            batch = self._pieces(tokenizer, columns, split_into_words=key.inputs == "tokens")
+            if key.tagged:
                 words[key] = _Words.find(batch, columns[0])
             inputs[key] = _inputs(batch, tokenizer.pad_token_id or 0, words.get(key))
 

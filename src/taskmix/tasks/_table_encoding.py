@@ -53,7 +53,7 @@ class TableEncoding:
             lambda task: task.inputs == "table",
             advice="Use `WordEncoding` for text and `WindowEncoding` for tokens.",
         )
-        train = {key: table for key, table in tables.items() if key[2] == "train"}
+        train = {key: table for key, table in tables.items() if key.split == "train"}
         columns: list[_Number | _Category] = []
         for name in sorted({name for table in tables.values() for name in table.column_names}):
             kinds = {_kind(name, table) for table in tables.values() if name in table.column_names}
@@ -145,8 +145,8 @@ def _matrix(columns: Iterable[_Number | _Category], key: Place, table: pa.Table)
     if not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values).all(axis=1))[0])
         raise InputError(
-            f"The numbers of {key[0]}, split `{key[2]}`, should be finite. Found an infinite one in "
-            f"row {row + 1}. Leave the value empty if it is not known."
+            f"The numbers of {key.source}, split `{key.split}`, should be finite. Found an infinite "
+            f"one in row {row + 1}. Leave the value empty if it is not known."
         )
     return torch.from_numpy(values)
 

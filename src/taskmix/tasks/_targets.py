@@ -36,6 +36,7 @@ from taskmix.tasks._task import MISSING, TaskKind
 _FEW = 20
 _MANY_ROWS = 100
 _REMEDY = "Correct that row or take it out."
+_REMEDY_OR_LABELS = "Correct that row, take it out, or name the `labels` whose rows to keep."
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Words:
     """A column as text: the different words in their order, and which one each cell has."""
 
     words: tuple[str, ...]
-    codes: NDArray[np.int64]  # [cell]
+    codes: NDArray[np.int64]  # [cell]; -1 where there is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,7 @@ class Target:
     is_text: bool = False  # before it was made words
     offsets: NDArray[np.int64] | None = None  # [row + 1], the first token of each row
     values: NDArray[np.float64] | None = None  # [row]
+    remarks: tuple[str, ...] = ()  # what was decided about it
 
 
 def words_of(column: pa.ChunkedArray | pa.Array) -> Words:
@@ -72,9 +74,9 @@ def words_of(column: pa.ChunkedArray | pa.Array) -> Words:
     distinct = [_word(value) for value in encoded.dictionary.to_pylist()]
     places = sorted(range(len(distinct)), key=lambda p: float(distinct[p])) if is_number else None
     places = places or sorted(range(len(distinct)), key=distinct.__getitem__)
-    ranks = np.empty(len(places), dtype=np.int64)
+    ranks = np.full(len(places) + 1, -1, dtype=np.int64)  # the last one is that of no cell
     ranks[places] = np.arange(len(places))
-    codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+    codes = np.asarray(encoded.indices.fill_null(-1).to_numpy(), dtype=np.int64)
     return Words(tuple(distinct[place] for place in places), ranks[codes])
 
 
@@ -89,7 +91,11 @@ def read_target(stack: Stack, column: str, settings: TaskSettings, tokens: str |
     cells = stack.column(column)
     kind = settings.kind or guess_kind(cells)
     if kind == "regression":
-        return Target(column, kind, values=stack.numbers(column, "as the target of a regression"))
+        values = stack.numbers(column, "as the target of a regression")
+        remarks: tuple[str, ...] = ()
+        if settings.kind is None and pa.types.is_integer(cells.type):
+            remarks = (f"`{column}` has many whole numbers and was taken for regression",)
+        return Target(column, kind, values=values, remarks=remarks)
     if kind == "tagging":
         return _read_tags(stack, column, tokens)
     should = f"`{column}` should be text, a number, true or false in every row, as a label."
@@ -97,8 +103,11 @@ def read_target(stack: Stack, column: str, settings: TaskSettings, tokens: str |
         stack.bad_where(pc.is_valid(cells), should, show(_first(cells)), _REMEDY)
     if family(cells.type) == "text":
         stack.check_characters(column, cells)
-        stack.bad_where(pc.equal(cells, ""), should, "nothing", _REMEDY)
-    stack.bad_where(pc.is_null(cells, nan_is_null=True), should, "nothing", _REMEDY)
+    if settings.labels is None:  # otherwise a row without a label is not among those wanted
+        if family(cells.type) == "text":
+            stack.bad_where(pc.equal(cells, ""), should, "nothing", _REMEDY_OR_LABELS)
+        missing = pc.is_null(cells, nan_is_null=True)
+        stack.bad_where(missing, should, "nothing", _REMEDY_OR_LABELS)
     return Target(column, kind, words=words_of(cells), is_text=family(cells.type) == "text")
 
 
@@ -140,7 +149,7 @@ def _read_tags(stack: Stack, column: str, tokens: str | None) -> Target:
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     flat = flatten(cells)
     if family(flat.type) == "text":
-        wrong = pc.or_(pc.is_null(flat), pc.equal(flat, ""))
+        wrong = pc.fill_null(pc.equal(flat, ""), fill_value=True)
     else:
         wrong = pc.is_null(flat, nan_is_null=True)
         if family(flat.type) not in ("number", "truth"):
@@ -206,42 +215,38 @@ def settle_labels(
     settings: TaskSettings,
     *,
     kept: NDArray[np.bool_],  # [row]
-    in_train: NDArray[np.bool_],  # [row]
-    by_chance: bool,  # the loader divided the rows
-) -> tuple[tuple[str, ...], NDArray[np.int64], str | None]:
-    """The labels in their order, the class index of every cell, and what is to be noted.
-
-    Labels of train come first to be known; whether others may follow is said at the top.
-    """
+    known: NDArray[np.bool_],  # [row], whether it is train, as far as labels go
+) -> tuple[tuple[str, ...], NDArray[np.int64], tuple[str, ...]]:
+    """The labels in their order, the class index of every cell, and what is to be noted."""
     words = target.words
     if words is None:
         raise AssertionError("labels are asked of classes and tags only")
     if target.offsets is not None:
         lengths = np.diff(target.offsets)
-        kept, in_train = np.repeat(kept, lengths), np.repeat(in_train, lengths)
+        kept, known = np.repeat(kept, lengths), np.repeat(known, lengths)
     counts = np.bincount(words.codes[kept], minlength=len(words.words))
-    in_train_counts = np.bincount(words.codes[in_train & kept], minlength=len(words.words))
+    in_train = np.bincount(words.codes[known & kept], minlength=len(words.words))
     if settings.labels is not None:
         order = [words.words.index(label) for label in settings.labels]
     else:
         order = [int(place) for place in np.flatnonzero(counts)]
         if target.kind == "tagging":  # the tag for nothing has its usual place
             order.sort(key=lambda place: words.words[place] != "O")
-    remark = None
-    unseen = [place for place in order if not in_train_counts[place]] if in_train.any() else []
+    remarks: tuple[str, ...] = ()
+    unseen = [place for place in order if not in_train[place]] if in_train.any() else []
     if unseen:
         names = ", ".join(show(words.words[place]) for place in unseen[:5])
         names += ", ..." if len(unseen) > 5 else ""
-        remark = f"`{target.column}` has labels that no row of train has ({names})"
-        tail = target.is_text and in_train_counts.sum() >= _MANY_ROWS and 1 in in_train_counts
+        remarks = (f"`{target.column}` has labels that no row of train has ({names})",)
+        more_to_come = target.is_text and in_train.sum() >= _MANY_ROWS and 1 in in_train
         accept = settings.extend_labels
         if accept is None:
-            accept = target.kind == "tagging" or by_chance or settings.labels is not None or tail
+            accept = target.kind == "tagging" or settings.labels is not None or more_to_come
         if not accept:
-            _refuse(stack, target, words, kept & ~in_train, unseen, in_train_counts)
+            _refuse(stack, target, words, kept & ~known, unseen, in_train)
     index = np.full(len(words.words), MISSING, dtype=np.int64)
     index[order] = np.arange(len(order))
-    return tuple(words.words[place] for place in order), index[words.codes], remark
+    return tuple(words.words[place] for place in order), index[words.codes], remarks
 
 
 def _refuse(

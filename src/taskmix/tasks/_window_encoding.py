@@ -17,7 +17,7 @@ from taskmix.tasks._cache import cached
 from taskmix.tasks._encoded import EncodedTasks, WindowInputs
 from taskmix.tasks._task import MISSING, Task, TaskSet
 from taskmix.tasks._word_encoding import Lexicon, vectors_hash
-from taskmix.tasks._words import PADDING, word_ids
+from taskmix.tasks._words import PADDING, WordNumbers, word_ids
 
 _DIGIT = re.compile(r"\d")
 
@@ -55,31 +55,31 @@ class WindowEncoding:
             lambda task: task.kind == "tagging" and task.inputs == "tokens",
             advice="Use `WordEncoding` to classify whole texts.",
         )
-        words: dict[str, int] = {}  # how often, in the rows to train on
-        sentences: dict[Place, tuple[NDArray[np.int64], list[str], NDArray[np.int64]]] = {}
+        numbers = WordNumbers()
+        tokens: dict[Place, NDArray[np.int64]] = {}
+        offsets: dict[Place, NDArray[np.int64]] = {}
         for key, table in tables.items():
-            numbers, distinct, offsets = _tokens(table)
-            distinct = [self._word(word) for word in distinct]
-            sentences[key] = (numbers, distinct, offsets)
-            counts = np.bincount(numbers, minlength=len(distinct)) * (key[2] == "train")
-            for word, count in zip(distinct, counts.tolist(), strict=True):
-                words[word] = words.get(word, 0) + count
+            places, distinct, offsets[key] = _tokens(table)
+            here = [numbers[self._word(word)] for word in distinct]
+            tokens[key] = np.array(here, dtype=np.int64)[places]
+        seen = np.zeros(len(numbers), dtype=np.int64)
+        for key, flat in tokens.items():
+            if key.split == "train":
+                seen += np.bincount(flat, minlength=len(numbers))
         lexicon = Lexicon.build(
-            words,
+            dict(zip(numbers, seen.tolist(), strict=True)),
             min_count=self.min_count,
             max_words=None,
             vectors=self.vectors,
             keep_words_with_vectors=self.keep_words_with_vectors,
         )
-        inputs = {
-            key: self._windows(word_ids(distinct, lexicon.vocabulary)[numbers], offsets)
-            for key, (numbers, distinct, offsets) in sentences.items()
-        }
+        lookup = word_ids(numbers, lexicon.vocabulary)
+        inputs = {key: self._windows(lookup[flat], offsets[key]) for key, flat in tokens.items()}
         return encoded_tasks(
             tasks,
             inputs,
             targets=self._targets,
-            sentences={key: torch.from_numpy(item[2]) for key, item in sentences.items()},
+            sentences={key: torch.from_numpy(places) for key, places in offsets.items()},
             vocabulary=lexicon.vocabulary,
             vectors=lexicon.vectors,
             extra=lexicon.extra,
@@ -113,7 +113,7 @@ class WindowEncoding:
 
 
 def _tokens(table: pa.Table) -> tuple[NDArray[np.int64], list[str], NDArray[np.int64]]:
-    """For each token the number of its word, the distinct words, and where sentences begin."""
+    """For each token the place of its word among the distinct ones, these, and the offsets."""
     lists = table.column("tokens").combine_chunks()
     encoded = lists.flatten().dictionary_encode()
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)

@@ -61,12 +61,12 @@ class WordEncoding:
         )
         numbers = WordNumbers()
         rows = {
-            key: [numbers.rows(self._words(table, name)) for name in _COLUMNS[key[1]]]
+            key: [numbers.rows(self._words(table, name)) for name in _COLUMNS[key.inputs]]
             for key, table in tables.items()
         }
         seen = np.zeros(len(numbers), dtype=np.int64)
         for key, columns in rows.items():
-            if key[2] == "train":
+            if key.split == "train":
                 for flat, _ in columns:
                     seen += np.bincount(flat, minlength=len(numbers))
         lexicon = Lexicon.build(
@@ -131,7 +131,10 @@ class Lexicon:
 
 
 def vectors_hash(vectors: Path | None, cache: Path | None) -> str:
-    return file_hash(vectors) if vectors is not None and cache is not None else ""
+    """What an entry of the cache must know of a file of vectors."""
+    if vectors is None or cache is None or not Path(vectors).is_file():
+        return ""  # a file that is not there is reported by its reader
+    return file_hash(Path(vectors))
 
 
 def _ragged(ids: NDArray[np.int64], offsets: NDArray[np.int64]) -> RaggedInputs:

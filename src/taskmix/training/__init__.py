@@ -10,6 +10,7 @@ from taskmix.training._events import (
     StepEvent,
 )
 from taskmix.training._losses import task_loss
+from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
 from taskmix.training._state import state_from_tree, state_to_tree
 from taskmix.training._steps import Scheduler
 from taskmix.training._streams import Stream
@@ -20,6 +21,7 @@ __all__ = [
     "EndEvent",
     "EvaluationEvent",
     "Event",
+    "PolicyBatchSampler",
     "Scheduler",
     "Score",
     "StepEvent",
@@ -31,4 +33,5 @@ __all__ = [
     "state_to_tree",
     "task_loss",
     "train",
+    "trainer_callback",
 ]

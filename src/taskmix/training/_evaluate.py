@@ -11,7 +11,7 @@ from torch import Tensor
 
 from taskmix.errors import InputError
 from taskmix.models import HardSharing
-from taskmix.tasks import METRICS, MISSING, EncodedSplit, EncodedTasks, evaluate_outputs
+from taskmix.tasks import MISSING, EncodedSplit, EncodedTasks, evaluate_outputs, find_metric
 from taskmix.training._events import Score
 from taskmix.training._losses import LossFunction
 
@@ -146,7 +146,7 @@ def mean_score(scores: Sequence[Score], deviations: dict[str, float]) -> float:
         value = score.value
         if score.metric == "rmse":
             value /= max(deviations.get(score.task, 1.0), _FLOOR)
-        values.append(value if METRICS[score.metric].higher_is_better else -value)
+        values.append(value if find_metric(score.metric).higher_is_better else -value)
     # A metric that is not defined (one class only) says nothing, and does not silence the others.
     known = [value for value in values if value == value]
     return float(np.mean(known)) if known else float("nan")

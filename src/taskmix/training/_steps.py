@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -92,6 +92,7 @@ class Steps(Protocol):
     """Takes steps, and can be put where it was."""
 
     def take(self, step: int) -> StepEvent: ...
+    def measured(self, scores: Mapping[int, float]) -> None: ...
     def state(self) -> dict[str, Any]: ...
     def restore(self, tree: dict[str, Any]) -> None: ...
 
@@ -115,6 +116,7 @@ class PolicySteps:
         self._reward_state = reward.init(count) if reward is not None else None
         self._streams = [machinery.stream([position], position) for position in range(count)]
         self._latest: list[float | None] = [None] * count  # each task's loss at its last visit
+        self._scores: list[float | None] = [None] * count  # dev scores no outcome has told yet
         self._told: NDArray[np.float64] | None = None
 
     def take(self, step: int) -> StepEvent:
@@ -137,13 +139,21 @@ class PolicySteps:
             with torch.no_grad():
                 after = self._loss(batch, targets, task).item()
 
-        outcome = Outcome(choice, value, self._latest[task], after, cost=_elements(batch))
+        outcome = Outcome(
+            choice,
+            value,
+            previous_loss=self._latest[task],
+            loss_after=after,
+            cost=_elements(batch),
+            score=self._scores[task],
+        )
+        self._scores[task] = None
         reward = None
         if self._reward is not None:
             reward, self._reward_state = self._reward.observe(
                 self._reward_state, outcome, self._generator
             )
-            outcome = Outcome(choice, value, self._latest[task], after, outcome.cost, reward)
+            outcome = replace(outcome, reward=reward)
         self._policy_state = self._policy.update(self._policy_state, outcome)
         self._latest[task] = value
         return StepEvent(
@@ -157,6 +167,11 @@ class PolicySteps:
             reward=reward,
             loss_after=after,
         )
+
+    def measured(self, scores: Mapping[int, float]) -> None:
+        """Dev scores, higher is better; each is told with its task's next outcome."""
+        for task, score in scores.items():
+            self._scores[task] = score
 
     def _loss(self, batch: Any, targets: Tensor, task: int) -> Tensor:
         with self._do.autocast():
@@ -178,6 +193,7 @@ class PolicySteps:
             "generator": self._generator.bit_generator.state,
             "streams": [list(stream.position) for stream in self._streams],
             "latest": list(self._latest),
+            "scores": list(self._scores),
             "told": self._told,
         }
 
@@ -188,6 +204,7 @@ class PolicySteps:
         for stream, position in zip(self._streams, tree["streams"], strict=True):
             stream.move_to((position[0], position[1]))
         self._latest = list(tree["latest"])
+        self._scores = list(tree["scores"])
         self._told = tree["told"]
 
 
@@ -240,6 +257,9 @@ class WeightingSteps:
             seconds=time.perf_counter() - begin,
             weights=tuple(weights.tolist()),
         )
+
+    def measured(self, scores: Mapping[int, float]) -> None:
+        """A weighting learns from losses alone."""
 
     def state(self) -> dict[str, Any]:
         return {

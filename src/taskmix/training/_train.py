@@ -123,6 +123,14 @@ def train(
         if (evaluate_every is not None and step % evaluate_every == 0) or last:
             scores = score("dev")
             mean = mean_score(scores, deviations)
+            taker.measured(
+                {
+                    position: mean_score([found], deviations)
+                    for position, name in enumerate(tasks.names)
+                    for found in scores
+                    if found.task == name and found.metric != "loss"
+                }
+            )
             # A set of tasks without dev scores (NaN) has no best moment but the latest.
             value = mean if not math.isnan(mean) else -math.inf
             is_best = best is None or value > best_score or value == best_score == -math.inf

@@ -2,9 +2,9 @@
 
     Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, Algorithm 1.
 
-The papers hand such numbers to the model's optimiser. Here each method takes its own steps: the model's
-weight decay and learning rate schedule, made for another purpose, do not reach them, and the moments
-are part of the method's state, so that a resumed run goes on where it stopped.
+The papers hand such numbers to the model's optimiser. Here each method takes its own steps: the
+model's weight decay and learning rate schedule, made for another purpose, do not reach them, and
+the moments are part of the method's state, so that a resumed run goes on where it stopped.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ r"""BanditMTL: tasks with larger losses count for more, as far as a ball around 
     Mao, Wang, Liu, Lin and Hu, "BanditMTL: Bandit-based Multi-task Learning for Text
     Classification", ACL 2021, Eqs. 5 to 7 and Algorithms 1 and 2.
 
-The mean loss plus the root of the variance between the tasks' losses is, to first order, the largest
-weighted loss over all $p$ with $\mathrm{KL}(p \| \mathrm{uniform}) \le \rho$ (Eq. 4). One player
-descends that loss in the model's parameters; the other climbs it in $p$ by mirror ascent:
+The mean loss plus the root of the variance between the tasks' losses is, to first order, the
+largest weighted loss over all $p$ with $\mathrm{KL}(p \| \mathrm{uniform}) \le \rho$ (Eq. 4). One
+player descends that loss in the model's parameters; the other climbs it in $p$ by mirror ascent:
 
     $q_t = p_t \exp(\eta_p \hat L_t)$,    $p_t \propto q_t^{1/(1+\lambda)}$,    $\lambda \ge 0$,
 
@@ -17,11 +17,12 @@ Symbols: $\rho$ is `radius`, $\eta_p$ is `step_size`, $T$ is `len(losses)`, $\lo
 Cost: that of the plain step; one backward pass of the weighted sum, and T numbers of state.
 
 Departures and decisions:
-- Weights are $T p_t$; the paper descends $\frac1T \sum p_t L_t$, which is $T^2$ times smaller and would
-  shrink the step with the number of tasks.
-- The paper assumes losses in [0, 1] and trains on cross-entropies, which are not. `large_losses` says
-  what is done: "as_is" takes them as they are (Eq. 6 to the letter; the ball bounds what they can do),
-  "clip" replaces what is above 1 by 1, "scale" divides all by the largest if that is above 1.
+- Weights are $T p_t$; the paper descends $\frac1T \sum p_t L_t$, which is $T^2$ times smaller and
+  would shrink the step with the number of tasks.
+- The paper assumes losses in [0, 1] and trains on cross-entropies, which are not. `large_losses`
+  says what is done: "as_is" takes them as they are (Eq. 6 to the letter; the ball bounds what they
+  can do), "clip" replaces what is above 1 by 1, "scale" divides all by the largest if that is
+  above 1.
 - Eq. 7's root by Newton's method within a bracket: the result of Algorithm 2 in a few steps.
 - The paper writes $\hat L_t$ for the loss over the whole training set, a batch has a noisy one:
   `smoothing` takes the running mean of the losses, 0 the batch's.
@@ -74,8 +75,7 @@ class BanditMTL:
             )
         if self.large_losses not in ("as_is", "clip", "scale"):
             raise OptionError(
-                '`large_losses` should be "as_is", "clip" or "scale". '
-                f"Found {self.large_losses!r}."
+                f'`large_losses` should be "as_is", "clip" or "scale". Found {self.large_losses!r}.'
             )
         if not 0 <= self.smoothing < 1:
             raise OptionError(
@@ -90,9 +90,7 @@ class BanditMTL:
             seen=torch.zeros(count, dtype=torch.bool),
         )
 
-    def weigh(
-        self, state: BanditMTLState, losses: Tensor, present: Tensor | None = None
-    ) -> Tensor:
+    def weigh(self, state: BanditMTLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
         shares = softmax_of_present(state.log_probabilities, present)
         return times_tasks(shares, present).to(losses.device, losses.dtype)
 
@@ -140,7 +138,7 @@ def project_onto_ball(
     total = float(shares.sum())
     log_count = math.log(len(z))
     if float(shares @ z) / total - math.log(total) + log_count <= radius:
-        return z - math.log(total)
+        return np.asarray(z - math.log(total))
     # With z = spread * y and y in [-1, 0], the root in b = spread / (1 + λ) is of order one, however
     # large the losses. KL is about b² Var(y) / 2 there: its square root is nearly a line, and
     # Newton's method on that needs three or four steps.
@@ -167,5 +165,5 @@ def project_onto_ball(
         step = 2 * root * (root - math.sqrt(radius)) / slope if slope > 0 else math.inf
         b -= step
         if not low < b < high:  # out of the bracket: its middle, on the scale of its size
-            b = math.sqrt(low * high) if low > 0 else high / 2
+            b = math.sqrt(low) * math.sqrt(high) if low > 0 else high / 2
     return np.asarray(b * y - log_total)

@@ -2,16 +2,16 @@ r"""Dynamic weight average: a task whose loss falls slowly gets more weight.
 
     Liu, Johns and Davison, "End-to-End Multi-Task Learning with Attention", CVPR 2019, Eq. 7.
 
-$w_k(t-1) = L_k(t-1) / L_k(t-2)$ is the rate at which the mean loss of task $k$ changed over the last
-two epochs, and $\lambda_k(t) = K\, \mathrm{softmax}_k(w(t-1) / T)$ its weight.
+$w_k(t-1) = L_k(t-1) / L_k(t-2)$ is the rate at which the mean loss of task $k$ changed over the
+last two epochs, and $\lambda_k(t) = K\, \mathrm{softmax}_k(w(t-1) / T)$ its weight.
 
 Symbols: $K$ is `len(losses)`, $T$ is `temperature`, $w_k$ is `latest / previous`.
 
 Cost: that of the plain step, and 4T numbers of state.
 
-Decisions: an epoch ends when the loop says so (`end_epoch`), or after `steps_per_epoch` steps. Weights
-are 1 until two epochs are known, as in the paper. A task without a loss in a whole epoch keeps its
-rate; one whose loss was 0 counts as having kept it.
+Decisions: an epoch ends when the loop says so (`end_epoch`), or after `steps_per_epoch` steps.
+Weights are 1 until two epochs are known, as in the paper. A task without a loss in a whole epoch
+keeps its rate; one whose loss was 0 counts as having kept it.
 
 Scale: none. Shift: changes the weights.
 """

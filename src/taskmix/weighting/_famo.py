@@ -3,22 +3,25 @@ r"""FAMO: all losses fall at the same rate, without any task's own gradient.
     Liu, Feng, Stone and Liu, "FAMO: Fast Adaptive Multitask Optimization", NeurIPS 2023,
     Eqs. 8 to 10 and Algorithm 1.
 
-With $z = \mathrm{softmax}(\xi)$ and $b$ a lower bound of the losses the model steps along
-$c \sum_i \frac{z_i}{\ell_i - b_i} \nabla \ell_i$, where $c$ makes the weights sum to one. After the step
-the losses of the same batch are taken again, and $\xi$ moves against what each gained:
+With $z = \mathrm{softmax}(\xi)$ and $b$ a lower bound of the losses the model steps along $c
+\sum_i \frac{z_i}{\ell_i - b_i} \nabla \ell_i$, where $c$ makes the weights sum to one. After the
+step the losses of the same batch are taken again, and $\xi$ moves against what each gained:
 $\delta_i = \log(\ell_i^{before} - b_i) - \log(\ell_i^{after} - b_i)$, gradient
 $J_{\mathrm{softmax}}^\top \delta$ with decay $\gamma$.
 
-Symbols: $\xi$ is `logits`, $b$ is `lower_bounds`, the step on $\xi$ is `step_size`, $\gamma$ is `decay`.
+Symbols: $\xi$ is `logits`, $b$ is `lower_bounds`, the step on $\xi$ is `step_size`, $\gamma$ is
+`decay`.
 
-Cost: one backward pass and two forward passes, the second without a graph: call `after_step` with the
-losses of the same batch after the optimiser's step (and the same dropout, if the noise matters).
+Cost: one backward pass and two forward passes, the second without a graph: call `after_step` with
+the losses of the same batch after the optimiser's step (and the same dropout, if the noise
+matters).
 
-Departures: weights sum to T and not to one. $\gamma$ differs between the paper's tables (0.001 to 0.01)
-and its code; the default is 0.001. A loss at or below its bound counts as 1e-8 above it.
+Departures: weights sum to T and not to one. $\gamma$ differs between the paper's tables (0.001 to
+0.01) and its code; the default is 0.001. A loss at or below its bound counts as 1e-8 above it.
 Every task has to have a loss in every step, since what one gains is measured against the others.
 
-Scale: twice the loss has half the weight; how $\xi$ moves does not change. Shift: changes the weights.
+Scale: twice the loss has half the weight; how $\xi$ moves does not change. Shift: changes the
+weights.
 """
 
 from __future__ import annotations
@@ -70,9 +73,7 @@ class FAMO:
         shares = torch.softmax(state.logits - self._above(losses).log(), dim=0)
         return (len(losses) * shares).to(losses.dtype)
 
-    def update(
-        self, state: FAMOState, losses: Tensor, present: Tensor | None = None
-    ) -> FAMOState:
+    def update(self, state: FAMOState, losses: Tensor, present: Tensor | None = None) -> FAMOState:
         return replace(state, before=self._above(losses).log())
 
     def after_step(self, state: FAMOState, losses: Tensor) -> FAMOState:

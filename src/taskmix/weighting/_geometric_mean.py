@@ -3,14 +3,14 @@ r"""Geometric mean of the losses: each task counts by the inverse of its loss.
     Chennupati, Sistu, Yogamani and Rawashdeh, "MultiNet++: Multi-Stream Feature Aggregation and
     Geometric Loss Strategy for Multi-Task Learning", CVPR Workshops 2019, Eq. 2.
 
-The gradient of $(\prod_i L_i)^{1/T}$ is $\sum_i \frac{M}{T L_i} \nabla L_i$ with $M$ the mean itself,
-so this is a weighting, and $1/L_i$ are its true weights.
+The gradient of $(\prod_i L_i)^{1/T}$ is $\sum_i \frac{M}{T L_i} \nabla L_i$ with $M$ the mean
+itself, so this is a weighting, and $1/L_i$ are its true weights.
 
 Cost: that of the plain step; no state.
 
-Departures: weights are scaled to sum to T; `unscaled` gives $M / (T L_i)$, which shrinks as the losses
-do. A loss of 0 counts as the smallest normal number; a negative one has no geometric mean and makes the
-weights NaN.
+Departures: weights are scaled to sum to T; `unscaled` gives $M / (T L_i)$, which shrinks as the
+losses do. A loss of 0 counts as the smallest normal number; a negative one has no geometric mean
+and makes the weights NaN.
 
 Scale: twice the loss has half the weight. Shift: changes the weights.
 """

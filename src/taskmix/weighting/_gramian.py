@@ -1,10 +1,10 @@
 """Inner products of the tasks' gradients, and how the solvers see them.
 
-A Gramian of float32 gradients is a few millionths off, and those of real models are close to singular
-as soon as two tasks agree. So the solvers get directions and lengths apart: the cosines between the
-gradients, with a small ridge, and the norms. The ridge is relative to each task's own gradient: one
-task whose gradient is a million times larger changes nothing for the others. It makes every solution
-unique, hence symmetric: tasks with the same gradients get the same weights.
+A Gramian of float32 gradients is a few millionths off, and those of real models are close to
+singular as soon as two tasks agree. So the solvers get directions and lengths apart: the cosines
+between the gradients, with a small ridge, and the norms. The ridge is relative to each task's own
+gradient: one task whose gradient is a million times larger changes nothing for the others. It
+makes every solution unique, hence symmetric: tasks with the same gradients get the same weights.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ def gramian_of(gradients: Tensor) -> Tensor:
 def _in_pieces(gradients: Tensor, dtype: torch.dtype) -> Tensor:
     count = max(1, len(gradients))
     products = torch.zeros(count, count, dtype=dtype, device=gradients.device)
-    for piece in gradients.split(max(1, COLUMNS // count), dim=1):
-        converted = piece.to(dtype)
+    width = max(1, COLUMNS // count)
+    for begin in range(0, gradients.shape[1], width):
+        converted = gradients[:, begin : begin + width].to(dtype)
         products.addmm_(converted, converted.T)
     return products.cpu()
 
@@ -72,7 +73,8 @@ def weigh_directions(gramian: Tensor, solve: Solver) -> Tensor:
     moving = norms > 0
     if not moving.any():
         return torch.ones(len(products), dtype=torch.float64)
-    norms = norms[moving]
+    # Lengths that differ by more than this are beyond what any float type can add up.
+    norms = np.maximum(norms[moving], 1e-18 * norms.max())
     weights = np.empty(len(products))
     weights[moving] = solve(norms, cosines(products[np.ix_(moving, moving)], ridge_of(gramian)))
     weights[~moving] = np.abs(weights[moving]).mean()
@@ -85,4 +87,9 @@ def cosines(products: Matrix, ridge: float) -> Matrix:
     between = products / norms[:, None] / norms[None, :]
     between = np.clip((between + between.T) / 2, -1.0, 1.0)
     np.fill_diagonal(between, 1.0 + ridge)
+    try:
+        np.linalg.cholesky(between)
+    except np.linalg.LinAlgError:  # rounding has taken more than the ridge gives
+        values, vectors = np.linalg.eigh(between)
+        between = (vectors * np.maximum(values, ridge)) @ vectors.T
     return np.asarray(between)

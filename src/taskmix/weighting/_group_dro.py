@@ -3,16 +3,16 @@ r"""Group DRO: exponential weights on the losses, towards the worst task.
     Sagawa, Koh, Hashimoto and Liang, "Distributionally Robust Neural Networks for Group Shifts",
     ICLR 2020, Algorithm 1.
 
-The model descends $\sum_g q_g L_g$ while $q$ climbs it: $q_g \leftarrow q_g \exp(\eta_q L_g)$, scaled to
-sum to one, before each of the model's steps. It is BanditMTL without the ball, and with the new $q$ used
-in the same step.
+The model descends $\sum_g q_g L_g$ while $q$ climbs it: $q_g \leftarrow q_g \exp(\eta_q L_g)$,
+scaled to sum to one, before each of the model's steps. It is BanditMTL without the ball, and with
+the new $q$ used in the same step.
 
 Symbols: $q$ is the softmax of `log_weights`, $\eta_q$ is `step_size`.
 
 Cost: that of the plain step, and T numbers of state.
 
-Departures: weights are $T q_g$. The paper draws one group a step and updates that alone; here all tasks
-that have a loss in the step move at once.
+Departures: weights are $T q_g$. The paper draws one group a step and updates that alone; here all
+tasks that have a loss in the step move at once.
 
 Scale: larger losses move the weights further. Shift: none, a constant cancels.
 """
@@ -57,9 +57,7 @@ class GroupDRO:
     def init(self, losses: Tensor) -> GroupDROState:
         return GroupDROState(torch.full_like(precise(losses), -math.log(len(losses))))
 
-    def weigh(
-        self, state: GroupDROState, losses: Tensor, present: Tensor | None = None
-    ) -> Tensor:
+    def weigh(self, state: GroupDROState, losses: Tensor, present: Tensor | None = None) -> Tensor:
         log_weights = self.update(state, losses, present).log_weights
         shares = softmax_of_present(log_weights, present)
         return times_tasks(shares, present).to(losses.dtype)

@@ -3,14 +3,15 @@ r"""IMTL-L: every task's loss is scaled so that all count the same.
     Liu, Li, Kuang, Xue, Chen, Yang, Liao and Zhang, "Towards Impartial Multi-task Learning",
     ICLR 2021, Section 3.2 and Algorithm 1.
 
-Each task has a learned scale $s_i$ (`log_scale`), and the total $\sum_i e^{s_i} L_i - s_i$ is descended
-in the model and in $s$. Where $s$ has settled, $e^{s_i} = 1 / L_i$: every scaled loss is 1.
+Each task has a learned scale $s_i$ (`log_scale`), and the total $\sum_i e^{s_i} L_i - s_i$ is
+descended in the model and in $s$. Where $s$ has settled, $e^{s_i} = 1 / L_i$: every scaled loss is
+1.
 
 Cost: that of the plain step, and 4T numbers of state.
 
-Departures: weights $e^{s_i}$ are scaled to sum to T; `unscaled` gives the paper's. $s$ takes its own Adam
-steps of `step_size`, away from the model's weight decay; the paper hands it to the model's optimiser.
-The gradients' counterpart is `IMTLG`.
+Departures: weights $e^{s_i}$ are scaled to sum to T; `unscaled` gives the paper's. $s$ takes its
+own Adam steps of `step_size`, away from the model's weight decay; the paper hands it to the
+model's optimiser. The gradients' counterpart is `IMTLG`.
 
 Scale: twice the loss has, in the end, half the weight. Shift: changes the weights.
 """

@@ -3,11 +3,11 @@ r"""Random loss weighting: new random weights in every step.
     Lin, Ye, Zhang and Tsang, "Reasonable Effectiveness of Random Weighting: A Litmus Test for
     Multi-Task Learning", TMLR 2022, Algorithm 1 with the normal distribution.
 
-The weights are $K\,\mathrm{softmax}(\lambda)$, $\lambda \sim N(0, I)$: a baseline that any method which
-claims to know better should beat.
+The weights are $K\,\mathrm{softmax}(\lambda)$, $\lambda \sim N(0, I)$: a baseline that any method
+which claims to know better should beat.
 
-Cost: that of the plain step. Step n of a seed always has the same weights, on every worker and after
-every resumption: the state is the number of steps alone.
+Cost: that of the plain step. Step n of a seed always has the same weights, on every worker and
+after every resumption: the state is the number of steps alone.
 
 Scale and shift of the losses: none. Of two equal tasks neither is preferred, but only in the mean.
 """

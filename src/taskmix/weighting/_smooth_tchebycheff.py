@@ -3,17 +3,17 @@ r"""Smooth Tchebycheff: as Tchebycheff, but tasks close to the worst get their s
     Lin, Zhang, Yang, Liu, Wang and Zhang, "Smooth Tchebycheff Scalarization for Multi-Objective
     Optimization", ICML 2024, Eq. 9.
 
-The model descends $\mu \log \sum_i \exp(\lambda_i (f_i - z_i) / \mu)$, whose gradient weighs task $i$
-by $\lambda_i\,\mathrm{softmax}_i(\lambda (f - z) / \mu)$.
+The model descends $\mu \log \sum_i \exp(\lambda_i (f_i - z_i) / \mu)$, whose gradient weighs task
+$i$ by $\lambda_i\,\mathrm{softmax}_i(\lambda (f - z) / \mu)$.
 
-Symbols: $\mu$ is `smoothness`, $\lambda$ is `weights`, $z$ is `ideal`, $f_i$ is the loss of task $i$,
-or, with `logarithm`, its logarithm, as in the authors' multitask code.
+Symbols: $\mu$ is `smoothness`, $\lambda$ is `weights`, $z$ is `ideal`, $f_i$ is the loss of task
+$i$, or, with `logarithm`, its logarithm, as in the authors' multitask code.
 
 Cost: that of the plain step; no state.
 
-Departures: weights are scaled to sum to T; `unscaled` gives the paper's. Where no `weights` are given
-every $\lambda_i$ is $1/T$, a point of the paper's simplex: note that `smoothness` acts on $\lambda f$,
-and so acts T times stronger than on the losses. The paper tries 0.01, 0.1, 0.5 and 1.
+Departures: weights are scaled to sum to T; `unscaled` gives the paper's. Where no `weights` are
+given every $\lambda_i$ is $1/T$, a point of the paper's simplex: note that `smoothness` acts on
+$\lambda f$, and so acts T times stronger than on the losses. The paper tries 0.01, 0.1, 0.5 and 1.
 
 Scale: larger losses move the weights further; with `logarithm` and equal `weights` a common factor
 cancels. Shift: a common one cancels with equal `weights` and without `logarithm`.
@@ -72,6 +72,8 @@ class SmoothTchebycheff:
         shares = shares * values.new_tensor(preferences)
         if not self.logarithm:
             return shares
-        return shares / positive if present is None else torch.where(
-            present.to(values.device), shares / positive, 0.0
+        return (
+            shares / positive
+            if present is None
+            else torch.where(present.to(values.device), shares / positive, 0.0)
         )

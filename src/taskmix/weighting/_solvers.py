@@ -1,8 +1,9 @@
 """Small exact solvers, in float64 on the CPU: quadratic programmes and the fair-allocation equation.
 
 All take matrices of inner products of unit vectors with a ridge (`_gramian`), which are positive
-definite, so that every solution here is unique and does not depend on the tasks' order. T is tens: an
-exact solution costs less than the iterations of a general solver, and stands still when its input does.
+definite, so that every solution here is unique and does not depend on the tasks' order. T is tens:
+an exact solution costs less than the iterations of a general solver, and stands still when its
+input does.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ def nonnegative_quadratic(
     count = len(linear)
     free = linear < 0
     fewest, patience = count + 1, 3
-    for _ in range(3 * 2 ** min(count, 12) + 100):
+    tolerance = 1e-12 * max(1.0, float(np.abs(linear).max()))
+    for _ in range(100 * count + 1000):
         x = np.zeros(count)
         places = np.flatnonzero(free)
         if len(places):
             x[places] = solve_positive(matrix[np.ix_(places, places)], -linear[places])
         slope = matrix @ x + linear
-        tolerance = 1e-12 * max(1.0, float(np.abs(linear).max()))
         wrong = np.flatnonzero(np.where(free, x < 0, slope < -tolerance))
         if not len(wrong):
             return x
@@ -76,6 +77,7 @@ def simplex_quadratic(
     """
     x = start
     free = x > 0
+    newest = -1
     for _ in range(50 * len(x) + 100):
         places = np.flatnonzero(free)
         parts = solve_positive(
@@ -83,10 +85,14 @@ def simplex_quadratic(
         )
         level = (1 + sums[places] @ parts[:, 1]) / (sums[places] @ parts[:, 0])
         target = level * parts[:, 0] - parts[:, 1]
+        if len(places) == 1:
+            target = 1 / sums[places]  # exactly: the difference above may have lost it
         falling = target < 0
         if falling.any():
             here = x[places]
             reach = here[falling] / (here[falling] - target[falling])
+            if newest in places[falling] and x[newest] == 0:
+                return x  # what let it in was rounding
             x = np.zeros(len(x))
             x[places] = np.maximum(here + float(reach.min()) * (target - here), 0.0)
             x[places[np.flatnonzero(falling)[reach <= reach.min()]]] = 0.0
@@ -98,9 +104,12 @@ def simplex_quadratic(
         slope = (matrix @ x + linear) / sums - level
         slope[free] = 0.0
         keenest = int(slope.argmin())
-        if slope[keenest] >= -1e-10 * max(1e-300, abs(level), float(np.abs(linear / sums).max())):
+        if slope[keenest] >= -1e-10 * max(
+            1e-300, abs(float(level)), float(np.abs(linear / sums).max())
+        ):
             return x
         free[keenest] = True
+        newest = keenest
     raise RunError("A quadratic programme of the tasks' gradients did not end. Please report it.")
 
 
@@ -119,8 +128,7 @@ def fair_allocation(
         gain = np.log(x) if alpha == 1 else x ** (1 - power) / (1 - power)
         return float(x @ matrix @ x / 2 - gain.sum())
 
-    # The solution where all inner products are 0, brought down where they are above.
-    x = np.maximum(matrix, 0.0).sum(axis=1) ** (-1 / (1 + power))
+    x = (len(matrix) * matrix.diagonal()) ** (-1 / (1 + power))  # right for equal gradients
     now = height(x)
     for _ in range(200):
         pull = x**-power
@@ -134,6 +142,8 @@ def fair_allocation(
         if shrinking.any():  # stay inside: x is above 0
             length = min(1.0, 0.95 * float((-x[shrinking] / move[shrinking]).min()))
         decline = float(slope @ move)
+        if -decline < 1e-15 * max(1.0, abs(now)):
+            return np.asarray(x + length * move)
         while True:
             moved = x + length * move
             then = height(moved)

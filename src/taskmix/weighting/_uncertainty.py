@@ -16,8 +16,8 @@ Cost: that of the plain step, and 4T numbers of state.
 Departures and decisions:
 - Weights are scaled to sum to T; `unscaled` gives the paper's. Since each $s$ follows its own loss
   alone, the scale changes the model's steps and not the method.
-- $s$ takes its own Adam steps of `step_size` (0.025 is what Chen et al., "GradNorm", 2018, used for this
-  method), without the model's weight decay, which would pull every $s$ to 0.
+- $s$ takes its own Adam steps of `step_size` (0.025 is what Chen et al., "GradNorm", 2018, used
+  for this method), without the model's weight decay, which would pull every $s$ to 0.
 - `forms` says which form each task has; peers use the regression form for all.
 
 Scale: twice the loss has, in the end, half the weight. Shift: changes the weights.

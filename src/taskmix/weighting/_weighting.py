@@ -1,11 +1,12 @@
 """The contracts of a weighting: how much each task's loss counts in a step over all tasks.
 
 Options are frozen, state is explicit and made of tensors. There are two families. A loss weighting
-looks at the values of the losses; a gradient weighting also looks at the tasks' gradients with respect
-to what they share. What else a method wants (losses after the step, an epoch's end) it says in `needs`,
-so one loop, or one `Balancer`, serves them all.
+looks at the values of the losses; a gradient weighting also looks at the tasks' gradients with
+respect to what they share. What else a method wants (losses after the step, an epoch's end) it
+says in `needs`, so one loop, or one `Balancer`, serves them all.
 
-Weights sum to the number of tasks, so that the effective step size does not change with the method.
+Weights sum to the number of tasks, so that the effective step size does not change with the
+method.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class Balance(Generic[StateT]):
 
     weights: Tensor  # [task], float64 on the CPU, in the paper's own scale
     state: StateT  # after the step
-    directions: Tensor | None = None  # [task, parameter], to be combined instead of the gradients
+    # [parameter]: the step of the shared part, where it is not a combination of these gradients.
+    combination: Tensor | None = None
 
 
 class GradientWeighting(Protocol[StateT]):

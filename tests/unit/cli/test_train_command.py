@@ -106,7 +106,7 @@ def test_the_table_for_people_names_every_task(
         (["--weighting", "fixed:1,2,3"], "one number for each task"),
         (["--only", "fruit,vegetable"], "vegetable"),
         (["--learning-rate", "-1"], "positive number"),
-        (["--model", "no/such/encoder"], "Hugging Face"),
+        (["--model", "no/such/encoder"], "no/such/encoder"),
         (["--vectors", "nowhere.txt"], "nowhere.txt"),
         (["--device", "toaster"], "a device of PyTorch"),
     ],
@@ -144,7 +144,7 @@ def test_a_signal_stops_cleanly_and_the_same_command_goes_on(
 ) -> None:
     out = tmp_path / "study"
     command = [sys.executable, "-m", "taskmix", "train", str(folder), "--out", str(out)]
-    command += ["--steps", "4000", "--checkpoint-every", "50", "--evaluate-every", "2000"]
+    command += ["--steps", "800", "--checkpoint-every", "20", "--evaluate-every", "400"]
     process = subprocess.Popen(
         command,
         stderr=subprocess.PIPE,
@@ -161,9 +161,9 @@ def test_a_signal_stops_cleanly_and_the_same_command_goes_on(
     assert "run the same command again to continue" in error
     (summary,) = Study(out).summaries()
     assert summary.status == "stopped"
-    assert 0 < summary.step < 4000
+    assert 0 < summary.step < 800
 
     again = subprocess.run([*command, "--json"], capture_output=True, text=True, timeout=240)
     assert again.returncode == 0, again.stderr
     (summary,) = Study(out).summaries()
-    assert (summary.status, summary.step) == ("finished", 4000)
+    assert (summary.status, summary.step) == ("finished", 800)

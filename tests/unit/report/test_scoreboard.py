@@ -88,6 +88,15 @@ def test_labels_without_a_common_seed_cannot_be_told_apart() -> None:
     assert "no seed in common: we cannot tell" in words(data)
 
 
+def test_a_lead_that_rests_on_a_seed_of_its_own_is_no_lead() -> None:
+    data = study({"uniform": {"a": [0.5, 0.6]}, "learned": {"a": [0.4, 0.5, 0.9]}})
+    board = scoreboard(data)
+    assert board.lead is not None
+    assert board.lead.best == "learned"  # 0.6 against 0.55
+    assert not board.lead.told
+    assert "Under the seeds both have, the next, uniform, is 0.100 ahead" in words(data)
+
+
 def test_a_lower_error_is_better() -> None:
     data = study(
         {"uniform": {"a": [3.0, 3.1, 3.2]}, "learned": {"a": [2.0, 2.1, 2.2]}},

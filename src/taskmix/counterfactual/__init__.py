@@ -1,0 +1,55 @@
+"""What another policy would have earned, and a better one, from the logs of runs alone."""
+
+from taskmix.counterfactual._curves import LearningCurves, learning_curves
+from taskmix.counterfactual._dynamic import StagedImprovement, improve_stages
+from taskmix.counterfactual._estimators import (
+    Estimate,
+    Estimator,
+    Influence,
+    bernstein,
+    compare,
+    doubly_robust,
+    estimate,
+    hajek,
+    importance_sampling,
+    row_value,
+    weighted_importance_sampling,
+)
+from taskmix.counterfactual._faults import Fault, check_log, find_faults
+from taskmix.counterfactual._improve import Improvement, choose_entropy, improve_policy
+from taskmix.counterfactual._log import Log, log_from_arrays, log_from_batches, log_of_runs
+from taskmix.counterfactual._maximise import Maximum, maximise, search
+from taskmix.counterfactual._statistics import LogStatistics, gather
+
+__all__ = [
+    "Estimate",
+    "Estimator",
+    "Fault",
+    "Improvement",
+    "Influence",
+    "LearningCurves",
+    "Log",
+    "LogStatistics",
+    "Maximum",
+    "StagedImprovement",
+    "bernstein",
+    "check_log",
+    "choose_entropy",
+    "compare",
+    "doubly_robust",
+    "estimate",
+    "find_faults",
+    "gather",
+    "hajek",
+    "importance_sampling",
+    "improve_policy",
+    "improve_stages",
+    "learning_curves",
+    "log_from_arrays",
+    "log_from_batches",
+    "log_of_runs",
+    "maximise",
+    "row_value",
+    "search",
+    "weighted_importance_sampling",
+]

@@ -1,0 +1,92 @@
+r"""Logs whose probabilities cannot be right, found and told in words.
+
+Whatever the logger did, a visit to task k counts 1/π, and over T rows the sum B of a task has the mean
+T: at every row the task is drawn with probability π and then counts 1/π. The sum of 1/π − 1 over all
+rows is its variance, of which E − B (over the visits) is an unbiased estimate, so
+
+$$z_k = (B_k - T) / \sqrt{E_k - B_k}$$
+
+is about standard normal (a martingale, so an adaptive logger changes nothing). Probabilities taken
+before exhausted tasks were masked out, or before the uniform part was mixed in, show here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from taskmix.counterfactual._statistics import LogStatistics
+from taskmix.errors import InputError
+
+REFUSED_AT = 6.0  # standard errors: two logs in a thousand million, for each task
+DOUBTED_AT = 4.0
+FEW_VISITS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that is wrong with a log, or may be."""
+
+    weight: Literal["refused", "doubtful"]
+    sentence: str
+
+
+def find_faults(
+    statistics: LogStatistics,  # of one log, [task]
+    names: Sequence[str] | None = None,
+) -> tuple[Fault, ...]:
+    """Everything wrong with a log, the worst first."""
+    called = list(names) if names is not None else [str(k) for k in range(len(statistics.visits))]
+    rows = int(statistics.rows)
+    if rows == 0:
+        return (
+            Fault("refused", "A log should have rows with a reward. Found none: run some steps."),
+        )
+    refused: list[Fault] = []
+    doubtful: list[Fault] = []
+    for task, name in enumerate(called):
+        visits = int(statistics.visits[task])
+        if visits == 0:
+            refused.append(
+                Fault(
+                    "refused",
+                    f"Every task should have been tried. Found no row of `{name}` with a reward: "
+                    "log a run that tries it, or leave it out.",
+                )
+            )
+            continue
+        if visits < FEW_VISITS:
+            doubtful.append(
+                Fault("doubtful", f"Little is known of `{name}`: it was tried {visits} times only.")
+            )
+        if statistics.clipped[task]:
+            continue  # cut-off weights no longer have the mean they should
+        variance = float(statistics.weight_squared[task] - statistics.weight[task])
+        gap = float(statistics.weight[task]) - rows
+        # Where the probability was always one there is no variance, and no gap but by rounding.
+        score = gap / np.sqrt(variance) if variance > 1e-9 * rows else gap / rows * 1e9
+        if abs(score) < DOUBTED_AT:
+            continue
+        sentence = (
+            f"The weights 1/π of `{name}` should have the mean 1 over the rows. Found "
+            f"{statistics.weight[task] / rows:.3f}, {abs(score):.1f} standard errors away: the logged "
+            "probabilities are not those the tasks were drawn with."
+        )
+        if abs(score) > REFUSED_AT:
+            refused.append(Fault("refused", sentence))
+        else:
+            doubtful.append(Fault("doubtful", sentence))
+    return (*refused, *doubtful)
+
+
+def check_log(statistics: LogStatistics, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Raises where a log has to be refused; gives back what is doubtful about it."""
+    faults = find_faults(statistics, names)
+    refused = [fault.sentence for fault in faults if fault.weight == "refused"]
+    if refused:
+        more = f" And {len(refused) - 1} more such faults." if len(refused) > 1 else ""
+        raise InputError(refused[0] + more)
+    return tuple(fault.sentence for fault in faults)

@@ -1,0 +1,191 @@
+r"""A better policy from logs, with the weight of its entropy chosen from the same logs.
+
+    Glover and Hokamp, "Task Selection Policies for Multitask Learning", 2019, Section 3.3.2.
+
+**How λ is chosen.** The paper trains a model for each λ of a grid and keeps the best. Its λ is not
+there for noise: with ten thousand rows the values of the tasks are known well, and a bound on their
+error would choose a λ near zero, which on the paper's own bandit does worse than drawing uniformly.
+It is there because the reward is a stand-in, and because a task that is visited more is sooner
+learned, so its reward falls; neither shows in the value of Eq. 11. Both show in the losses of the same
+log (`LearningCurves`), which say what each division of the budget reaches at the end of training:
+
+    λ is the largest one whose policy reaches, by the learning curves of the log, no less than the
+    best λ's does, up to one standard error of the difference.
+
+No further run is needed, λ scales with the reward, and a log that cannot tell keeps to the uniform
+policy, which is that of the largest λ. Several logs are pooled, in Eq. 11 and in the curves: a policy
+learned from the second of two logs alone swings to the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.counterfactual._curves import LearningCurves, learning_curves
+from taskmix.counterfactual._estimators import Estimate, compare, estimate
+from taskmix.counterfactual._faults import check_log
+from taskmix.counterfactual._log import Log
+from taskmix.counterfactual._maximise import maximise
+from taskmix.counterfactual._statistics import LogStatistics
+from taskmix.errors import InputError, OptionError
+
+# In ranges of the tasks' mean rewards: from all but the best task alone to all but uniform.
+GRID = np.geomspace(0.05, 20.0, 97)
+FEW_ROWS = 50.0  # effective rows below which a value is hardly known
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """A policy learned from logs, and what is known about it."""
+
+    tasks: tuple[str, ...]
+    probabilities: NDArray[np.float64]  # [task]
+    entropy: float  # λ, given or chosen
+    value: Estimate  # of the policy
+    before: Estimate  # of the shares the logs were drawn with
+    gain: Estimate  # learned on one half of the rows, compared with `before` on the other
+    performance: float  # mean exp(−loss) at the end, by the learning curves; NaN without losses
+    performance_before: float
+    notes: tuple[str, ...]  # what is doubtful, in words
+
+
+def improve_policy(
+    logs: Log | Sequence[Log],
+    *,
+    entropy: float | str = "auto",
+    budget: int | None = None,
+    level: float = 0.95,
+) -> Improvement:
+    """The policy that maximises Eq. 14 over all `logs` together.
+
+    `entropy` is λ, or "auto" for the rule above, which needs losses in the logs. `budget` is the
+    number of steps the policy is for; without it, as many as the logs have on average.
+    """
+    given = checked_logs(logs)
+    total = reduce(add, (log.total for log in given))
+    notes = list(check_log(total, given[0].tasks))
+    curves = learning_curves(given) if all(log.performance is not None for log in given) else None
+    steps = float(np.mean([log.rows for log in given])) if budget is None else float(budget)
+    weight = chosen_entropy(total, curves, steps, entropy)
+    policy = maximise(total, weight).probabilities
+    before = total.visits / total.visits.sum()
+    value = estimate(total, policy, level=level)
+    if value.effective_rows < FEW_ROWS:
+        notes.append(
+            f"The policy's value rests on {float(value.effective_rows):.0f} effective rows only: log "
+            "a run of a policy nearer to it."
+        )
+    return Improvement(
+        tasks=given[0].tasks,
+        probabilities=policy,
+        entropy=weight,
+        value=value,
+        before=estimate(total, before, level=level),
+        gain=_crossed_gain(given, weight, before, level),
+        performance=reached(curves, policy, steps),
+        performance_before=reached(curves, before, steps),
+        notes=tuple(notes),
+    )
+
+
+def choose_entropy(
+    statistics: LogStatistics,  # [task], of all logs
+    curves: LearningCurves,
+    *,
+    budget: float,
+) -> float:
+    """λ by the rule above; the grid is in ranges of the tasks' mean rewards."""
+    spread = float(np.ptp(statistics.means))
+    if spread == 0:
+        return 1.0  # every λ gives the uniform policy
+    weights = spread * GRID
+    visits = budget * maximise(statistics, weights).probabilities  # [λ, task]
+    ends = curves.at(visits).mean(axis=-1)
+    best = int(ends.argmax())
+    behind = ends[best] - ends
+    tied = behind <= curves.difference_error(visits, visits[best])
+    return float(weights[np.flatnonzero(tied).max()])
+
+
+def chosen_entropy(
+    statistics: LogStatistics, curves: LearningCurves | None, budget: float, entropy: float | str
+) -> float:
+    """λ as a number, whichever way it was asked for."""
+    if not isinstance(entropy, str):
+        return float(entropy)
+    if entropy != "auto":
+        raise OptionError(f'`entropy` should be a number or "auto". Found {entropy!r}.')
+    if curves is None:
+        raise OptionError(
+            'With `entropy="auto"` the logs should have the loss of every row. Found a log without. '
+            "Give the weight of the entropy as a number, such as a third of the range of the rewards."
+        )
+    return choose_entropy(statistics, curves, budget=budget)
+
+
+def checked_logs(logs: Log | Sequence[Log]) -> tuple[Log, ...]:
+    """At least one log, all of the same tasks."""
+    given = (logs,) if isinstance(logs, Log) else tuple(logs)
+    if not given:
+        raise InputError("A policy should be learned from at least one log. Found none.")
+    for log in given[1:]:
+        if log.tasks != given[0].tasks:
+            raise InputError(
+                "Logs that are pooled should be of the same tasks in the same order. Found "
+                f"{', '.join(given[0].tasks)} and {', '.join(log.tasks)}."
+            )
+    return given
+
+
+def halves(log: Log) -> tuple[LogStatistics, LogStatistics]:
+    """The even and the odd stages, [stage, task] each: both are of the whole run."""
+    return log.stages[0::2], log.stages[1::2]
+
+
+def joined(estimates: Sequence[Estimate], shares: Sequence[float]) -> Estimate:
+    """A weighted sum of estimates from different rows."""
+    from taskmix.numerics import normal_quantile
+
+    level = estimates[0].level
+    value = np.asarray(sum(s * e.value for s, e in zip(shares, estimates, strict=True)))
+    variance = sum((s * e.standard_error) ** 2 for s, e in zip(shares, estimates, strict=True))
+    error = np.sqrt(np.asarray(variance))
+    half = normal_quantile(level) * error
+    return Estimate(
+        value=value,
+        standard_error=error,
+        low=value - half,
+        high=value + half,
+        effective_rows=np.asarray(sum(e.effective_rows for e in estimates)),
+        largest_weight=np.max([e.largest_weight for e in estimates], axis=0),
+        weight_mean=np.asarray(
+            sum(s * e.weight_mean for s, e in zip(shares, estimates, strict=True))
+        ),
+        level=level,
+    )
+
+
+def reached(curves: LearningCurves | None, policy: NDArray[np.float64], budget: float) -> float:
+    return float(curves.at(budget * policy).mean()) if curves is not None else float("nan")
+
+
+def _crossed_gain(
+    logs: Sequence[Log], entropy: float, before: NDArray[np.float64], level: float
+) -> Estimate:
+    """What learning gains, where the rows that judge are not the rows that taught."""
+    even = reduce(add, (halves(log)[0].pooled() for log in logs))
+    odd = reduce(add, (halves(log)[1].pooled() for log in logs))
+    if np.any(even.visits == 0) or np.any(odd.visits == 0):
+        unknown = np.asarray(np.nan)
+        return Estimate(*[unknown] * 7, level=level)
+    parts = [
+        compare(judge, maximise(teacher, entropy).probabilities, before, level=level)
+        for teacher, judge in ((even, odd), (odd, even))
+    ]
+    return joined(parts, [0.5, 0.5])

@@ -1,0 +1,46 @@
+"""What policies whose probabilities never change have in common: a state of shares, drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from taskmix.errors import ShapeError
+from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw
+
+
+@dataclass(frozen=True, slots=True)
+class SharesState:
+    shares: Probabilities  # [task]
+
+
+class Unchanging:
+    """Draws from the shares that `init` settled, and learns nothing."""
+
+    __slots__ = ()
+
+    def probabilities(self, state: SharesState) -> Probabilities:
+        return state.shares
+
+    def select(self, state: SharesState, generator: np.random.Generator) -> Choice:
+        return draw(state.shares, generator)
+
+    def update(self, state: SharesState, outcome: Outcome) -> SharesState:
+        return state
+
+
+def checked_sizes(sizes: ArrayLike) -> Sizes:
+    """`sizes` [task] as whole numbers, at least one task and at least one row in each."""
+    counts = np.asarray(sizes)
+    if counts.ndim != 1 or len(counts) == 0:
+        raise ShapeError(
+            f"`sizes` should have one number per task. Found an array of shape {counts.shape}."
+        )
+    if np.any(counts < 1):
+        raise ShapeError(
+            "Every task should have at least one row to train on. Found a size of "
+            f"{counts.min()} for task {int(counts.argmin())}. Leave that task out."
+        )
+    return counts.astype(np.int64)

@@ -1,0 +1,272 @@
+"""One line in a loop of one's own, whatever the method.
+
+    balancer = Balancer(BanditMTL(radius=1.2, step_size=0.5), shared=model.encoder)
+    balancer.backward(losses)  # instead of sum(losses).backward()
+
+`losses` has a scalar for each task, by name or in order. Gradients are added to `.grad`, as
+`backward` does, so optimisers, clipping, accumulation and schedulers work as they did. Heads get
+their task's weight too. Two lines more serve every method and do nothing where a method does not
+need them: `balancer.after_step(losses)`, with the batch's losses after the optimiser's step (only
+worth an extra forward pass where `balancer.needs` has LOSSES_AFTER), and `balancer.end_epoch()`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import torch
+import torch.distributed as distributed
+from torch import Tensor, nn
+
+from taskmix.errors import InputError, OptionError, RecordError
+from taskmix.weighting._passes import Factors, GradientPass
+from taskmix.weighting._states import chosen_state, state_from_tree, state_to_tree
+from taskmix.weighting._step import Losses, Step, read_step, read_values
+from taskmix.weighting._weighting import AnyGradientWeighting, AnyLossWeighting, AnyWeighting, Needs
+from taskmix.weighting._workers import Workers
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """What a step was made of."""
+
+    names: tuple[str, ...]
+    losses: Tensor  # [task], detached, the mean over workers; NaN where a task had none
+    weights: Tensor  # [task]; 0 where a task had none
+    present: Tensor | None = None  # [task], whether it had one; None where all had
+    gramian: Tensor | None = None  # [task, task], of the tasks that had one, where it was computed
+
+    @property
+    def task_variance(self) -> Tensor:
+        """The variance between the tasks' losses (BanditMTL, Eq. 3)."""
+        losses = self.losses if self.present is None else self.losses[self.present]
+        return losses.var(correction=0)
+
+    @property
+    def cosines(self) -> Tensor | None:
+        """Cosines between the tasks' gradients; below 0 two tasks are in conflict."""
+        if self.gramian is None:
+            return None
+        norms = self.gramian.diagonal().sqrt()
+        return self.gramian / norms[:, None] / norms[None, :]
+
+
+class Balancer:
+    """Weighs the losses of each step by a method, and steps back through them."""
+
+    def __init__(
+        self,
+        method: AnyWeighting,
+        *,
+        shared: nn.Module | Iterable[Tensor] | None = None,
+        representation: nn.Module | None = None,
+        last_layer: nn.Module | Iterable[Tensor] | None = None,
+        normalize: Literal["tasks", "one"] | None = "tasks",
+        update_every: int = 1,
+        process_group: distributed.ProcessGroup | None = None,
+    ) -> None:
+        """`shared` are the parameters that all tasks train, whose gradients some methods compare.
+
+        `representation`, a module whose outputs are what the heads get, makes gradient methods
+        compare the gradients of those outputs instead: one backward pass of the encoder, however
+        many tasks. `last_layer` is for GradNorm. Weights sum to the number of tasks, or to "one"; None
+        keeps the scale of the paper. A gradient method is asked in every `update_every`-th step; in
+        between its weights stay, and a step costs what a plain one does.
+        """
+        self.method = method
+        if normalize not in ("tasks", "one", None) or update_every < 1:
+            raise OptionError(
+                '`normalize` should be "tasks", "one" or None, and `update_every` 1 or more. Found '
+                f"{normalize!r} and {update_every}."
+            )
+        self._normalize = normalize
+        self._update_every = update_every
+        self._workers = Workers(process_group)
+        self._names: tuple[str, ...] | None = None
+        self._state: Any = None
+        self._saved: Any = None  # a loaded state, until the first losses tell the device
+        self._ready = False
+        self._steps = 0
+        self._weights: Tensor | None = None  # [task], the latest of a gradient method
+        self._weighed: list[int] = []  # the tasks these are for
+        self._pass: GradientPass | None = None
+        if self.needs.gradients_of_tasks:
+            self._pass = GradientPass(
+                self.needs,
+                shared=shared,
+                representation=representation,
+                last_layer=last_layer,
+                workers=self._workers,
+            )
+
+    @property
+    def needs(self) -> Needs:
+        return self.method.needs
+
+    @property
+    def state(self) -> Any:
+        """The method's state; None before the first step."""
+        return self._state
+
+    def backward(
+        self,
+        losses: Losses,
+        *,
+        scaler: torch.amp.GradScaler | None = None,
+        scale: float = 1.0,
+        representation: Tensor | Sequence[Tensor] | None = None,
+        retain_graph: bool = False,
+    ) -> Balanced:
+        """Adds the weighted gradients of the losses to `.grad`, and learns from the step.
+
+        None stands for a task that has no loss in this step. `scaler` is that of mixed precision;
+        call its `step` and `update` as usual. `scale` multiplies the gradients and not what the
+        method sees: 1/4 for each of four batches whose gradients are accumulated.
+        `representation` is this step's, where no module was named that gives it.
+        """
+        step = read_step(losses, self._names, self._workers)
+        self._names = step.names
+        if step.present is not None and Needs.EVERY_TASK in self.needs:
+            missing = [n for n, there in zip(step.names, step.present, strict=True) if not there]
+            raise InputError(
+                f"`{type(self.method).__name__}` should have a loss of every task in every step. "
+                f"Found none for {', '.join(missing)}. Take another method, or give each task rows."
+            )
+        self._start(step.seen)
+        factors = Factors(scaler, scale, retain_graph)
+        if self._pass is None:
+            return self._by_losses(step, factors)
+        if self._is_due(step):
+            return self._by_gradients(step, factors, self._pass, representation)
+        weights = cast("Tensor", self._weights).to(step.seen)
+        self._pass.forget()
+        factors.backward(step.stacked @ weights[step.here])
+        self._steps += 1
+        return self._report(step, weights)
+
+    def after_step(self, losses: Losses) -> None:
+        """Tells the batch's losses after the optimiser's step to a method that needs them."""
+        if Needs.LOSSES_AFTER not in self.needs:
+            return
+        if self._names is None or not self._ready:
+            raise InputError("`after_step` should come after `backward`. Found no step before it.")
+        values = read_values(losses, self._names, self._workers)
+        if bool(torch.isfinite(values).all()):
+            self._state = cast("Any", self.method).after_step(self._state, values)
+
+    def end_epoch(self) -> None:
+        """Tells a method that counts epochs that one has ended."""
+        if Needs.EPOCH in self.needs and self._ready:
+            self._state = cast("Any", self.method).end_epoch(self._state)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next step depends on, as a tree of tensors, numbers and names."""
+        return {
+            "method": type(self.method).__name__,
+            "names": None if self._names is None else list(self._names),
+            "state": state_to_tree(self._state) if self._ready else self._saved,
+            "steps": self._steps,
+            "weights": self._weights,
+            "weighed": list(self._weighed),
+        }
+
+    def load_state_dict(self, tree: dict[str, Any]) -> None:
+        """Goes on where the balancer that gave `tree` stood."""
+        name = type(self.method).__name__
+        if tree.get("method") != name:
+            raise RecordError(
+                f"The saved state should be that of {name}. Found {tree.get('method')}. Build the "
+                "balancer with the method it was saved with."
+            )
+        self._names = None if tree["names"] is None else tuple(tree["names"])
+        self._steps = int(tree["steps"])
+        self._weights = tree["weights"]
+        self._weighed = list(tree["weighed"])
+        self._saved, self._state, self._ready = tree["state"], None, False
+
+    def _start(self, seen: Tensor) -> None:
+        if not self._ready:
+            fresh = self.method.init(seen)
+            self._state = fresh if self._saved is None else state_from_tree(fresh, self._saved)
+            self._saved, self._ready = None, True
+
+    def _by_losses(self, step: Step, factors: Factors) -> Balanced:
+        method = cast("AnyLossWeighting", self.method)
+        weigh = method.weigh
+        if self._normalize is None:
+            weigh = getattr(method, "unscaled", method.weigh)
+        weights = weigh(self._state, step.seen, step.present)
+        if self._normalize == "one":
+            weights = weights / len(step.tasks)
+        on_cpu = step.seen.device.type == "cpu"
+        # A sum is finite if all its parts are, and cheaper; it can only be wrong the other way.
+        finite = not on_cpu or math.isfinite(step.seen.sum()) or _all_finite(step.seen)
+        if not on_cpu:
+            sound = torch.isfinite(step.seen).all()
+            weights = torch.where(sound, weights, torch.nan)
+        elif not finite:
+            weights = torch.full_like(weights, torch.nan)
+        values, fetched = step.seen, None
+        if Needs.HOST in self.needs and step.seen.device.type == "cuda":
+            values = step.seen.to("cpu", non_blocking=True)
+            fetched = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            fetched.record()
+        here = weights if len(step.here) == len(step.names) else weights[step.here]
+        factors.backward(step.stacked @ here)
+        if fetched is not None:
+            fetched.synchronize()  # the values are here while the device is still at `backward`
+            finite = _all_finite(values)
+        if finite:
+            new = method.update(self._state, values, step.present)
+            hosted = on_cpu or fetched is not None
+            self._state = new if hosted else chosen_state(sound, new, self._state)
+        self._steps += 1
+        return self._report(step, weights)
+
+    def _is_due(self, step: Step) -> bool:
+        return (
+            self._weights is None
+            or self._steps % self._update_every == 0
+            or self._weighed != step.tasks
+        )
+
+    def _by_gradients(
+        self,
+        step: Step,
+        factors: Factors,
+        walk: GradientPass,
+        representation: Tensor | Sequence[Tensor] | None,
+    ) -> Balanced:
+        method = cast("AnyGradientWeighting", self.method)
+        tasks = step.tasks
+        found = walk.gradients(step, factors, representation)
+        losses = step.seen[tasks]
+        places = None if step.present is None else torch.tensor(tasks)
+        if _all_finite(losses) and found.finite:
+            balance = method.balance(self._state, losses, found.measured, places)
+            self._state = balance.state
+            raw, combination = balance.weights, balance.combination
+        else:  # nothing is learned, and nothing hidden: every gradient of this step is NaN
+            raw, combination = torch.full((len(tasks),), torch.nan, dtype=torch.float64), None
+        size = float(raw.abs().sum())
+        target = {"tasks": len(tasks), "one": 1, None: size}[self._normalize]
+        unit = target / size if size != 0 else 1.0
+        weights = torch.zeros(len(step.names), dtype=torch.float64)
+        weights[tasks] = raw * unit
+        found.write(weights, None if combination is None else combination * unit)
+        self._weights, self._weighed = weights, tasks
+        self._steps += 1
+        return self._report(step, weights.to(step.seen), found.gramian)
+
+    def _report(self, step: Step, weights: Tensor, gramian: Tensor | None = None) -> Balanced:
+        losses = step.seen
+        if step.present is not None:
+            losses = torch.where(step.present.to(losses.device), losses, torch.nan)
+        return Balanced(step.names, losses, weights.detach(), step.present, gramian)
+
+
+def _all_finite(values: Tensor) -> bool:
+    return bool(torch.isfinite(values).all())

@@ -1,0 +1,52 @@
+r"""ConFIG: a step that agrees equally with every task, as long as the tasks' gradients together.
+
+    Liu, Chu and Thuerey, "ConFIG: Towards Conflict-free Training of Physics Informed Neural
+    Networks", ICLR 2025, Eqs. 2 and 3.
+
+$g_v = U^{+} \mathbf 1$ with the unit gradients as rows of $U$ has the same cosine with all of
+them; the step is $\big(\sum_i g_i^\top \hat g_v\big)\, \hat g_v$. Since $U^{+} = U^\top (U
+U^\top)^{-1}$ both need only the cosines $C$: $g_v = U^\top C^{-1} \mathbf 1$. The direction is
+IMTL-G's; the length is ConFIG's own.
+
+Cost: as `MGDA`, with one linear system of T numbers (peers take the pseudo-inverse of T × P).
+
+Departures: the `Balancer` scales weights so that their absolute values sum to T, which drops the
+paper's length; `normalize=None` keeps it. The momentum version (M-ConFIG) is not here.
+
+Scale: twice the loss has half the weight in the direction. Shift: none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._solvers import solve_positive
+from taskmix.weighting._weighting import Balance, Needs
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConFIG:
+    """Weights of the conflict-free direction; no state."""
+
+    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
+
+    def init(self, losses: Tensor) -> None:
+        return None
+
+    def balance(
+        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
+    ) -> Balance[None]:
+        return Balance(weigh_directions(gradients, _conflict_free), None)
+
+
+def _conflict_free(norms: Vector, cosines: Matrix) -> Vector:
+    parts = solve_positive(cosines, np.ones(len(norms)))
+    square = float(parts @ cosines @ parts)  # of the length of the direction before it is scaled
+    agreement = float(norms @ (cosines @ parts)) / math.sqrt(square)  # the sum of g_i' along it
+    return np.asarray(parts / norms * (agreement / math.sqrt(square)))

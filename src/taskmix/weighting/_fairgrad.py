@@ -1,0 +1,64 @@
+r"""FairGrad: the step that shares the gain fairly, in a sense that runs from the sum to the worst-off.
+
+    Ban and Ji, "Fair Resource Allocation in Multi-Task Learning", ICML 2024, Eqs. 3 and 4.
+
+$\max_d \sum_i \frac{(g_i^\top d)^{1-\alpha}}{1-\alpha}$ over $\|d\| \le \epsilon$ is solved by $d
+= \sum w_i g_i$ with $G^\top G w = w^{-1/\alpha}$: the sum of the losses for $\alpha \to 0$,
+Nash-MTL for 1, the worst-off task alone as $\alpha \to \infty$.
+
+Symbols: $\alpha$ is `alpha`, $G^\top G$ is the Gramian.
+
+Cost: as `NashMTL`. The authors' code minimises the squared residual with a general solver from one
+starting point, which need not arrive.
+
+Departures: the `Balancer` scales $w$ to sum to T.
+
+Scale: a common factor cancels; a task whose loss is k times as large has less weight, by the power
+$-2\alpha/(1+\alpha)$ where the gradients are orthogonal. Shift: none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from taskmix.errors import OptionError
+from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._solvers import fair_allocation
+from taskmix.weighting._weighting import Balance, Needs
+
+
+@dataclass(frozen=True, kw_only=True)
+class FairGrad:
+    """Weights of the alpha-fair step; no state."""
+
+    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
+
+    alpha: float = 2.0  # the paper's value for NYU-v2 and CityScapes
+
+    def __post_init__(self) -> None:
+        if self.alpha <= 0:
+            raise OptionError(
+                f"`alpha` should be above 0. Found {self.alpha}. `Equal` is what 0 would be."
+            )
+
+    def init(self, losses: Tensor) -> None:
+        return None
+
+    def balance(
+        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
+    ) -> Balance[None]:
+        def allocate(norms: Vector, cosines: Matrix) -> Vector:
+            # A common factor of the gradients is a common factor of the solution; near 1 it
+            # keeps powers of very large and very small norms within float64.
+            unit = float(np.exp(np.log(norms).mean()))
+            lengths = np.clip(norms / unit, 1e-50, 1e50)
+            matrix = cosines * lengths[:, None] * lengths[None, :]
+            power = -2 * self.alpha / (1 + self.alpha)
+            factor = np.exp(np.clip(power * np.log(unit), -500, 500))
+            return np.asarray(fair_allocation(matrix, self.alpha) * factor)
+
+        return Balance(weigh_directions(gradients, allocate), None)

@@ -1,0 +1,54 @@
+r"""IMTL-G: the step has the same projection onto every task's gradient.
+
+    Liu, Li, Kuang, Xue, Chen, Yang, Liao and Zhang, "Towards Impartial Multi-task Learning",
+    ICLR 2021, Section 3.1, Eqs. 3 to 5.
+
+Weights $\alpha$, $\sum \alpha_t = 1$, with $g^\top u_t$ equal for all $t$, where $g = \sum
+\alpha_t g_t$ and $u_t = g_t / \|g_t\|$. In terms of the cosines $C$ between the gradients that is
+$C v = 1$, $\alpha_t \propto v_t / \|g_t\|$; weights may be negative.
+
+Cost: as `MGDA`, with one linear system of T numbers.
+
+Departures: the paper's sum of one is divided out by its absolute value. Where $\sum v_t / \|g_t\|$
+is negative the paper's $g$ would climb every loss; this one has the same direction with the sign
+that descends. The `Balancer` scales weights so that their absolute values sum to T. A ridge of a
+millionth keeps opposite or equal gradients solvable.
+
+Scale: twice the loss has half the weight, the direction does not change. Shift: none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._solvers import solve_positive
+from taskmix.weighting._weighting import Balance, Needs
+
+
+@dataclass(frozen=True, kw_only=True)
+class IMTLG:
+    """Weights with which every task gains the same; no state."""
+
+    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
+
+    def init(self, losses: Tensor) -> None:
+        return None
+
+    def balance(
+        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
+    ) -> Balance[None]:
+        return Balance(weigh_directions(gradients, _impartial), None)
+
+
+def _impartial(norms: Vector, cosines: Matrix) -> Vector:
+    inverse = norms.min() / norms
+    weights = solve_positive(cosines, np.ones(len(norms))) * inverse
+    total = abs(float(weights.sum()))
+    # A sum that cancels says nothing of the weights' size; then their absolute values sum to one.
+    size = float(np.abs(weights).sum())
+    return np.asarray(weights / (total if total > 1e-6 * size else size))

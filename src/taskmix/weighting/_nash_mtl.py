@@ -1,0 +1,53 @@
+r"""Nash-MTL: the step that the tasks would agree on if they bargained.
+
+    Navon, Shamsian, Achituve, Maron, Kawaguchi, Chechik and Fetaya, "Multi-Task Learning as a
+    Bargaining Game", ICML 2022, Claim 3.1 and Eq. 3.
+
+The Nash bargaining solution $\Delta\theta = \sum \alpha_i g_i$ has $G^\top G \alpha = 1/\alpha$,
+$\alpha > 0$.
+
+Symbols: $G^\top G$ is the Gramian; its solution does not depend on the tasks' scales, so it is
+sought for the cosines $C$: $C \beta = 1/\beta$, $\alpha_i = \beta_i / \|g_i\|$.
+
+Cost: as `MGDA`, with Newton's method on T numbers, about ten linear systems. The paper's sequence
+of convex programmes (cvxpy, ECOS) takes tens of milliseconds and can fail; the equation is the
+gradient of the convex $\frac12 \alpha^\top G^\top G \alpha - \sum \log \alpha_i$, which has one
+lowest point.
+
+Departures: the `Balancer` scales $\alpha$ to sum to T. The paper's step has a length of its own
+($\sqrt T$) that its code clips to 1, so the scale was never the method's.
+`Balancer(update_every=...)` is the paper's "update the weights every few steps".
+
+Scale: twice the loss has half the weight, the step does not change. Shift: none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._solvers import fair_allocation
+from taskmix.weighting._weighting import Balance, Needs
+
+
+@dataclass(frozen=True, kw_only=True)
+class NashMTL:
+    """Weights of the Nash bargaining solution; no state."""
+
+    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
+
+    def init(self, losses: Tensor) -> None:
+        return None
+
+    def balance(
+        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
+    ) -> Balance[None]:
+        return Balance(weigh_directions(gradients, _bargain), None)
+
+
+def _bargain(norms: Vector, cosines: Matrix) -> Vector:
+    return np.asarray(fair_allocation(cosines, alpha=1.0) / norms)

@@ -1,0 +1,117 @@
+"""What the user hands over in a step, put in order: which tasks have a loss, and its value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from taskmix.errors import InputError, ShapeError
+from taskmix.weighting._workers import Workers
+
+Losses = Mapping[str, Tensor | None] | Sequence[Tensor | None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """The losses of one step."""
+
+    names: tuple[str, ...]  # of all tasks
+    here: list[int]  # places of the tasks that have a loss in this process
+    losses: list[Tensor]  # theirs
+    stacked: Tensor  # [here], theirs, with their graph, in float32 or better
+    seen: Tensor  # [task], values of all tasks, the mean over workers; 0 where none has one
+    present: Tensor | None  # [task], on the CPU, whether there is one; None where all are
+
+    @property
+    def tasks(self) -> list[int]:
+        """Places of the tasks that have a loss in any worker."""
+        if self.present is None:
+            return list(range(len(self.names)))
+        return [int(place) for place in self.present.nonzero().flatten()]
+
+
+def read_step(losses: Losses, names: tuple[str, ...] | None, workers: Workers) -> Step:
+    """Puts the losses in the order of `names`, which the first step of all lays down."""
+    names, values = _in_order(losses, names)
+    here = [place for place, loss in enumerate(values) if loss is not None]
+    given = [loss for loss in values if loss is not None]
+    if not given:
+        raise InputError(
+            "At least one task should have a loss in a step. Found none. Leave the step out."
+        )
+    for place, loss in zip(here, given, strict=True):
+        if loss.dim() != 0 or not loss.requires_grad:
+            _refuse(names[place], loss)
+    stacked = torch.stack(given)
+    if stacked.dtype not in (torch.float32, torch.float64):
+        stacked = stacked.float()
+    seen, present = stacked.detach(), None
+    if len(here) < len(names):
+        present = torch.zeros(len(names), dtype=torch.bool)
+        present[here] = True
+        seen = seen.new_zeros(len(names)).index_copy_(
+            0, torch.tensor(here, device=seen.device), seen
+        )
+    if workers.several:
+        everyone = torch.ones(len(names), dtype=torch.bool) if present is None else present
+        seen, found = workers.mean_of_present(seen, everyone.to(seen.device))
+        present = None if bool(found.all()) else found.cpu()
+    return Step(names, here, given, stacked, seen, present)
+
+
+def read_values(losses: Losses, names: tuple[str, ...], workers: Workers) -> Tensor:
+    """The values [task] of losses that all tasks have, the mean over workers."""
+    _, values = _in_order(losses, names)
+    given = [loss.detach() for loss in values if loss is not None]
+    if len(given) < len(names):
+        raise InputError(
+            f"Every task should have a loss after the step. Found {len(given)} of {len(names)}. "
+            "Compute the losses of the same batch again, all of them."
+        )
+    stacked = torch.stack(given)
+    return workers.mean(stacked) if workers.several else stacked
+
+
+def _in_order(
+    losses: Losses, names: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], list[Tensor | None]]:
+    if isinstance(losses, Mapping):
+        if names is None:
+            names = tuple(losses)
+        unknown = [name for name in losses if name not in names]
+        if unknown:
+            raise ShapeError(
+                f"The tasks of a step should be among {', '.join(names)}. Found "
+                f"{', '.join(unknown)}. Name every task in the first step; give None for one that "
+                "has no loss there."
+            )
+        return names, [losses.get(name) for name in names]
+    if isinstance(cast("object", losses), Tensor):
+        raise ShapeError(
+            "`losses` should be separate scalars, by name or in a list. Found one tensor. Leave "
+            "them unstacked: the gradient of one element of a stack runs through every task's graph."
+        )
+    if names is None:
+        names = tuple(str(place) for place in range(len(losses)))
+    if len(losses) != len(names):
+        raise ShapeError(
+            f"`losses` should have one entry for each of the {len(names)} tasks. Found "
+            f"{len(losses)}. Give None for a task that has no loss in this step."
+        )
+    return names, list(losses)
+
+
+def _refuse(name: str, loss: Tensor) -> None:
+    if loss.dim() != 0:
+        raise ShapeError(
+            f"The loss of task `{name}` should be one number. Found shape {tuple(loss.shape)}. "
+            "Take its mean."
+        )
+    raise InputError(
+        f"The loss of task `{name}` should depend on parameters that are trained. Found one that "
+        "has no gradient. Compute it with gradients enabled, or give None."
+    )

@@ -1,0 +1,54 @@
+r"""UPGrad: each task's gradient is projected to where no task loses, then all are averaged.
+
+    Quinton and Rey, "Jacobian Descent for Multi-Objective Optimization", arXiv:2406.16232, 2024,
+    Eqs. 3 to 5 and Proposition 1.
+
+The projection of $g_i$ onto the directions that have no negative product with any gradient is
+$\sum_k v_k g_k$ with $v$ the smallest $v^\top G v$ over $v \ge e_i$ ($G$ the Gramian). The step is
+their mean.
+
+Cost: as `MGDA`, with up to T small quadratic programmes, solved exactly; a task that conflicts
+with none needs no programme.
+
+Departures: the `Balancer` scales weights to sum to T. The authors' library adds 1e-4 to the
+diagonal of the Gramian divided by its trace; here a ridge of a millionth is relative to each
+task's own gradient.
+
+Scale: a common factor cancels. Shift: none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._solvers import nonnegative_quadratic
+from taskmix.weighting._weighting import Balance, Needs
+
+
+@dataclass(frozen=True, kw_only=True)
+class UPGrad:
+    """Weights of the mean of the projected gradients; no state."""
+
+    needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
+
+    def init(self, losses: Tensor) -> None:
+        return None
+
+    def balance(
+        self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
+    ) -> Balance[None]:
+        return Balance(weigh_directions(gradients, _project), None)
+
+
+def _project(norms: Vector, cosines: Matrix) -> Vector:
+    count = len(norms)
+    # In units of unit vectors, v = e_i + x with x >= 0; the size of g_i comes in at the end.
+    parts = np.eye(count)
+    for task in np.flatnonzero((cosines < 0).any(axis=1)):
+        parts[task] += nonnegative_quadratic(cosines, cosines[task])
+    return np.asarray((norms @ parts) / norms / count)

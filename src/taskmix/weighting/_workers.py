@@ -1,0 +1,36 @@
+"""Several workers with one set of weights: what each measures is averaged before anything is weighed."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as distributed
+from torch import Tensor
+
+
+class Workers:
+    """All workers of a process group, or this process alone."""
+
+    def __init__(self, group: distributed.ProcessGroup | None = None) -> None:
+        self._group = group
+
+    @property
+    def several(self) -> bool:
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return False
+        return distributed.get_world_size(self._group) > 1
+
+    def mean(self, values: Tensor) -> Tensor:
+        """The mean over all workers."""
+        values = values.clone()
+        distributed.all_reduce(values, group=self._group)
+        return values / distributed.get_world_size(self._group)
+
+    def mean_of_present(self, values: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean [task] over the workers that have a loss of the task, and whether any has."""
+        both = torch.stack([torch.where(present, values, 0.0), present.to(values)])
+        distributed.all_reduce(both, group=self._group)
+        return both[0] / both[1].clamp(min=1), both[1] > 0
+
+    def mean_products(self, gramian: Tensor, device: torch.device) -> Tensor:
+        """The mean of the workers' inner products, summed on a device that the group can reach."""
+        return self.mean(gramian.to(device)).to(gramian.device)

@@ -1,0 +1,291 @@
+"""The report page as a reader sees it, in a real browser and from a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from synthetic_study import synthetic_data, write_study
+
+from taskmix.report import report_html, write_report
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+SCRIPT_NAME = "</script><script>alert(1)</script>"
+LABELS = ("single", "uniform", "proportional", "weighted")
+LIGHT = {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"}
+DARK = LIGHT | {"color_scheme": "dark"}
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+@dataclass
+class Opened:
+    """A page, and everything it should not do."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def drawn(self, selector: str) -> Any:
+        """A chart, once it is drawn. The page's policy forbids waiting by an expression."""
+        self.page.locator(selector).scroll_into_view_if_needed()
+        chart = self.page.locator(f"{selector}[data-drawn]")
+        chart.wait_for(timeout=30_000)
+        return chart
+
+    def all_drawn(self) -> list[str]:
+        visible = "[...document.querySelectorAll('.chart')].filter(e => e.offsetWidth > 0)"
+        for _ in range(300):
+            if self.page.evaluate(f"{visible}.every(e => e.dataset.drawn)"):
+                return list(self.page.evaluate(f"{visible}.map(e => e.id)"))
+            self.page.wait_for_timeout(100)
+        raise AssertionError("Some charts were not drawn within 30 seconds.")
+
+
+Open = Callable[[Path, Mapping[str, Any]], Opened]
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Open]:
+    contexts = []
+
+    def open_page(path: Path, options: Mapping[str, Any]) -> Opened:
+        context = browser.new_context(**options)
+        contexts.append(context)
+        result = Opened(context.new_page())
+        result.page.on("request", lambda request: result.requests.append(request.url))
+        result.page.on("console", lambda message: result.complaints.append(message.text))
+        result.page.on("pageerror", lambda error: result.complaints.append(str(error)))
+        result.page.on("dialog", lambda dialog: result.complaints.append(dialog.message))
+        result.page.goto(path.as_uri())
+        return result
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records on disk, and the page written from them."""
+    folder = tmp_path_factory.mktemp("report")
+    study = write_study(folder / "study", labels=LABELS, steps=400, failing=[("uniform", 2)])
+    return write_report(study, folder / "report.html", labels=LABELS)
+
+
+@pytest.fixture(scope="session")
+def large_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("large") / "report.html"
+    data = synthetic_data(count=60, labels=("uniform", "proportional"), steps=600)
+    path.write_text(report_html(data), encoding="utf-8")
+    return path
+
+
+def test_every_chart_is_drawn_without_a_complaint_or_a_request(report: Path, opened: Open) -> None:
+    view = opened(report, LIGHT)
+    charts = view.all_drawn()
+    # scores and differences; 8 tasks and their mean; 3 shares; 4 of losses; variance; weights
+    assert len(charts) == 20
+    for chart in charts:
+        box = view.page.locator(f"#{chart} svg").bounding_box()
+        assert box is not None
+        assert box["width"] > 200, chart
+        assert box["height"] > 120, chart
+        marks = view.page.locator(
+            f"#{chart} .role-mark.mark-line path, #{chart} .role-mark.mark-area path, "
+            f"#{chart} .role-mark.mark-symbol path"
+        )
+        assert marks.count() > 0, chart
+    assert view.requests == [report.as_uri()]
+    assert view.complaints == []
+
+
+def test_a_line_of_each_label_is_drawn_in_its_colour(report: Path, opened: Open) -> None:
+    view = opened(report, LIGHT)
+    view.drawn("#chart-curve-0")
+    strokes = view.page.evaluate(
+        "[...document.querySelectorAll('#chart-curve-0 .mark-line path')]"
+        ".map(path => getComputedStyle(path).stroke)"
+    )
+    chips = view.page.evaluate(
+        "[...document.querySelectorAll('#curves .chip i')]"
+        ".map(dot => getComputedStyle(dot).backgroundColor)"
+    )
+    assert len(strokes) == len(set(strokes)) == len(LABELS)
+    assert set(strokes) == set(chips)
+
+
+@pytest.mark.parametrize(
+    ("chart", "words"),
+    [
+        ("#chart-curve-0", r"step \d+.*uniform\s+0\.\d{3}\s+0\.\d{3} to 0\.\d{3}"),
+        ("#chart-share-1", r"step \d+.*which digit\s+12\.5 %"),
+        ("#chart-losses-1", r"step \d+.*which digit\s+\d\.\d{3}"),
+        ("#chart-variance", r"step \d+.*proportional\s+\d\.\d{3}"),
+        ("#chart-weights-3", r"step \d+.*which digit\s+\d\.\d{3}"),
+    ],
+)
+def test_hovering_over_a_chart_shows_the_values_there(
+    chart: str, words: str, report: Path, opened: Open
+) -> None:
+    view = opened(report, LIGHT)
+    box = view.drawn(chart).bounding_box()
+    tip = view.page.locator("#tip")
+    assert tip.is_hidden()
+    for place in (0.55, 0.6):
+        view.page.mouse.move(box["x"] + place * box["width"], box["y"] + 0.4 * box["height"])
+    tip.wait_for(state="visible", timeout=5000)
+    assert re.search(words, tip.inner_text(), re.DOTALL)
+    shown = tip.bounding_box()
+    assert shown is not None
+    assert shown["x"] >= 0
+    assert shown["x"] + shown["width"] <= 1200
+    view.page.mouse.move(2, 2)
+    tip.wait_for(state="hidden", timeout=5000)
+    assert view.complaints == []
+
+
+def test_hovering_over_a_dot_shows_its_interval(report: Path, opened: Open) -> None:
+    view = opened(report, LIGHT)
+    view.drawn("#chart-scores-0").locator(".mark-symbol path").first.hover(force=True)
+    tip = view.page.locator("#tip")
+    tip.wait_for(state="visible", timeout=5000)
+    assert re.search(r"Mean of 8 tasks.*0\.\d{3} \(0\.\d{3} to 0\.\d{3}\)", tip.inner_text(), re.S)
+
+
+COLOURS = """() => [
+  getComputedStyle(document.body).backgroundColor,
+  getComputedStyle(document.body).color,
+  getComputedStyle(document.querySelector('#chart-curve-0 .mark-line path')).stroke,
+  getComputedStyle(document.querySelector('#chart-curve-0 .role-axis-label text')).fill,
+]"""
+
+
+def test_page_and_charts_follow_dark_mode_even_while_open(report: Path, opened: Open) -> None:
+    view = opened(report, LIGHT)
+    view.drawn("#chart-curve-0")
+    light = view.page.evaluate(COLOURS)
+    view.page.emulate_media(color_scheme="dark")
+    dark = view.page.evaluate(COLOURS)
+    assert all(before != after for before, after in zip(light, dark, strict=True))
+    view.page.emulate_media(media="print", color_scheme="dark")
+    assert view.page.evaluate(COLOURS) == light  # paper is white
+
+    other = opened(report, DARK)
+    other.drawn("#chart-curve-0")
+    assert other.page.evaluate(COLOURS) == dark
+
+
+@pytest.mark.parametrize("width", [320, 360])
+def test_a_phone_scrolls_the_page_in_one_direction_only(
+    width: int, report: Path, opened: Open
+) -> None:
+    view = opened(report, PHONE | {"viewport": {"width": width, "height": 740}})
+    view.all_drawn()
+    for details in view.page.locator("details").all():
+        details.evaluate("element => element.open = true")
+    assert view.page.evaluate("document.documentElement.scrollWidth") <= width
+    for chart in view.page.locator(".chart svg").all():
+        box = chart.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    assert view.complaints == []
+
+
+def test_a_tap_shows_values_on_a_phone(report: Path, opened: Open) -> None:
+    view = opened(report, PHONE)
+    box = view.drawn("#chart-curve-0").bounding_box()
+    view.page.touchscreen.tap(box["x"] + 0.6 * box["width"], box["y"] + 0.4 * box["height"])
+    tip = view.page.locator("#tip")
+    tip.wait_for(state="visible", timeout=5000)
+    assert "uniform" in tip.inner_text()
+
+
+def test_a_task_named_like_a_script_is_text(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "report.html"
+    names = [SCRIPT_NAME, '"><img src=x onerror=alert(2)>', "plain.name['x']"]
+    data = synthetic_data(names, labels=("uniform", SCRIPT_NAME), steps=120)
+    path.write_text(report_html(data), encoding="utf-8")
+    view = opened(path, LIGHT)
+    view.all_drawn()
+    box = view.drawn("#chart-curve-0").bounding_box()
+    for place in (0.55, 0.6):
+        view.page.mouse.move(box["x"] + place * box["width"], box["y"] + 0.4 * box["height"])
+    view.page.locator("#tip").wait_for(state="visible", timeout=5000)
+    assert SCRIPT_NAME in view.page.locator("#tip").inner_text()
+    headings = view.page.locator("#curves h3").all_inner_texts()
+    assert headings == ["Mean of 3 tasks", *names]
+    axis = view.page.locator("#chart-scores-0 .role-axis-label text").all_text_contents()
+    assert any(text.startswith(SCRIPT_NAME[:12]) for text in axis)  # the rest is cut: too long
+    assert view.page.locator("img").count() == 0
+    assert view.page.locator("script").count() == 3
+    assert view.requests == [path.as_uri()]
+    assert view.complaints == []
+
+
+def test_a_chip_of_the_legend_singles_out_its_line(report: Path, opened: Open) -> None:
+    view = opened(report, LIGHT)
+    view.drawn("#chart-curve-0")
+    chip = view.page.locator("#curves .chip", has_text="uniform")
+    chip.click()
+    opacity = (
+        "[...document.querySelectorAll('#chart-curve-0 .mark-line path')]"
+        ".filter(path => +getComputedStyle(path).opacity > 0.5).length"
+    )
+    for _ in range(50):
+        if view.page.evaluate(opacity) == 1:
+            break
+        view.page.wait_for_timeout(100)
+    assert view.page.evaluate(opacity) == 1
+    assert chip.get_attribute("aria-pressed") == "true"
+    chip.click()
+    for _ in range(50):
+        if view.page.evaluate(opacity) == len(LABELS):
+            break
+        view.page.wait_for_timeout(100)
+    assert view.page.evaluate(opacity) == len(LABELS)
+
+
+def test_sixty_tasks_can_be_found_and_shown(large_report: Path, opened: Open) -> None:
+    view = opened(large_report, PHONE)
+    panels = view.page.locator("#curves .panel:visible")
+    assert panels.count() == 12
+    view.page.get_by_label("Find a task").fill("task 47")
+    assert panels.locator("h3").all_inner_texts() == ["task 47"]
+    view.drawn("#chart-curve-47")
+    view.page.get_by_label("Find a task").fill("")
+    assert panels.count() == 12
+    view.page.get_by_role("button", name="Show all 61").click()
+    assert panels.count() == 61
+    view.drawn("#chart-curve-59")
+    assert view.page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert view.complaints == []
+
+
+def test_the_tables_need_no_script(report: Path, opened: Open) -> None:
+    view = opened(report, LIGHT | {"java_script_enabled": False})
+    assert view.page.locator("#scores tbody tr").count() == 9
+    assert view.page.get_by_text("should be finite").is_visible()
+
+
+def test_everything_drawn_has_words_for_those_who_hear_the_page(report: Path, opened: Open) -> None:
+    view = opened(report, LIGHT)
+    charts = view.page.locator(".chart")
+    view.all_drawn()
+    for chart in charts.all():
+        assert chart.get_attribute("role") == "img"
+        assert len(chart.get_attribute("aria-label") or "") > 40
+    levels = view.page.evaluate(
+        "[...document.querySelectorAll('h1, h2, h3')].map(heading => +heading.tagName[1])"
+    )
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from taskmix.errors import OptionError, RecordError
+from taskmix.records import SCORES, STEPS, _parts
+from taskmix.records._parts import (
+    Part,
+    chain_parts,
+    iter_batches,
+    merge_parts,
+    read_part,
+    write_part,
+)
+from taskmix.records._tables import StepBuffer, scores_table
+
+TASKS = ["a", "b"]
+
+
+def score_part(folder: Path, first: int, last: int) -> None:
+    rows = [(step, "a", "dev", "accuracy", step / 7) for step in range(first + 1, last + 1)]
+    write_part(Part.spanning(folder, first, last), scores_table(rows))
+
+
+def steps_seen(folder: Path) -> list[int]:
+    batches = list(iter_batches(folder, SCORES, ["step"], rows=3))
+    assert all(len(batch) <= 3 for batch in batches)
+    return [step for batch in batches for step in batch["step"].to_pylist()]
+
+
+def test_a_part_that_spans_others_stands_for_them(tmp_path: Path) -> None:
+    for first, last in [(0, 4), (4, 8), (8, 9), (0, 8), (8, 8 + 3), (8, 10)]:
+        score_part(tmp_path, first, last)
+    assert [(part.first, part.last) for part in chain_parts(tmp_path)] == [(0, 8), (8, 11)]
+    assert steps_seen(tmp_path) == list(range(1, 12))
+    assert [part.last for part in chain_parts(tmp_path, end=9)] == [8, 9]
+
+
+def test_a_missing_part_is_told_and_an_empty_folder_is_empty(tmp_path: Path) -> None:
+    assert steps_seen(tmp_path / "none") == []
+    score_part(tmp_path, 0, 4)
+    score_part(tmp_path, 6, 8)
+    with pytest.raises(RecordError, match="rows of steps 5 to 8"):
+        steps_seen(tmp_path)
+
+
+def test_other_files_beside_the_parts_are_left_alone(tmp_path: Path) -> None:
+    score_part(tmp_path, 0, 4)
+    score_part(tmp_path, 4, 5)
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "part-1-2.parquet").touch()
+    assert steps_seen(tmp_path) == [1, 2, 3, 4, 5]
+    merge_parts(tmp_path, SCORES, TASKS)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "notes.txt",
+        "part-1-2.parquet",
+        "part-000000000-000000005.parquet",
+    }
+
+
+def steps_table(count: int, seed: int) -> pa.Table:
+    generator, buffer = np.random.default_rng(seed), StepBuffer(TASKS, None)
+    for step in range(1, count + 1):
+        vector = generator.dirichlet([1, 1]) if generator.random() < 0.3 else None
+        numbers = (generator.random(), None, None, None, 0.5, 32)
+        buffer.append((step, int(generator.integers(2)), 0.5, vector, *numbers))
+    return buffer.table()
+
+
+def test_merging_gives_equal_bytes_however_the_rows_were_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_parts, "GROUP", 16)
+    table = steps_table(100, seed=1)
+    contents = []
+    for name, cuts in [("a", [0, 50, 100]), ("b", [0, 1, 2, 16, 33, 99, 100])]:
+        for first, last in pairwise(cuts):
+            write_part(Part.spanning(tmp_path / name, first, last), table[first:last])
+        merge_parts(tmp_path / name, STEPS, TASKS)
+        (path,) = (tmp_path / name).iterdir()
+        contents.append(path.read_bytes())
+        assert pq.ParquetFile(path).num_row_groups == 7
+        assert pq.read_table(path).to_pylist() == table.to_pylist()
+    assert contents[0] == contents[1]
+
+
+def test_equal_rows_make_equal_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_part(Part.spanning(tmp_path / name, 0, 9), steps_table(9, seed=4))
+    one, two = (next((tmp_path / name).iterdir()).read_bytes() for name in ("a", "b"))
+    assert one == two
+
+
+def test_a_reader_whose_parts_are_merged_under_it_goes_on_without_loss(tmp_path: Path) -> None:
+    for first in range(0, 40, 4):
+        score_part(tmp_path, first, first + 4)
+    seen: list[int] = []
+    for number, batch in enumerate(iter_batches(tmp_path, SCORES, None, rows=3)):
+        seen += batch["step"].to_pylist()
+        if number == 4:
+            merge_parts(tmp_path, SCORES, TASKS)
+    assert seen == list(range(1, 41))
+
+
+def test_a_part_with_other_columns_is_told(tmp_path: Path) -> None:
+    part = Part.spanning(tmp_path, 0, 1)
+    pq.write_table(pa.table({"step": [1]}), part.path)
+    with pytest.raises(RecordError, match="other columns"):
+        list(read_part(part, SCORES))
+    with pytest.raises(OptionError, match="Found `lost`"):
+        list(read_part(part, STEPS, ["lost"]))

@@ -1,0 +1,325 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from synthetic_study import synthetic_data, task_names, write_study
+
+import taskmix.report
+from taskmix.errors import InputError, MissingExtraError
+from taskmix.report import ReportData, RunRow, TaskRow, report_html, write_report
+from taskmix.report._page import script_json, vega_runtime
+
+HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
+
+
+class Page(HTMLParser):
+    """Tags in order, attributes, text outside scripts, and the bodies of scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.blocks: list[tuple[str, dict[str, str | None], str]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        tag, attributes = self.tags[-1] if self.tags else ("", {})
+        if tag in ("script", "style") and data.strip():
+            self.blocks.append((tag, attributes, data))
+        else:
+            self.text += data
+
+    def ids(self) -> list[str]:
+        return [attributes["id"] or "" for _, attributes in self.tags if "id" in attributes]
+
+    def payload(self) -> dict[str, Any]:
+        (body,) = [text for _, attributes, text in self.blocks if attributes.get("id")]
+        return dict(json.loads(body))
+
+
+@pytest.fixture(scope="module")
+def data() -> ReportData:
+    return synthetic_data(labels=("single", "uniform", "proportional", "weighted"), steps=400)
+
+
+@pytest.fixture(scope="module")
+def page(data: ReportData) -> Page:
+    return Page(report_html(data))
+
+
+def test_the_sections_stand_in_their_order(page: Page) -> None:
+    sections = [attributes.get("id") for tag, attributes in page.tags if tag == "section"]
+    assert sections == [
+        "scores",
+        "curves",
+        "shares",
+        "losses",
+        "variance",
+        "weights",
+        "specification",
+        "data",
+        "runs",
+        "about",
+    ]
+    assert [tag for tag, _ in page.tags if tag == "h1"] == ["h1"]
+    assert len(page.ids()) == len(set(page.ids()))
+
+
+def test_the_page_is_the_same_for_the_same_tables(data: ReportData) -> None:
+    assert report_html(data) == report_html(data)
+
+
+def test_the_page_names_no_outside_place_to_fetch_from(data: ReportData, page: Page) -> None:
+    for tag, attributes in page.tags:
+        for name in ("src", "href", "action", "srcset", "data"):
+            value = attributes.get(name)
+            assert value is None or value.startswith(("#", "data:")), (tag, name, value)
+    own = report_html(data).replace(vega_runtime(), "")
+    # A schema's name is a name: the loader never asks for it.
+    assert set(re.findall(r"https?://[^\"'\s<]+", own)) == {
+        "https://vega.github.io/schema/vega-lite/v6.json"
+    }
+
+
+def test_only_the_scripts_and_styles_the_policy_knows_may_run(page: Page) -> None:
+    policy = next(
+        attributes["content"] or ""
+        for tag, attributes in page.tags
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    for tag, attributes, body in page.blocks:
+        if attributes.get("type") != "application/json":
+            digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in policy, tag
+    assert not any("style" in attributes for _, attributes in page.tags)
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+
+
+def test_a_page_of_eight_tasks_is_about_a_megabyte_and_one_of_sixty_below_two(
+    data: ReportData,
+) -> None:
+    sixty = synthetic_data(count=60, labels=("uniform", "proportional", "weighted"), steps=2000)
+    assert len(report_html(data).encode()) < 1.15e6
+    assert len(report_html(sixty).encode()) < 2.0e6
+
+
+def test_names_from_the_data_are_text_wherever_they_stand() -> None:
+    hostile = synthetic_data([HOSTILE, "b"], labels=(HOSTILE, "uniform"), steps=60)
+    run = replace(
+        hostile.runs[0],
+        status="failed",
+        error=HOSTILE,
+        versions={HOSTILE: HOSTILE},
+        specification={HOSTILE: HOSTILE},
+    )
+    hostile = replace(
+        hostile, title=HOSTILE, runs=(run, *hostile.runs[1:]), notes=(HOSTILE,), command=HOSTILE
+    )
+    text = report_html(hostile)
+    page = Page(text)
+    assert "<script>alert" not in text
+    assert "<img" not in text.replace(vega_runtime(), "")
+    assert not any(tag == "img" for tag, _ in page.tags)
+    assert html.escape(HOSTILE, quote=False) in text.replace("&#34;", '"')
+    assert sum(tag == "script" for tag, _ in page.tags) == 3
+    assert HOSTILE in page.payload()["charts"]["chart-curve-0"]["columns"]["series"]["of"]
+
+
+def test_json_inside_a_script_has_no_character_that_html_knows() -> None:
+    text = script_json({"a": "<!--</script>&\u2028\u2029", "b": [1.5, None]})
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == {"a": "<!--</script>&\u2028\u2029", "b": [1.5, None]}
+
+
+def test_every_chart_of_the_page_is_valid_vega_lite(page: Page) -> None:
+    altair = pytest.importorskip("altair")
+    payload = page.payload()
+    assert set(page.ids()) >= set(payload["charts"])
+    for name, spec in payload["specs"].items():
+        whole = {"data": {"values": []}, **spec}
+        altair.LayerChart.from_dict(whole, validate=True)  # raises where the schema does not hold
+        assert any(chart["spec"] == name for chart in payload["charts"].values())
+
+
+def test_every_line_has_at_most_a_few_hundred_points() -> None:
+    long = synthetic_data(count=3, labels=("uniform", "weighted"), steps=20_000)
+    for chart in Page(report_html(long)).payload()["charts"].values():
+        series = chart["columns"]["series"]["at"]
+        assert max(np.bincount(series)) <= 200
+    assert "Each point is a mean over up to 400 steps." in Page(report_html(long)).text
+
+
+def test_shares_of_every_step_add_up_to_one(page: Page) -> None:
+    for name, chart in page.payload()["charts"].items():
+        if name.startswith("chart-share"):
+            totals: dict[int, float] = {}
+            for step, share in zip(chart["columns"]["step"], chart["columns"]["mean"], strict=True):
+                totals[step] = totals.get(step, 0.0) + share
+            assert all(total == pytest.approx(1.0, abs=1e-3) for total in totals.values())
+
+
+def test_tasks_beyond_the_palette_share_one_grey() -> None:
+    payload = Page(report_html(synthetic_data(count=12, labels=("uniform",), steps=200))).payload()
+    colours = payload["specs"]["shares"]["encoding"]["color"]["scale"]
+    assert colours["domain"][-1] == "3 other tasks"
+    assert colours["range"].count("var(--other)") == 1
+    assert (
+        payload["specs"]["losses"]["encoding"]["color"]["scale"]["range"].count("var(--other)") == 3
+    )
+
+
+def test_panels_beyond_a_dozen_wait_to_be_asked_for() -> None:
+    text = report_html(synthetic_data(count=60, labels=("uniform",), steps=200))
+    assert text.count('class="panel extra"') == 49  # sixty tasks and their mean, less twelve
+    assert "Show all 61" in text
+
+
+def test_one_seed_is_said_and_no_interval_is_shown() -> None:
+    text = Page(report_html(synthetic_data(count=3, seeds=1, steps=120))).text
+    assert "one seed, so no intervals" in text
+    assert "One seed: no intervals." in text
+    assert "±" not in text
+
+
+def test_one_task_with_one_label_has_a_page() -> None:
+    page = Page(report_html(synthetic_data(count=1, labels=("uniform",), seeds=1, steps=50)))
+    assert "uniform reaches a test score of" in page.text
+    assert "chart-scores-0" not in page.ids()  # one dot says no more than the table
+    assert "variance" not in page.ids()
+    assert "shares" not in page.ids()
+
+
+def test_a_study_that_has_only_begun_has_a_page() -> None:
+    run = RunRow(name="1", label="uniform", seed=0, status="running", tasks=("a",), steps=10)
+    task = TaskRow(name="a", metric="accuracy")
+    text = Page(report_html(ReportData(title="t", labels=("uniform",), tasks=(task,), runs=(run,))))
+    assert "No run has a final score yet." in text.text
+    assert "1 run did not finish" in text.text
+
+
+def test_gaps_in_the_records_are_gaps_in_the_charts(data: ReportData) -> None:
+    traces = []
+    for trace in data.traces:
+        losses = trace.losses.copy()
+        losses[:, 3:9] = np.nan
+        scores = {
+            task: (steps, np.where(steps % 3 == 0, np.nan, values))
+            for task, (steps, values) in trace.scores.items()
+        }
+        traces.append(replace(trace, losses=losses, scores=scores))
+    payload = Page(report_html(replace(data, traces=tuple(traces)))).payload()
+    charts = payload["charts"]
+    assert len(charts["chart-losses-3"]["columns"]["step"]) == 8 * 44
+    assert "NaN" not in json.dumps(charts)
+
+
+def test_runs_without_dev_scores_have_no_learning_curves(data: ReportData) -> None:
+    traces = tuple(replace(trace, scores={}) for trace in data.traces)
+    page = Page(report_html(replace(data, traces=traces)))
+    assert "curves" not in page.ids()
+    assert "scores" in page.ids()
+
+
+def test_differences_to_the_best_label_are_paired_and_point_right_where_better(
+    data: ReportData,
+) -> None:
+    tasks = tuple(replace(task, metric="rmse", higher_is_better=False) for task in data.tasks)
+    for case, best in ((data, "proportional"), (replace(data, tasks=tasks), "single")):
+        columns = Page(report_html(case)).payload()["charts"]["chart-differences-0"]["columns"]
+        series = [columns["series"]["of"][place] for place in columns["series"]["at"]]
+        assert set(series) == set(data.labels) - {best}
+        rows = [columns["row"]["of"][place] for place in columns["row"]["at"]]
+        overall = [mean for row, mean in zip(rows, columns["mean"], strict=True) if "8" in row]
+        assert len(overall) == 3
+        assert max(overall) < 0  # nobody is better than the best
+
+
+def test_metrics_of_two_kinds_have_a_chart_each(data: ReportData) -> None:
+    tasks = (
+        replace(data.tasks[0], metric="rmse", higher_is_better=False),
+        *data.tasks[1:],
+    )
+    page = Page(report_html(replace(data, tasks=tasks)))
+    assert {"chart-scores-0", "chart-scores-1", "chart-differences-1"} <= set(page.ids())
+    assert "Lower is better for rmse." in page.text
+    assert "1 is best" in page.text
+    assert "chart-curve-mean" not in page.ids()
+
+
+def test_a_very_long_name_stays_one_name() -> None:
+    name = "a very long task name " * 20
+    page = Page(report_html(synthetic_data([name, "b"], labels=("uniform",), steps=60)))
+    assert name in page.text
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_stand_out_from_the_paper(scheme: str) -> None:
+    css = (Path(taskmix.report.__file__).parent / "page.css").read_text()
+    light, dark = re.findall(r":root \{(.*?)\}", css, re.DOTALL)
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light if scheme == "light" else dark))
+    paper = _luminance(colours["paper"])
+
+    def contrast(name: str) -> float:
+        high, low = sorted((paper, _luminance(colours[name])), reverse=True)
+        return (high + 0.05) / (low + 0.05)
+
+    for name in colours:
+        if name.startswith(("label-", "task-", "other")):
+            assert contrast(name) >= 3.0, name  # WCAG 2.2, graphics
+    for name in ("ink", "ink-soft", "accent"):
+        assert contrast(name) >= 4.5, name  # WCAG 2.2, text
+
+
+@pytest.mark.parametrize("package", ["jinja2", "vl_convert"])
+def test_a_missing_extra_says_what_to_install(
+    package: str, data: ReportData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vega_runtime.cache_clear()
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"taskmix\[report\]"):
+        report_html(data)
+
+
+def test_the_report_is_written_whole_with_its_folder(tmp_path: Path) -> None:
+    study = write_study(tmp_path / "study", count=2, labels=("uniform",), steps=40)
+    out = tmp_path / "pages" / "report.html"
+    assert write_report(study.path, out) == out
+    assert [path.name for path in out.parent.iterdir()] == ["report.html"]  # nothing left aside
+    text = Page(out.read_text(encoding="utf-8")).text
+    assert f"taskmix report {study.path}" in text
+    assert task_names(2)[0] in text
+
+
+def test_a_report_that_cannot_be_written_says_where(tmp_path: Path) -> None:
+    study = write_study(tmp_path / "study", count=1, labels=("uniform",), seeds=1, steps=10)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="should be a place to write the report to"):
+        write_report(study, tmp_path / "file" / "report.html")
+
+
+def test_a_name_that_is_no_unicode_does_not_stop_the_page(tmp_path: Path) -> None:
+    study = write_study(tmp_path / "study", count=1, labels=("uniform",), steps=40)
+    out = write_report(study, tmp_path / "report.html", title="bad \udcff name")
+    assert "<h1>bad ? name</h1>" in out.read_text(encoding="utf-8")

@@ -1,0 +1,612 @@
+"""The user's one line, in the loops people have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from taskmix.errors import InputError, OptionError, ShapeError
+from taskmix.weighting import (
+    DBMTL,
+    FAMO,
+    MGDA,
+    MGDAUB,
+    AnyWeighting,
+    Balancer,
+    BanditMTL,
+    DynamicWeightAverage,
+    Equal,
+    ExcessMTL,
+    GeometricMean,
+    GradNorm,
+    GroupDRO,
+    NashMTL,
+    PCGrad,
+    RandomWeights,
+    Uncertainty,
+    UPGrad,
+)
+from taskmix.weighting._gradients import task_gradients
+from taskmix.weighting._graph import survey
+
+TASKS = 3
+SOME = [BanditMTL(), UPGrad(), GradNorm(), MGDAUB(), DBMTL(memory=0.0)]
+some_methods = pytest.mark.parametrize("method", SOME, ids=lambda method: type(method).__name__)
+
+
+class Model(nn.Module):
+    """An encoder and a head for each task."""
+
+    def __init__(self, tasks: int = TASKS, seed: int = 0) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.encoder = nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, 6), nn.Tanh())
+        self.heads = nn.ModuleList(nn.Linear(6, 2) for _ in range(tasks))
+
+    def losses(self, inputs: Tensor | Sequence[Tensor], targets: Tensor) -> list[Tensor]:
+        """One batch for all tasks, or one for each."""
+        if isinstance(inputs, Tensor):
+            code = self.encoder(inputs)
+            codes = [code] * len(self.heads)
+        else:
+            codes = [self.encoder(batch) for batch in inputs]
+        return [
+            nn.functional.mse_loss(head(code), target)
+            for head, code, target in zip(self.heads, codes, targets, strict=True)
+        ]
+
+    def gradients(self) -> list[Tensor]:
+        found = [parameter.grad for parameter in self.parameters()]
+        assert all(gradient is not None for gradient in found)
+        return [gradient.clone() for gradient in found if gradient is not None]
+
+
+def balancer_of(method: AnyWeighting, model: Model, **options: Any) -> Balancer:
+    representation = model.encoder if isinstance(method, MGDAUB) else None
+    return Balancer(method, shared=model.encoder, representation=representation, **options)
+
+
+def batch(seed: int = 1, rows: int = 10) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    inputs = torch.randn(rows, 5, generator=generator)
+    return inputs, torch.randn(TASKS, rows, 2, generator=generator)
+
+
+def assert_close(found: Sequence[Tensor], expected: Sequence[Tensor]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_the_line_of_the_docs_works_by_name_and_in_order() -> None:
+    model, other = Model(), Model()
+    inputs, targets = batch()
+    named = Balancer(BanditMTL(radius=1.2, step_size=0.5), shared=model.encoder)
+    losses = dict(zip(["sst", "cola", "rte"], model.losses(inputs, targets), strict=True))
+    info = named.backward(losses)
+    Balancer(BanditMTL(), shared=other.encoder).backward(other.losses(inputs, targets))
+    assert_close(model.gradients(), other.gradients())
+    assert info.names == ("sst", "cola", "rte")
+    torch.testing.assert_close(info.losses, torch.stack(list(losses.values())).detach())
+    torch.testing.assert_close(info.task_variance, info.losses.var(correction=0))
+
+
+def test_names_keep_their_state_in_whatever_order_they_come() -> None:
+    model = Model()
+    inputs, targets = batch()
+    first, second = Balancer(BanditMTL()), Balancer(BanditMTL())
+    for _ in range(3):
+        losses = dict(zip("abc", model.losses(inputs, targets), strict=True))
+        first.backward(losses)
+        losses = dict(zip("abc", model.losses(inputs, targets), strict=True))
+        info = second.backward({name: losses[name] for name in ("c", "a", "b")})
+    assert info.names == ("c", "a", "b")
+    torch.testing.assert_close(
+        first.state.log_probabilities[[2, 0, 1]], second.state.log_probabilities
+    )
+
+
+def test_a_task_may_be_missing_by_name() -> None:
+    model = Model()
+    inputs, targets = batch()
+    balancer = Balancer(GroupDRO())
+    names = ("a", "b", "c")
+    balancer.backward(dict(zip(names, model.losses(inputs, targets), strict=True)))
+    losses = dict(zip(names, model.losses(inputs, targets), strict=True))
+    del losses["b"]
+    info = balancer.backward(losses)
+    assert float(info.weights[1]) == 0
+    assert info.losses.isnan().tolist() == [False, True, False]
+    assert info.task_variance.isfinite()
+
+
+@pytest.mark.parametrize(
+    ("losses", "message"),
+    [
+        (lambda losses: torch.stack(losses), "Leave them unstacked"),
+        (lambda losses: losses[:2], "one entry for each of the 3 tasks"),
+        (lambda losses: [None] * 3, "At least one task"),
+        (lambda losses: [loss.expand(2) for loss in losses], "Take its mean"),
+        (lambda losses: [loss.detach() for loss in losses], "no gradient"),
+        (lambda losses: {"0": losses[0], "x": losses[1]}, "should be among 0, 1, 2"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_words(
+    losses: Callable[[list[Tensor]], Any], message: str
+) -> None:
+    model = Model()
+    inputs, targets = batch()
+    balancer = Balancer(Equal())
+    balancer.backward(model.losses(inputs, targets))
+    with pytest.raises((ShapeError, InputError), match=message):
+        balancer.backward(losses(model.losses(inputs, targets)))
+
+
+def test_a_gradient_method_has_to_know_what_is_shared() -> None:
+    with pytest.raises(OptionError, match="Give the encoder as `shared`"):
+        Balancer(MGDA())
+    with pytest.raises(OptionError, match="Give the encoder as `shared`"):
+        Balancer(MGDA(), shared=Model().encoder.requires_grad_(False))
+    with pytest.raises(OptionError, match="another one in each step"):
+        Balancer(DBMTL(), shared=Model().encoder, representation=Model().encoder)
+
+
+def test_a_method_of_the_representation_has_to_get_one() -> None:
+    model = Model()
+    inputs, targets = batch()
+    with pytest.raises(InputError, match="module whose output the heads get"):
+        Balancer(MGDAUB()).backward(model.losses(inputs, targets))
+
+
+@some_methods
+def test_each_task_may_bring_its_own_rows(method: AnyWeighting) -> None:
+    model = Model()
+    inputs, targets = batch()
+    own = [inputs, inputs.flip(1), inputs * 2]
+    balancer = balancer_of(method, model)
+    weights = balancer.backward(model.losses(own, targets)).weights
+    found = model.gradients()
+    model.zero_grad()
+    (torch.stack(model.losses(own, targets)) @ weights).backward()
+    assert_close(found, model.gradients())
+
+
+class Counted(torch.autograd.Function):
+    """The identity, counting the times it is walked backwards."""
+
+    walks = 0
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor) -> Tensor:
+        return inputs.view_as(inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        Counted.walks += 1
+        return gradient
+
+
+def test_the_gradient_of_one_task_walks_through_its_own_graph_alone() -> None:
+    model = Model()
+    inputs, targets = batch()
+    codes = [Counted.apply(model.encoder(inputs)) for _ in range(TASKS)]
+    losses = [
+        nn.functional.mse_loss(head(code), target)
+        for head, code, target in zip(model.heads, codes, targets, strict=True)
+    ]
+    Counted.walks = 0
+    balancer_of(UPGrad(), model).backward(losses)
+    assert Counted.walks == TASKS  # and not its square, as with stacked losses
+
+
+def test_own_graphs_are_freed_as_soon_as_they_are_walked() -> None:
+    model = Model()
+    inputs, targets = batch()
+    found = survey(model.losses([inputs] * TASKS, targets), list(model.encoder.parameters()))
+    assert not found.joint
+    assert survey(model.losses(inputs, targets), list(model.encoder.parameters())).joint
+
+
+def test_heads_are_found_in_the_graph() -> None:
+    model = Model()
+    inputs, targets = batch()
+    found = survey(model.losses(inputs, targets), list(model.encoder.parameters()))
+    for head, leaves in zip(model.heads, found.leaves, strict=True):
+        assert {id(leaf) for leaf in leaves} == {id(parameter) for parameter in head.parameters()}
+
+
+def test_parameters_that_some_or_no_task_touches_are_handled() -> None:
+    model = Model()
+    extra, idle = nn.Linear(6, 6), nn.Linear(6, 6)
+    inputs, targets = batch()
+    shared = [*model.encoder.parameters(), *extra.parameters(), *idle.parameters()]
+
+    def losses() -> list[Tensor]:
+        code = model.encoder(inputs)
+        codes = [code, extra(code), code]  # `extra` serves the second task alone
+        return [
+            nn.functional.mse_loss(head(code), target)
+            for head, code, target in zip(model.heads, codes, targets, strict=True)
+        ]
+
+    weights = Balancer(UPGrad(), shared=shared).backward(losses()).weights
+    found = [None if p.grad is None else p.grad.clone() for p in shared]
+    model.zero_grad()
+    extra.zero_grad()
+    (torch.stack(losses()) @ weights).backward()
+    for one, parameter in zip(found, shared, strict=True):
+        assert (one is None) == (parameter.grad is None)
+        if one is not None:
+            torch.testing.assert_close(one, parameter.grad)
+
+
+def test_a_part_that_two_heads_share_gets_both_their_weights() -> None:
+    model = Model()
+    between = nn.Linear(6, 6)  # shared by two of three tasks, and not named as shared
+    inputs, targets = batch()
+
+    def losses() -> list[Tensor]:
+        code = model.encoder(inputs)
+        deep = between(code)
+        codes = [deep, deep, code]
+        return [
+            nn.functional.mse_loss(head(code), target)
+            for head, code, target in zip(model.heads, codes, targets, strict=True)
+        ]
+
+    weights = balancer_of(MGDA(), model).backward(losses()).weights
+    found = between.weight.grad
+    (expected,) = torch.autograd.grad(torch.stack(losses()) @ weights, [between.weight])
+    assert found is not None
+    torch.testing.assert_close(found, expected)
+
+
+def test_dense_encoders_are_walked_for_all_tasks_at_once_with_the_same_result() -> None:
+    torch.manual_seed(0)
+    encoder = nn.Sequential(
+        nn.Linear(5, 8),
+        nn.LayerNorm(8),
+        nn.GELU(),
+        nn.Dropout(0.3),
+        nn.Linear(8, 8),
+        nn.SiLU(),
+        nn.Linear(8, 6),
+        nn.Sigmoid(),
+    )
+    heads = [nn.Linear(6, 2) for _ in range(TASKS)]
+    parameters = list(encoder.parameters())
+    inputs, targets = batch()
+    torch.manual_seed(1)
+    code = encoder(inputs)
+    losses = [
+        nn.functional.mse_loss(head(code), target)
+        for head, target in zip(heads, targets, strict=True)
+    ]
+    found = survey(losses, parameters)
+    assert len(found.batched_entries) == 1
+    expected = [
+        torch.cat(
+            [part.flatten() for part in torch.autograd.grad(loss, parameters, retain_graph=True)]
+        )
+        for loss in losses
+    ]
+    walked = task_gradients(losses, parameters, found, starts=[None] * TASKS)
+    assert_close([walked.gradients.matrix()], [torch.stack(expected)])
+
+
+@pytest.mark.parametrize("kind", ["convolution", "recurrent", "penalty", "own rows"])
+def test_what_cannot_be_batched_is_walked_task_by_task(kind: str) -> None:
+    model = Model()
+    inputs, targets = batch()
+    shared = list(model.encoder.parameters())
+    losses = model.losses(inputs, targets)
+    if kind == "convolution":
+        layer = nn.Conv1d(1, 6, 5)
+        code = layer(inputs[:, None]).flatten(1)
+        shared = list(layer.parameters())
+    elif kind == "recurrent":
+        recurrent = nn.GRU(5, 6, batch_first=True)
+        code = recurrent(inputs[:, None])[0][:, 0]
+        shared = list(recurrent.parameters())
+    if kind in ("convolution", "recurrent"):
+        losses = [
+            nn.functional.mse_loss(head(code), target)
+            for head, target in zip(model.heads, targets, strict=True)
+        ]
+    elif kind == "penalty":  # straight from loss to shared parameter, past the code
+        losses[1] = losses[1] + shared[0].square().sum()
+    else:
+        losses = model.losses([inputs] * TASKS, targets)
+    assert survey(losses, shared).batched_entries == []
+    info = Balancer(UPGrad(), shared=shared).backward(losses, retain_graph=True)
+    expected = torch.autograd.grad(torch.stack(losses) @ info.weights, shared)
+    assert_close([p.grad for p in shared if p.grad is not None], expected)
+
+
+def test_the_representation_gives_the_gramian_of_the_whole_batch() -> None:
+    model = Model()
+    inputs, targets = batch()
+    code = model.encoder(inputs)
+    losses = [
+        nn.functional.mse_loss(head(code), target)
+        for head, target in zip(model.heads, targets, strict=True)
+    ]
+    rows = torch.stack(
+        [torch.autograd.grad(loss, code, retain_graph=True)[0].flatten() for loss in losses]
+    )
+    info = Balancer(MGDAUB()).backward(losses, representation=code)
+    assert info.gramian is not None
+    torch.testing.assert_close(info.gramian, rows @ rows.T)
+    assert info.cosines is not None
+    torch.testing.assert_close(info.cosines.diagonal(), torch.ones(TASKS))
+
+
+def test_with_own_rows_the_bound_weighs_by_inverse_squared_norms() -> None:
+    model = Model()
+    inputs, targets = batch()
+    losses = model.losses([inputs, inputs * 2, inputs - 1], targets)
+    balancer = balancer_of(MGDAUB(), model)
+    info = balancer.backward(model.losses([inputs, inputs * 2, inputs - 1], targets))
+    assert info.gramian is not None
+    squares = info.gramian.diagonal()
+    torch.testing.assert_close(info.gramian, torch.diag(squares))
+    torch.testing.assert_close(info.weights, TASKS * (1 / squares) / (1 / squares).sum())
+    del losses
+
+
+def test_any_gramian_method_works_on_the_representation() -> None:
+    model = Model()
+    inputs, targets = batch()
+    balancer = Balancer(NashMTL(), representation=model.encoder)
+    weights = balancer.backward(model.losses(inputs, targets)).weights
+    found = model.gradients()
+    model.zero_grad()
+    (torch.stack(model.losses(inputs, targets)) @ weights).backward()
+    assert_close(found, model.gradients())
+
+
+def test_outputs_without_a_gradient_are_not_kept() -> None:
+    model = Model()
+    inputs, targets = batch()
+    balancer = balancer_of(MGDAUB(), model)
+    with torch.no_grad():
+        model.encoder(inputs)
+    balancer.backward(model.losses(inputs, targets))
+    balancer.backward(model.losses(inputs, targets))  # the first step's were dropped
+
+
+def test_gradnorm_looks_at_the_last_shared_layer_and_leaks_nothing() -> None:
+    model = Model()
+    inputs, targets = batch()
+    last = list(model.encoder[2].parameters())
+    losses = model.losses(inputs, targets)
+    rows = torch.stack(
+        [
+            torch.cat(
+                [part.flatten() for part in torch.autograd.grad(loss, last, retain_graph=True)]
+            )
+            for loss in losses
+        ]
+    )
+    info = balancer_of(GradNorm(), model).backward(losses)
+    assert info.gramian is not None
+    torch.testing.assert_close(info.gramian, rows @ rows.T)
+    found = model.gradients()
+    model.zero_grad()
+    sum(model.losses(inputs, targets)).backward()  # type: ignore[union-attr]
+    assert_close(found, model.gradients())  # the first weights are ones
+
+
+def test_gradnorm_takes_another_layer_when_told() -> None:
+    model = Model()
+    inputs, targets = batch()
+    first = Balancer(GradNorm(), shared=model.encoder, last_layer=model.encoder[0])
+    info = first.backward(model.losses(inputs, targets))
+    losses = model.losses(inputs, targets)
+    (part,) = torch.autograd.grad(losses[0], [model.encoder[0].bias])
+    assert info.gramian is not None
+    assert float(info.gramian[0, 0]) > float(part @ part)
+
+
+@some_methods
+def test_accumulated_halves_are_the_whole_batch_for_the_same_weights(method: AnyWeighting) -> None:
+    model = Model()
+    inputs, targets = batch()
+    balancer = balancer_of(method, model)
+    weights = [
+        balancer.backward(model.losses(inputs[half], targets[:, half]), scale=0.5).weights
+        for half in (slice(0, 5), slice(5, 10))
+    ]
+    found = model.gradients()
+    model.zero_grad()
+    for half, of_half in zip((slice(0, 5), slice(5, 10)), weights, strict=True):
+        (torch.stack(model.losses(inputs[half], targets[:, half])) @ of_half / 2).backward()
+    assert_close(found, model.gradients())
+
+
+@some_methods
+def test_gradients_can_be_clipped_and_stepped_as_ever(method: AnyWeighting) -> None:
+    model = Model()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    inputs, targets = batch()
+    balancer = balancer_of(method, model)
+    first = last = 0.0
+    for step in range(60):
+        optimizer.zero_grad()
+        info = balancer.backward(model.losses(inputs, targets))
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        assert norm.isfinite()
+        optimizer.step()
+        last = float(info.losses.sum())
+        first = last if step == 0 else first
+    assert last < 0.8 * first
+
+
+@some_methods
+def test_mixed_precision_scales_the_gradients_and_not_the_weights(method: AnyWeighting) -> None:
+    model, other = Model(), Model()
+    inputs, targets = batch()
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    with torch.autocast("cpu", torch.bfloat16):
+        losses = model.losses(inputs, targets)
+    info = balancer_of(method, model).backward(losses, scaler=scaler)
+    with torch.autocast("cpu", torch.bfloat16):
+        losses = other.losses(inputs, targets)
+    expected = balancer_of(method, other).backward(losses)
+    torch.testing.assert_close(info.weights, expected.weights, atol=2e-2, rtol=0.0)
+    for scaled, plain in zip(model.gradients(), other.gradients(), strict=True):
+        torch.testing.assert_close(scaled / 1024, plain, atol=2e-2, rtol=5e-2)
+
+
+@some_methods
+def test_an_overflow_is_skipped_by_the_scaler_and_forgotten_by_the_method(
+    method: AnyWeighting,
+) -> None:
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    balancer = balancer_of(method, model)
+    inputs, targets = batch()
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    losses = model.losses(inputs, targets)
+    balancer.backward([losses[0], losses[1] * float("inf"), losses[2]], scaler=scaler)
+    scaler.step(optimizer)
+    scaler.update()
+    assert_close([parameter.detach() for parameter in model.parameters()], before)
+    assert scaler.get_scale() < 2.0**10
+    optimizer.zero_grad()
+    balancer.backward(model.losses(inputs, targets), scaler=scaler)
+    scaler.step(optimizer)
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+    assert not torch.equal(next(model.parameters()).detach(), before[0])
+
+
+@some_methods
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled_models_give_the_same_gradients(method: AnyWeighting, backend: str) -> None:
+    model, other = Model(), Model()
+    inputs, targets = batch()
+    encode = torch.compile(model.encoder, backend=backend)
+    code = encode(inputs)
+    losses = [
+        nn.functional.mse_loss(head(code), target)
+        for head, target in zip(model.heads, targets, strict=True)
+    ]
+    balancer = Balancer(method, shared=model.encoder)
+    balancer.backward(losses, representation=code if isinstance(method, MGDAUB) else None)
+    balancer_of(method, other).backward(other.losses(inputs, targets))
+    assert_close(model.gradients(), other.gradients())
+
+
+def test_weights_stay_between_the_steps_in_which_a_method_is_asked() -> None:
+    model = Model()
+    balancer = balancer_of(NashMTL(), model, update_every=3)
+    weights = []
+    for step in range(6):
+        model.zero_grad()
+        inputs, targets = batch(seed=step)
+        info = balancer.backward(model.losses(inputs, targets))
+        weights.append(info.weights)
+        found = model.gradients()
+        model.zero_grad()
+        (torch.stack(model.losses(inputs, targets)) @ info.weights).backward()
+        assert_close(found, model.gradients())
+    assert torch.equal(weights[0], weights[2])
+    assert not torch.equal(weights[2], weights[3])
+    assert torch.equal(weights[3], weights[5])
+
+
+def test_weights_are_asked_anew_when_other_tasks_have_a_loss() -> None:
+    model = Model()
+    balancer = balancer_of(NashMTL(), model, update_every=100)
+    inputs, targets = batch()
+    balancer.backward(model.losses(inputs, targets))
+    losses: list[Tensor | None] = list(model.losses(inputs, targets))
+    losses[0] = None
+    info = balancer.backward(losses)
+    assert float(info.weights[0]) == 0
+    assert float(info.weights.sum()) == pytest.approx(2)
+
+
+@pytest.mark.parametrize("method", [BanditMTL(), NashMTL()], ids=lambda m: type(m).__name__)
+def test_weights_can_sum_to_one(method: AnyWeighting) -> None:
+    model = Model()
+    inputs, targets = batch()
+    info = balancer_of(method, model, normalize="one").backward(model.losses(inputs, targets))
+    assert float(info.weights.sum()) == pytest.approx(1)
+
+
+def test_the_papers_own_scale_can_be_kept() -> None:
+    model = Model()
+    inputs, targets = batch()
+    losses = model.losses(inputs, targets)
+    values = torch.stack(losses).detach()
+    info = Balancer(GeometricMean(), normalize=None).backward(losses)
+    torch.testing.assert_close(info.weights, values.log().mean().exp() / (TASKS * values))
+    info = balancer_of(PCGrad(), model, normalize=None).backward(model.losses(inputs, targets))
+    assert (info.weights >= 1).all()
+    with pytest.raises(OptionError, match="`normalize` should be"):
+        Balancer(Equal(), normalize="two")  # type: ignore[arg-type]
+
+
+def test_famo_learns_from_the_losses_after_the_step() -> None:
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    balancer = Balancer(FAMO())
+    inputs, targets = batch()
+    with pytest.raises(InputError, match="should come after"):
+        balancer.after_step(model.losses(inputs, targets))
+    balancer.backward(model.losses(inputs, targets))
+    optimizer.step()
+    assert torch.equal(balancer.state.logits, torch.zeros(TASKS, dtype=torch.float64))
+    with torch.no_grad():
+        balancer.after_step(model.losses(inputs, targets))
+    assert not torch.equal(balancer.state.logits, torch.zeros(TASKS, dtype=torch.float64))
+    with pytest.raises(InputError, match="after the step"):
+        balancer.after_step([None, *model.losses(inputs, targets)[1:]])
+
+
+def test_the_same_loop_serves_methods_that_need_neither_epochs_nor_losses_after() -> None:
+    model = Model()
+    inputs, targets = batch()
+    for method in (Equal(), DynamicWeightAverage(), FAMO(), Uncertainty(), RandomWeights()):
+        balancer = Balancer(method)
+        for _ in range(3):
+            balancer.backward(model.losses(inputs, targets))
+            balancer.after_step(model.losses(inputs, targets))
+            balancer.end_epoch()
+
+
+def test_sparse_gradients_are_refused_in_words() -> None:
+    words = nn.Embedding(10, 6, sparse=True)
+    model = Model()
+    _, targets = batch()
+    code = words(torch.arange(10))
+    losses = [
+        nn.functional.mse_loss(head(code), target)
+        for head, target in zip(model.heads, targets, strict=True)
+    ]
+    with pytest.raises(InputError, match="should be dense"):
+        Balancer(UPGrad(), shared=words).backward(losses)
+
+
+def test_very_large_and_very_small_gradients_keep_their_products() -> None:
+    from taskmix.weighting._gramian import gramian_of
+
+    rows = torch.randn(3, 50) * torch.tensor([1e25, 1.0, 1e-25])[:, None]
+    expected = rows.double() @ rows.double().T
+    torch.testing.assert_close(gramian_of(rows), expected, rtol=1e-5, atol=0.0)
+    half = torch.randn(3, 50).bfloat16()
+    torch.testing.assert_close(gramian_of(half), half.float() @ half.float().T)
+
+
+def test_kept_gradients_are_those_of_all_parameters_in_order() -> None:
+    model = Model()
+    inputs, targets = batch()
+    balancer = balancer_of(ExcessMTL(), model)
+    balancer.backward(model.losses(inputs, targets))
+    count = sum(parameter.numel() for parameter in model.encoder.parameters())
+    assert balancer.state.squares.shape == (TASKS, count)
