@@ -31,10 +31,11 @@ def toy(
     steps: int = 12,
     every: int = 4,
     pause: float = 0.0,
+    fresh: bool = False,
 ) -> str:
     """Does the run, or what is left of it; gives the outcome of the claim."""
     described = specification(number, steps, every)
-    with Study(study).run(described).claim() as claim:
+    with Study(study).run(described).claim(fresh=fresh) as claim:
         if claim.writer is not None:
             claim.writer.start(
                 specification=described,

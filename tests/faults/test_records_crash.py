@@ -89,10 +89,12 @@ def folder_of(study: Path) -> RunFolder:
     return Study(study).run(TOY.specification(0, 12, 4))
 
 
-def disturbed(study: Path, disk: FaultyDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+def disturbed(
+    study: Path, disk: FaultyDisk, monkeypatch: pytest.MonkeyPatch, *, fresh: bool = False
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(_atomic, "os", disk)
-        TOY.toy(study)
+        TOY.toy(study, fresh=fresh)
 
 
 def calls_of_a_whole_run(study: Path, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -136,6 +138,22 @@ def test_deaths_during_recovery_change_nothing_either(
                 deaths += 1
                 TOY.must_read_right(folder, whole)
         assert deaths > 1
+        assert TOY.outcome(folder) == whole
+        shutil.rmtree(study)
+
+
+def test_deaths_while_a_finished_run_starts_over_leave_a_run_to_be_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any]
+) -> None:
+    for number in range(1, 40):
+        study, folder = tmp_path / "fresh", folder_of(tmp_path / "fresh")
+        disturbed(study, FaultyDisk(0, None), monkeypatch)
+        with pytest.raises(Killed):
+            disturbed(study, FaultyDisk(number, Killed()), monkeypatch, fresh=True)
+        if number > 10:  # the end is no longer told by then
+            assert folder.summary().status != "finished"  # type: ignore[union-attr]
+        TOY.must_read_right(folder, whole)
+        disturbed(study, FaultyDisk(0, None), monkeypatch)
         assert TOY.outcome(folder) == whole
         shutil.rmtree(study)
 

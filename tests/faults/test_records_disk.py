@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import runpy
 import shutil
@@ -216,7 +217,10 @@ def test_every_digit_of_the_list_of_checkpoints_is_guarded(
     path = folder.path / "checkpoint" / "latest.json"
     sound = path.read_text()
     for place in [index for index, letter in enumerate(sound) if letter.isdigit()]:
-        path.write_text(sound[:place] + str((int(sound[place]) + 1) % 10) + sound[place + 1 :])
+        changed = sound[:place] + str((int(sound[place]) + 1) % 10) + sound[place + 1 :]
+        if json.loads(changed) == json.loads(sound):
+            continue  # the seventeenth digit of a float may say nothing
+        path.write_text(changed)
         with pytest.raises(RecordError, match=r"latest\.json|version of taskmix"):
             folder.checkpoint()
 

@@ -139,7 +139,7 @@ def test_the_projection_onto_the_ball_is_what_a_convex_solver_finds(seed: int) -
     count = int(generator.integers(2, 12))
     log_q = generator.standard_normal(count) * generator.choice([0.1, 1.0, 5.0])
     radius = float(generator.uniform(0.05, 0.9)) * np.log(count)
-    found = np.exp(project_onto_ball(log_q, radius))
+    found = np.exp(project_onto_ball(log_q.tolist(), radius))
 
     def distance(p: Array) -> float:
         return float(p @ (np.log(np.maximum(p, 1e-300)) - log_q))

@@ -4,11 +4,13 @@ r"""Policies that change with the stage of training, learned from the same logs 
     "extending our learned policies to be dynamic" for later work; Eq. 14 holds within each stage.
 
 The log is cut into equal stages of the run, and in each the policy maximises Eq. 14 over the rows of
-that stage, with the λ of the fixed policy. Its value is the mean over stages, and what it gains over
-the fixed policy is measured on rows it was not learned from: both are learned from the even stages of
-the log and compared on the odd ones, and the other way round, each stage of the policy being several
-stages of the log. The number of stages is that of the largest lower bound of the gain; where no lower
-bound is above zero the log cannot support more, and the fixed policy it is.
+that stage, with one λ for all stages (`choose_entropy`). What it gains over the fixed policy is
+measured on rows it was not learned from: both are learned from the even stages of the log and compared
+on the odd ones, and the other way round, each stage of the policy being several stages of the log.
+
+Stages are taken where the lower bound of that gain is above zero and, where the logs have losses, the
+learning curves expect them to end no lower than the fixed policy; among such numbers of stages, the
+one of the largest lower bound. Where there is none, the log cannot support more than the fixed policy.
 """
 
 from __future__ import annotations
@@ -21,8 +23,18 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
+from taskmix.counterfactual._curves import LearningCurves
 from taskmix.counterfactual._estimators import Estimate, compare
-from taskmix.counterfactual._improve import Improvement, checked_logs, improve_policy, joined
+from taskmix.counterfactual._improve import (
+    Improvement,
+    checked_logs,
+    chosen_entropy,
+    curves_of,
+    improve_policy,
+    joined,
+    reached,
+    steps_of,
+)
 from taskmix.counterfactual._log import Log
 from taskmix.counterfactual._maximise import maximise
 from taskmix.counterfactual._statistics import LogStatistics, stack
@@ -53,6 +65,7 @@ def improve_stages(
     *,
     stages: Sequence[int] = (2, 4, 8),
     entropy: float | str = "auto",
+    budget: int | None = None,
     level: float = 0.95,
 ) -> StagedImprovement:
     """The staged policy of the largest assured gain among so many `stages`, or the fixed one."""
@@ -61,36 +74,59 @@ def improve_stages(
             f"`stages` should be numbers of at least 2; 1 is the fixed policy. Found {list(stages)}."
         )
     given = checked_logs(logs)
-    fixed = improve_policy(given, entropy=entropy, level=level)
-    best: tuple[float, int, Estimate] | None = None
-    supported = 0
-    for count in sorted(set(stages)):
-        folds = _folds(given, count)
-        if folds is None:
-            continue
-        supported += 1
-        gain = _crossed_gain(folds, fixed.entropy, level)
-        if best is None or float(gain.low) > best[0]:
-            best = (float(gain.low), count, gain)
-    one = np.zeros(1), fixed.probabilities[None]
-    if best is None:
-        reason = (
-            f"A task had fewer than {FEWEST_VISITS} visits in some half of a stage: the log is too "
-            "short for stages, so the policy is the fixed one."
+    fixed = improve_policy(given, entropy=entropy, budget=budget, level=level)
+    curves, steps = curves_of(given), steps_of(given, budget)
+    tried = [
+        _Candidate.learn(folds, fixed, curves, steps, entropy)
+        for count in sorted(set(stages))
+        if (folds := _folds(given, count)) is not None
+    ]
+    kept = [one for one in tried if float(one.gain.low) > 0 and not one.ends < fixed.performance]
+    if kept:
+        best = max(kept, key=lambda one: float(one.gain.low))
+        count = len(best.policies)
+        reason = f"{count} stages gain at least {float(best.gain.low):.4g} over the fixed policy."
+        begins = np.arange(count) / count
+        return StagedImprovement(begins, best.policies, best.gain, fixed, reason)
+    if not tried:
+        gain, reason = (
+            None,
+            (
+                f"A task had fewer than {FEWEST_VISITS} visits in some half of a stage: the log is too "
+                "short for stages, so the policy is the fixed one."
+            ),
         )
-        return StagedImprovement(*one, None, fixed, reason)
-    low, count, gain = best
-    if not low > 0:
+    else:
+        gain = max((one.gain for one in tried), key=lambda one: float(one.low))
         reason = (
-            f"Stages gain {float(gain.value):.4g} with an interval down to {low:.4g}: the log cannot "
-            "tell that they help, so the policy is the fixed one."
+            f"Stages gain {float(gain.value):.4g}, at least {float(gain.low):.4g}, and end no higher: "
+            "the log cannot tell that they help, so the policy is the fixed one."
         )
-        return StagedImprovement(*one, gain, fixed, reason)
-    folds = _folds(given, count)
-    assert folds is not None
-    policies = maximise(folds[0] + folds[1], fixed.entropy).probabilities
-    reason = f"{count} stages gain at least {low:.4g} over the fixed policy."
-    return StagedImprovement(np.arange(count) / count, policies, gain, fixed, reason)
+    return StagedImprovement(np.zeros(1), fixed.probabilities[None], gain, fixed, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A policy of so many stages."""
+
+    policies: NDArray[np.float64]  # [stage, task]
+    gain: Estimate
+    ends: float  # mean performance at the end by the curves; NaN without losses
+
+    @classmethod
+    def learn(
+        cls,
+        folds: tuple[LogStatistics, LogStatistics],
+        fixed: Improvement,
+        curves: LearningCurves | None,
+        budget: float,
+        entropy: float | str,
+    ) -> _Candidate:
+        whole = folds[0] + folds[1]
+        weight = chosen_entropy(whole, curves, budget, entropy)
+        policies = maximise(whole, weight).probabilities
+        gain = _crossed_gain(folds, weight, fixed.entropy, fixed.value.level)
+        return cls(policies, gain, reached(curves, policies.mean(axis=0), budget))
 
 
 def _folds(logs: Sequence[Log], count: int) -> tuple[LogStatistics, LogStatistics] | None:
@@ -111,12 +147,12 @@ def _folds(logs: Sequence[Log], count: int) -> tuple[LogStatistics, LogStatistic
 
 
 def _crossed_gain(
-    folds: tuple[LogStatistics, LogStatistics], entropy: float, level: float
+    folds: tuple[LogStatistics, LogStatistics], staged_entropy: float, entropy: float, level: float
 ) -> Estimate:
     """What stages gain over the fixed policy, where judges did not teach."""
     gains, shares = [], []
     for teacher, judge in (folds, folds[::-1]):
-        staged = maximise(teacher, entropy).probabilities
+        staged = maximise(teacher, staged_entropy).probabilities
         fixed = maximise(teacher.pooled(), entropy).probabilities
         rows = judge.rows / judge.rows.sum()
         for stage, share in enumerate(rows.tolist()):

@@ -34,8 +34,9 @@ from taskmix.counterfactual._log import Log
 from taskmix.counterfactual._maximise import maximise
 from taskmix.counterfactual._statistics import LogStatistics
 from taskmix.errors import InputError, OptionError
+from taskmix.numerics import normal_quantile
 
-# In ranges of the tasks' mean rewards: from all but the best task alone to all but uniform.
+# λ in ranges of the tasks' mean rewards: from nearly the best task alone to nearly uniform.
 GRID = np.geomspace(0.05, 20.0, 97)
 FEW_ROWS = 50.0  # effective rows below which a value is hardly known
 
@@ -70,8 +71,7 @@ def improve_policy(
     given = checked_logs(logs)
     total = reduce(add, (log.total for log in given))
     notes = list(check_log(total, given[0].tasks))
-    curves = learning_curves(given) if all(log.performance is not None for log in given) else None
-    steps = float(np.mean([log.rows for log in given])) if budget is None else float(budget)
+    curves, steps = curves_of(given), steps_of(given, budget)
     weight = chosen_entropy(total, curves, steps, entropy)
     policy = maximise(total, weight).probabilities
     before = total.visits / total.visits.sum()
@@ -81,6 +81,12 @@ def improve_policy(
             f"The policy's value rests on {float(value.effective_rows):.0f} effective rows only: log "
             "a run of a policy nearer to it."
         )
+    ends, ended = reached(curves, policy, steps), reached(curves, before, steps)
+    if ends < ended:
+        notes.append(
+            f"By the learning curves the policy would end lower, at {ends:.4f}, than the logs' own "
+            f"shares at {ended:.4f}: keep those, or give the entropy more weight."
+        )
     return Improvement(
         tasks=given[0].tasks,
         probabilities=policy,
@@ -88,28 +94,29 @@ def improve_policy(
         value=value,
         before=estimate(total, before, level=level),
         gain=_crossed_gain(given, weight, before, level),
-        performance=reached(curves, policy, steps),
-        performance_before=reached(curves, before, steps),
+        performance=ends,
+        performance_before=ended,
         notes=tuple(notes),
     )
 
 
 def choose_entropy(
-    statistics: LogStatistics,  # [task], of all logs
+    statistics: LogStatistics,  # [task] or [stage, task], of all logs
     curves: LearningCurves,
     *,
     budget: float,
 ) -> float:
-    """λ by the rule above; the grid is in ranges of the tasks' mean rewards."""
-    spread = float(np.ptp(statistics.means))
+    """λ by the rule above; with stages, one λ for all of them, and visits are summed over them."""
+    spread = float(np.ptp(statistics.means, axis=-1).max())
     if spread == 0:
         return 1.0  # every λ gives the uniform policy
     weights = spread * GRID
-    visits = budget * maximise(statistics, weights).probabilities  # [λ, task]
+    staged = statistics if statistics.visits.ndim > 1 else statistics[None]
+    policies = maximise(staged, weights[:, None]).probabilities  # [λ, stage, task]
+    visits = budget * policies.mean(axis=1)
     ends = curves.at(visits).mean(axis=-1)
     best = int(ends.argmax())
-    behind = ends[best] - ends
-    tied = behind <= curves.difference_error(visits, visits[best])
+    tied = ends[best] - ends <= curves.difference_error(visits, visits[best])
     return float(weights[np.flatnonzero(tied).max()])
 
 
@@ -143,6 +150,15 @@ def checked_logs(logs: Log | Sequence[Log]) -> tuple[Log, ...]:
     return given
 
 
+def curves_of(logs: Sequence[Log]) -> LearningCurves | None:
+    """The learning curves, where every log has losses."""
+    return learning_curves(logs) if all(log.performance is not None for log in logs) else None
+
+
+def steps_of(logs: Sequence[Log], budget: int | None) -> float:
+    return float(np.mean([log.rows for log in logs])) if budget is None else float(budget)
+
+
 def halves(log: Log) -> tuple[LogStatistics, LogStatistics]:
     """The even and the odd stages, [stage, task] each: both are of the whole run."""
     return log.stages[0::2], log.stages[1::2]
@@ -150,8 +166,6 @@ def halves(log: Log) -> tuple[LogStatistics, LogStatistics]:
 
 def joined(estimates: Sequence[Estimate], shares: Sequence[float]) -> Estimate:
     """A weighted sum of estimates from different rows."""
-    from taskmix.numerics import normal_quantile
-
     level = estimates[0].level
     value = np.asarray(sum(s * e.value for s, e in zip(shares, estimates, strict=True)))
     variance = sum((s * e.standard_error) ** 2 for s, e in zip(shares, estimates, strict=True))
@@ -182,8 +196,8 @@ def _crossed_gain(
     even = reduce(add, (halves(log)[0].pooled() for log in logs))
     odd = reduce(add, (halves(log)[1].pooled() for log in logs))
     if np.any(even.visits == 0) or np.any(odd.visits == 0):
-        unknown = np.asarray(np.nan)
-        return Estimate(*[unknown] * 7, level=level)
+        none = np.asarray(np.nan)
+        return Estimate(none, none, none, none, none, none, none, level)
     parts = [
         compare(judge, maximise(teacher, entropy).probabilities, before, level=level)
         for teacher, judge in ((even, odd), (odd, even))

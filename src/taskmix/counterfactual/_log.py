@@ -61,7 +61,8 @@ def log_from_arrays(
             "The columns of a log should have one value per row. Found shapes "
             f"{', '.join(str(column.shape) for column in given)}."
         )
-    return _gather_log([(chosen, gained, drawn, known)], names=names, stages=stages, clip=clip)
+    chunk = (chosen, gained, drawn, known)
+    return _gather_log([chunk], names=names, stages=stages, clip=clip, rows_known=len(chosen))
 
 
 def log_from_batches(
@@ -100,12 +101,17 @@ Chunk = tuple[
 
 
 def _gather_log(
-    chunks: Iterable[Chunk], *, names: Sequence[str], stages: int, clip: float | None
+    chunks: Iterable[Chunk],
+    *,
+    names: Sequence[str],
+    stages: int,
+    clip: float | None,
+    rows_known: int = 0,
 ) -> Log:
     if stages < 1:
         raise OptionError(f"`stages` should be at least 1. Found {stages}.")
     count, rows, has_losses = len(names), 0, True
-    rewards, performance = _Stages(stages), _Stages(stages)
+    rewards, performance = _Stages(stages, rows_known), _Stages(stages, rows_known)
     for tasks, gains, probabilities, losses in chunks:
         has_losses = has_losses and losses is not None
         for part, width in rewards.pieces(len(tasks)):
@@ -132,11 +138,16 @@ def _gather_log(
 
 
 class _Stages:
-    """Stages of equal width that doubles when there are too many."""
+    """Stages of equal width that doubles when there are too many.
 
-    def __init__(self, wanted: int) -> None:
+    Where the number of rows is known the width is at once the one that doubling would end with.
+    """
+
+    def __init__(self, wanted: int, rows_known: int) -> None:
         self._most = 2 * wanted
         self._width = 1
+        while rows_known >= self._most * self._width:
+            self._width *= 2
         self._filled = 0  # rows in the last stage
         self._done: list[LogStatistics] = []
         self._open: LogStatistics | None = None

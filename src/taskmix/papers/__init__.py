@@ -1,5 +1,22 @@
 """Published experiments, runnable, with the papers' figures beside ours."""
 
+from taskmix.papers._bandit import (
+    BanditOptions,
+    BanditResult,
+    bandit_rows,
+    gap_closed,
+    play_bandit,
+    reproduce_bandit,
+)
 from taskmix.papers._glue import GlueOptions, reproduce_glue
 
-__all__ = ["GlueOptions", "reproduce_glue"]
+__all__ = [
+    "BanditOptions",
+    "BanditResult",
+    "GlueOptions",
+    "bandit_rows",
+    "gap_closed",
+    "play_bandit",
+    "reproduce_bandit",
+    "reproduce_glue",
+]

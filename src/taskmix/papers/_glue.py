@@ -90,6 +90,7 @@ def glue_runs(options: GlueOptions) -> dict[str, list[Run]]:
         steps=options.steps,
         batch_size=options.batch_size,
         evaluate_every=max(options.steps // options.evaluations, 1),
+        checkpoint_every=max(options.steps // options.evaluations, 1),
         clip_norm=1.0,
         precision="bfloat16" if options.precision == "bfloat16" else "float32",
         device=options.device,

@@ -2,7 +2,7 @@
 
 from taskmix.policies._bandit import BanditOptimum, MultitaskBandit, Round, play
 from taskmix.policies._exp3 import Exp3, Exp3State
-from taskmix.policies._exp3s import Exp3S, Exp3SState, share_weights
+from taskmix.policies._exp3s import Exp3S, Exp3SState, lift_weights, share_weights
 from taskmix.policies._fixed import Fixed
 from taskmix.policies._hard_progress import HardProgress, hard_progress
 from taskmix.policies._policy import (
@@ -55,6 +55,7 @@ __all__ = [
     "Uniform",
     "draw",
     "hard_progress",
+    "lift_weights",
     "play",
     "share_weights",
 ]

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.numerics import mix_uniform, softmax
 from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw
 from taskmix.policies._reward import finite_reward
 from taskmix.policies._shares import checked_sizes
@@ -46,7 +45,8 @@ class Exp3:
         return Exp3State(np.zeros(len(checked_sizes(sizes))))
 
     def probabilities(self, state: Exp3State) -> Probabilities:
-        return mix_uniform(softmax(state.log_weights), self.exploration)
+        weights = np.exp(state.log_weights)
+        return weights * ((1 - self.exploration) / weights.sum()) + self.exploration / len(weights)
 
     def select(self, state: Exp3State, generator: np.random.Generator) -> Choice:
         return draw(self.probabilities(state), generator)

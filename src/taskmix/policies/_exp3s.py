@@ -7,7 +7,7 @@ The paper's $\epsilon$, $\eta$ and $\beta$ (of Graves et al.) are `epsilon`, `et
 $\alpha_t$ is `alpha`, or $1/t$ where that is None; $\omega_{t,k}$ is `log_weights[k]` less a constant
 that no probability depends on; $\rho_t$ is `softmax(log_weights)` and $\pi_t$ is `probabilities`.
 
-The sum over all other arms needs no N×N matrix and no difference of exponentials. With
+The sum over all other arms needs no N×N matrix and no difference of large numbers. With
 $l_k = \omega_{t-1,k} + \eta\tilde r_{t-1,k}$ and $L = \log\sum_j e^{l_j}$, Eq. 5 is
 
 $$\omega_{t,k} = \log\left[\left(1 - \tfrac{N}{N-1}\alpha_t\right)e^{l_k}
@@ -81,7 +81,8 @@ class Exp3S:
         return Exp3SState(np.zeros(len(checked_sizes(sizes))))
 
     def probabilities(self, state: Exp3SState) -> Probabilities:
-        return mix_uniform(softmax(state.log_weights), self.epsilon)
+        weights = np.exp(state.log_weights)
+        return weights * ((1 - self.epsilon) / weights.sum()) + self.epsilon / len(weights)
 
     def select(self, state: Exp3SState, generator: np.random.Generator) -> Choice:
         return draw(self.probabilities(state), generator)
@@ -90,28 +91,33 @@ class Exp3S:
         reward = finite_reward(outcome)
         if reward is None:
             return state
-        estimates = np.zeros(len(state.log_weights))
-        estimates[outcome.choice.task] = reward
-        log_weights = share_weights(
-            state.log_weights,
-            estimates,
-            alpha=1.0 / (state.updates + 2) if self.alpha is None else self.alpha,
-            options=self,
-        )
-        return Exp3SState(log_weights, state.updates + 1)
+        task, log_weights = outcome.choice.task, state.log_weights
+        if self.beta == 0:  # only one arm moves, at a third of the cost
+            moved = log_weights.copy()
+            moved[task] += self._step(log_weights, task, reward)
+        else:
+            rewards = np.zeros(len(log_weights))
+            rewards[task] = reward
+            moved = lift_weights(log_weights, rewards, options=self)
+        alpha = 1.0 / (state.updates + 2) if self.alpha is None else self.alpha
+        return Exp3SState(share_weights(moved, alpha=alpha), state.updates + 1)
+
+    def _step(self, log_weights: NDArray[np.float64], task: int, reward: float) -> float:
+        weights = np.exp(log_weights)
+        propensity = float(weights[task] / weights.sum())
+        if self.propensity == "mixture":
+            propensity = (1 - self.epsilon) * propensity + self.epsilon / len(weights)
+        step = min(max(self.eta * reward, -LARGEST_STEP), LARGEST_STEP) / max(propensity, SMALLEST)
+        return min(max(step, -LARGEST_STEP), LARGEST_STEP)
 
 
-def share_weights(
+def lift_weights(
     log_weights: NDArray[np.float64],  # [..., task]
     rewards: NDArray[np.float64],  # [..., task], zero but for the chosen task
     *,
-    alpha: float,
     options: Exp3S,
 ) -> NDArray[np.float64]:
-    """Eq. 5 for any number of runs at once; the largest of the new log weights is zero."""
-    count = log_weights.shape[-1]
-    if count == 1:
-        return np.zeros_like(log_weights)  # no other arm to share with, and nothing to choose
+    """The $l$ of Eq. 5 for any number of runs at once."""
     propensities = softmax(log_weights)
     if options.propensity == "mixture":
         propensities = mix_uniform(propensities, options.epsilon)
@@ -119,13 +125,23 @@ def share_weights(
     # number over SMALLEST is still finite.
     steps = (options.eta * (rewards + options.beta)).clip(-LARGEST_STEP, LARGEST_STEP)
     steps = (steps / np.maximum(propensities, SMALLEST)).clip(-LARGEST_STEP, LARGEST_STEP)
-    moved = log_weights + steps
-    moved -= moved.max(axis=-1, keepdims=True)
-    total = np.log(np.exp(moved).sum(axis=-1, keepdims=True))
-    kept = 1.0 - alpha * count / (count - 1)
-    mixed = np.logaddexp(moved + _log(kept), total + _log(alpha / (count - 1)))
+    return np.asarray(log_weights + steps)
+
+
+def share_weights(
+    moved: NDArray[np.float64],  # [..., task], the l of Eq. 5
+    *,
+    alpha: float,
+) -> NDArray[np.float64]:
+    """The log weights of Eq. 5 after the arms have shared; the largest is zero."""
+    count = moved.shape[-1]
+    if count == 1:
+        return np.zeros_like(moved)  # no other arm to share with, and nothing to choose
+    moved = moved - moved.max(axis=-1, keepdims=True)
+    if alpha == 0:
+        return moved
+    weights = np.exp(moved)
+    share = alpha / (count - 1)
+    # Both terms are positive, and the second keeps the logarithm finite.
+    mixed = np.log((1 - count * share) * weights + share * weights.sum(axis=-1, keepdims=True))
     return np.asarray(mixed - mixed.max(axis=-1, keepdims=True))
-
-
-def _log(share: float) -> float:
-    return math.log(share) if share > 0 else -math.inf

@@ -13,12 +13,9 @@ from taskmix.records._specification import describe, specification_hash
 from taskmix.records._state import StateTree, StoredFile, load_state, save_state
 from taskmix.records._study import Study
 from taskmix.records._summary import FinalScore, RunStatus, RunSummary
-from taskmix.records._tables import SCORES, STEPS
 from taskmix.records._writer import RecordWriter
 
 __all__ = [
-    "SCORES",
-    "STEPS",
     "Checkpoint",
     "CheckpointEntry",
     "Claim",

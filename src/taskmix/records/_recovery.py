@@ -78,10 +78,11 @@ def recover(folder: Path) -> Recovered:
 def start_over(folder: Path) -> Recovered:
     """Empties a run, finished or not."""
     _remove_stale(folder)
-    with contextlib.suppress(DamageError):
+    with contextlib.suppress(DamageError):  # then there is nothing to correct
         summary = read_summary(folder)
-        if summary is not None and summary.status == "finished":  # which is no longer so
-            write_summary(folder, replace(summary, status="stopped", scores=(), kept=None))
+        if summary is not None:  # what it says is no longer so
+            begun = replace(summary, status="stopped", step=0, seconds=0.0, best_step=None)
+            write_summary(folder, replace(begun, scores=(), kept=None, error=None))
     _empty(folder)
     return Recovered()
 

@@ -75,9 +75,8 @@ class RunFolder:
 
     @contextmanager
     def _claiming(self, fresh: bool) -> Iterator[Claim]:
-        finished = None if fresh else self._finished()
-        if finished is not None:
-            self._tidy(finished)
+        if not fresh and self._finished() is not None:
+            self._tidy()
             yield Claim("finished")
             return
         make_folder(self.path)
@@ -94,11 +93,12 @@ class RunFolder:
                 finally:
                     writer.close()
 
-    def _tidy(self, finished: RunSummary) -> None:
+    def _tidy(self) -> None:
         if is_untidy(self.path):
             # On a read-only disk, say, it stays as it is: it reads as well untidied.
             with contextlib.suppress(RecordError), holding(self.path / ".lock") as held:
-                if held:
+                finished = self._finished()  # as it is now that nobody else can change it
+                if held and finished is not None:
                     tidy(self.path, finished)
 
     def steps(self, columns: Sequence[str] | None = None) -> pa.Table:

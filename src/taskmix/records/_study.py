@@ -91,23 +91,24 @@ class Study:
         blocks = [names[first : first + BLOCK] for first in range(0, len(names), BLOCK)]
         with ThreadPoolExecutor(THREADS) as pool:
             for block in pool.map(self._read, blocks):
-                for name, data in block:
+                for path, data in block:
                     try:
                         if isinstance(data, RecordError):
                             raise data
-                        yield parse(data, self.path / name / NAME)
+                        yield parse(data, path)
                     except RecordError as error:  # the others are as good as they were
                         note(str(error))
 
-    def _read(self, names: Sequence[str]) -> list[tuple[str, bytes | RecordError]]:
-        found: list[tuple[str, bytes | RecordError]] = []
+    def _read(self, names: Sequence[str]) -> list[tuple[Path, bytes | RecordError]]:
+        found: list[tuple[Path, bytes | RecordError]] = []
         for name in names:
+            path = self.path / name / NAME
             try:
-                found.append((name, read_bytes(self.path / name / NAME)))
+                found.append((path, read_bytes(path)))
             except FileNotFoundError:
                 continue  # no run, or not yet
             except RecordError as error:
-                found.append((name, error))
+                found.append((path, error))
         return found
 
     def _names(self) -> list[str]:

@@ -113,7 +113,7 @@ class Stack:
             column = _plain(_cells(part, name))
             wrong = pc.is_null(column)
             if family(column.type) not in ("text", "nothing"):
-                wrong = pc.is_valid(column)
+                wrong = pa.array(np.ones(len(column), dtype=np.bool_))
             place = pc.index(wrong, pa.scalar(True)).as_py()
             if place >= 0:
                 cell = column[place].as_py()

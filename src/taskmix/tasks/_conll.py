@@ -95,7 +95,9 @@ def _read_piece(piece: bytes, separator: bytes, width: int) -> pa.Table | None:
     if b"\r" in piece:  # Arrow would end a row there
         return None
     if separator == b" ":
-        piece = _OUTER_TABS.sub(b"", _SPACES.sub(b"\t", piece))
+        if any(odd in piece for odd in (b"  ", b"\t", b"\n ", b" \n")) or piece[:1] == b" ":
+            piece = _OUTER_TABS.sub(b"", _SPACES.sub(b"\t", piece))
+        piece = piece.replace(b" ", b"\t")
     table = _cut(piece, width)
     if table is None:  # rows of blanks and comments are rare: cleaned away only on suspicion
         table = _cut(_BLANK.sub(b"", _COMMENT.sub(b"", piece)), width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,22 +29,37 @@ def read_csv(path: Path, byte_limit: int) -> pa.Table:
         bad_file(path, "A .csv file should have comma-separated cells.", "others", "Save it anew.")
     # A quote that is never closed swallows all that follows it, so it shows in the last row.
     if any("\n" in column[-1].as_py() for column in table.columns):
-        _check_quotes(path, byte_limit)
+        with CheckedStream(path, byte_limit=byte_limit) as stream:
+            deque(records(stream, strict=True), maxlen=0)
     return table.slice(1).rename_columns(header)
 
 
 def records(stream: CheckedStream, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """The row, as an editor shows it, where each record begins, and its cells."""
-    # The limit on a cell belongs to the whole process; ours is on a line, and checked already.
-    usual = csv.field_size_limit(LINE_LIMIT)
+    """The row, as an editor shows it, where each record begins, and its cells.
+
+    `strict` sees a quote that is never closed, and ends at other things that Arrow reads as meant.
+    """
+    usual = csv.field_size_limit(LINE_LIMIT)  # of the whole process, so it is put back
+    start = 1
     try:
-        with io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8", newline="") as text:
+        buffer = io.BufferedReader(stream, _BLOCK)
+        with io.TextIOWrapper(buffer, encoding="utf-8", newline="") as text:
             reader = csv.reader(text, strict=strict)
-            start = 1
             for cells in reader:
                 if cells:  # a blank row is none
                     yield start, cells
                 start = reader.line_num + 1
+    except csv.Error as error:
+        if "unexpected end" in str(error) or "larger than" in str(error):
+            bad_file(
+                stream.path,
+                f"A quote that opens should close, within {LINE_LIMIT // 2**20} MiB.",
+                "one that does not",
+                "Close it or take it out.",
+                start,
+            )
+        if not strict:
+            raise
     finally:
         csv.field_size_limit(usual)
 
@@ -85,19 +101,3 @@ def _has_rows(path: Path, byte_limit: int, width: int) -> bool:
                 )
             last += 1
     return last > 1
-
-
-def _check_quotes(path: Path, byte_limit: int) -> None:
-    start = 1
-    try:
-        with CheckedStream(path, byte_limit=byte_limit) as stream:
-            for start, _ in records(stream):  # noqa: B007 - the last one is wanted
-                pass
-        with CheckedStream(path, byte_limit=byte_limit) as stream:
-            for _ in records(stream, strict=True):
-                pass
-    except csv.Error as error:
-        if "unexpected end" not in str(error):  # strict about things that Arrow reads as meant
-            return
-        should, remedy = "A quote that opens should close.", "Close it or take it out."
-        bad_file(path, should, "one that is never closed", remedy, start)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from taskmix.errors import OptionError
+from taskmix.errors import InputError, OptionError
 from taskmix.tasks._build import Origin, Wanted, make_tasks
 from taskmix.tasks._hub import hub_parts
 from taskmix.tasks._notes import Notes
@@ -51,17 +51,18 @@ class Loader:
         own = self.given.over(read_task_settings(path))
         if origin := self._split_folder(path):
             return self._make(origin, own)
+        folders = [entry for entry in _entries(path) if entry.is_dir()]
+        with_tasks = [folder for folder in folders if split_files(folder, _entries(folder))]
+        if not with_tasks:
+            return self._make(self._table_of(path, own), own)
+        others = [folder.name for folder in folders if folder not in with_tasks]
+        if others:
+            self.notes.add(f"no train, dev or test file is in {some_of(others)}: left alone")
         tasks: list[Task] = []
-        others: list[str] = []
-        for folder in self._sub_folders(path):
+        for folder in self._asked_for(with_tasks):
             if origin := self._split_folder(folder):
                 tasks += self._make(origin, self.given.over(read_task_settings(folder)).over(own))
-            else:
-                others.append(folder.name)
-        if tasks and others:
-            left = f"no train, dev or test file is in {some_of(others)}: left alone"
-            self.notes.add(left)
-        return tasks or self._make(self._table_of(path, own), own)
+        return tasks
 
     def _make(self, origin: Origin, settings: TaskSettings) -> list[Task]:
         columns = settings.label or (None,)
@@ -92,12 +93,18 @@ class Loader:
         parts = {split: self.reader.read(path) for split, path in files.items()}
         return Origin(name=_name(folder), parts=parts)
 
-    def _sub_folders(self, path: Path) -> list[Path]:
-        folders = [entry for entry in _entries(path) if entry.is_dir()]
+    def _asked_for(self, folders: list[Path]) -> list[Path]:
+        """A task is called after its folder, so the others need not be read."""
         if self.only is None:
             return folders
-        # A task is called after its folder, so the others need not be read.
-        firsts = {name.partition("/")[0] for name in self.only}
+        known = [folder.name for folder in folders]
+        firsts = [name.partition("/")[0] for name in self.only]
+        for first in firsts:
+            if first not in known:
+                raise InputError(
+                    f"`{first}` should be one of the tasks. Found {some_of(known)}. "
+                    "Check the spelling."
+                )
         return [folder for folder in folders if folder.name in firsts]
 
     def _table_of(self, folder: Path, settings: TaskSettings) -> Origin:
@@ -176,12 +183,8 @@ class Loader:
     def _place(self, source: str | Path, entry: TaskEntry, settings: Path) -> _Place:
         root = Path(source)
         if root.is_dir():
-            folder = inside(root, entry.folder, settings)
-            file = (
-                None
-                if entry.file is None
-                else inside(root, f"{entry.folder}/{entry.file}", settings)
-            )
+            folder = inside(root, root, entry.folder, settings)
+            file = None if entry.file is None else inside(root, folder, entry.file, settings)
             if not folder.is_dir():
                 should, remedy = "`folder` should be a folder of the source.", "Check the path."
                 bad_file(

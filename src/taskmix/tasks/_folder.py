@@ -90,17 +90,18 @@ def load_tasks(
     )
     notes = Notes()
     reader = TableReader(cache=cache, byte_limit=byte_limit, notes=notes)
-    loader = Loader(reader, notes, given, None if tasks is None else tuple(tasks))
+    only = _names("tasks", tasks)
+    loader = Loader(reader, notes, given, only)
     made = loader.load(source, settings)
     names = [task.name for task in made]
-    if tasks is not None:
-        for name in tasks:
+    if only is not None:
+        for name in only:
             if name not in names:
                 raise InputError(
                     f"`{name}` should be one of the tasks. Found {some_of(names)}. "
                     "Check the spelling."
                 )
-        made = [made[names.index(name)] for name in tasks]
+        made = [made[names.index(name)] for name in only]
     return TaskSet(tuple(made), notes.sentences({task.name for task in made}))
 
 

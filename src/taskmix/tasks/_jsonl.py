@@ -111,8 +111,12 @@ def _read_with_arrow(path: Path, byte_limit: int) -> pa.Table | None:
             # Arrow takes text that looks like a date for one. A task wants the text.
             schema = pa.schema([(field.name, _without_dates(field.type)) for field in table.schema])
             continue
-        # Otherwise there are two objects in a row, or one over several.
-        return table if table.num_rows == stream.objects else None
+        if table.num_rows != stream.objects:  # two objects in a row, or one over several
+            return None
+        if stream.size > block:  # threads read the blocks, and one of them is first to see a key
+            first = first_keys(path, byte_limit)
+            table = table.select([*first, *sorted(set(table.column_names) - set(first))])
+        return table
 
 
 def _has_dates(kind: pa.DataType) -> bool:
@@ -138,9 +142,9 @@ def _read_with_python(path: Path, byte_limit: int) -> tuple[pa.Table, dict[str, 
         for number, line in enumerate(stream.lines(), start=1):
             if not line.strip():
                 continue
-            row = parse_row(path, number, line)
-            for name in row.keys() - columns.keys():
-                columns[name] = [None] * len(numbers)
+            row = _parse_row(path, number, line)
+            for name in row:
+                columns.setdefault(name, [None] * len(numbers))
             for name, cells in columns.items():
                 cells.append(row.get(name))
             numbers.append(number)
@@ -161,7 +165,17 @@ def _read_with_python(path: Path, byte_limit: int) -> tuple[pa.Table, dict[str, 
     return pa.table(arrays), reasons
 
 
-def parse_row(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
+def first_keys(path: Path, byte_limit: int) -> tuple[str, ...]:
+    """The keys of the first row."""
+    with CheckedStream(path, byte_limit=byte_limit) as stream:
+        for number, line in enumerate(stream.lines(), start=1):
+            if line.strip():
+                return tuple(_parse_row(path, number, line))
+    return ()
+
+
+def _parse_row(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
+    """One row; a sentence where it is no object."""
     should = "Every row of a .jsonl file should be one JSON object."
     remedy = "Correct that row or take it out."
     try:
@@ -183,6 +197,7 @@ def parse_row(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
 
 
 def _depth(value: Any) -> int:
+    """How many objects and lists are around the innermost value."""
     depth, level = 0, [value]
     while level:
         depth += 1

@@ -17,6 +17,7 @@ from taskmix.tasks._splits import MAIN, divide, order_splits, put_aside, split_n
 from taskmix.tasks._streams import show
 from taskmix.tasks._targets import words_of
 
+_TAKE_LIMIT = 2**30  # bytes; Arrow's `take` first joins a column, which may then be too long for it
 _REMEDY = "Correct that row or take it out."
 _NO_DEV = (
     "there is no dev split, so every tenth row of train, by a fixed rule, was put aside as dev"
@@ -44,6 +45,11 @@ class Layout:
     def tables(self, table: pa.Table) -> list[dict[str, pa.Table]]:
         """The table's rows of each group and split."""
         if not np.array_equal(self.order, np.arange(table.num_rows)):
+            if table.nbytes > _TAKE_LIMIT:
+                return [
+                    {split: self._filter(table, piece) for split, piece in group.items()}
+                    for group in self.pieces
+                ]
             table = table.take(pa.array(self.order))
         table = table.combine_chunks()
         return [
@@ -53,6 +59,12 @@ class Layout:
             }
             for group in self.pieces
         ]
+
+    def _filter(self, table: pa.Table, piece: slice) -> pa.Table:
+        """The rows of one piece, which are in their order, chunk by chunk."""
+        mask = np.zeros(table.num_rows, dtype=np.bool_)
+        mask[self.order[piece]] = True
+        return table.filter(pa.array(mask))
 
     def arrays(
         self,

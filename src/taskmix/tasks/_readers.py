@@ -27,7 +27,7 @@ import pyarrow.parquet as arrow_parquet
 from taskmix.errors import TaskFileError
 from taskmix.tasks._conll import read_conll, sentence_rows
 from taskmix.tasks._csv import read_csv, records
-from taskmix.tasks._jsonl import parse_row, read_jsonl
+from taskmix.tasks._jsonl import first_keys, read_jsonl
 from taskmix.tasks._streams import (
     BYTE_LIMIT,
     CheckedStream,
@@ -35,6 +35,7 @@ from taskmix.tasks._streams import (
     file_bytes,
     open_file,
     show,
+    too_large,
 )
 
 Format = Literal["jsonl", "csv", "parquet", "conll", "txt"]
@@ -121,13 +122,10 @@ def column_names(path: Path, *, byte_limit: int = BYTE_LIMIT) -> tuple[str, ...]
         return ()
     if known[1] == "parquet":
         return tuple(_open_parquet(path, byte_limit).schema_arrow.names)
+    if known[1] == "jsonl":
+        return first_keys(path, byte_limit)
     with CheckedStream(path, byte_limit=byte_limit) as stream:
-        if known[1] == "csv":
-            return tuple(next((cells for _, cells in records(stream)), []))
-        for number, line in enumerate(stream.lines(), start=1):
-            if line.strip():
-                return tuple(parse_row(path, number, line))
-    return ()
+        return tuple(next((cells for _, cells in records(stream)), []))
 
 
 def _check_names(path: Path, names: list[str]) -> None:
@@ -159,6 +157,9 @@ def _cut_lines(data: bytes) -> pa.Array:
 
 def _read_parquet(path: Path, byte_limit: int) -> pa.Table:
     file = _open_parquet(path, byte_limit)
+    groups = (file.metadata.row_group(place) for place in range(file.num_row_groups))
+    if sum(group.total_byte_size for group in groups) > byte_limit:
+        too_large(path, byte_limit)
     try:
         table = file.read()
         table.validate(full=True)  # among others: that text is UTF-8

@@ -113,14 +113,14 @@ def read_entries(path: Path) -> tuple[TaskEntry, ...]:
     return tuple(entries)
 
 
-def inside(root: Path, relative: str, settings: Path) -> Path:
-    """The path below `root`; one that leads out of it, also by a link, is refused."""
+def inside(root: Path, folder: Path, relative: str, settings: Path) -> Path:
+    """The path below `folder`; one that leads out of `root`, also by a link, is refused."""
     path = Path(relative)
     should = "A path in a settings file should lie inside the source folder."
     remedy = "Give a path below it, without `..`."
     if path.is_absolute() or ".." in path.parts or "\0" in relative:
         bad_file(settings, should, show(relative), remedy)
-    whole = root / path
+    whole = folder / path
     if not whole.resolve().is_relative_to(root.resolve()):
         bad_file(settings, should, f"{show(relative)}, a link that leads out of it,", remedy)
     return whole

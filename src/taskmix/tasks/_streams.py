@@ -55,6 +55,16 @@ def tame(words: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in words)
 
 
+def too_large(path: Path, byte_limit: int) -> NoReturn:
+    """Raise the sentence about a file over the limit."""
+    bad_file(
+        path,
+        f"A file should have at most {byte_limit} uncompressed bytes.",
+        "more",
+        "Split the file, or raise `byte_limit` if it is meant to be so large.",
+    )
+
+
 class CheckedStream(io.RawIOBase):
     """A text file as a readable stream of valid UTF-8 without NUL, byte order mark taken off."""
 
@@ -129,7 +139,7 @@ class CheckedStream(io.RawIOBase):
     def check(self, block: bytes) -> None:
         """Raise what is wrong with the next block; at the end of the file it is empty."""
         if b"\0" in block:
-            self._bad(block.index(b"\0"), block, "a text file has no NUL character", "a NUL")
+            self._bad(block.index(b"\0"), block, "A text file should have no NUL.", "one")
         self._check_utf8(block)
         self._check_lines(block)
 
@@ -141,14 +151,17 @@ class CheckedStream(io.RawIOBase):
         except UnicodeDecodeError as error:
             wrong = bytes(error.object[error.start : error.start + 12])
             self._bad(
-                error.start, bytes(error.object), "a text file is UTF-8", f"the bytes {wrong!r}"
+                error.start,
+                bytes(error.object),
+                "A text file should be UTF-8.",
+                f"the bytes {wrong!r}",
             )
         self._pending = bool(self._decoder.getstate()[0])
 
-    def _bad(self, place: int, block: bytes, rule: str, found: str) -> NoReturn:
+    def _bad(self, place: int, block: bytes, should: str, found: str) -> NoReturn:
         bad_file(
             self.path,
-            f"{rule[0].upper()}{rule[1:]}.",
+            should,
             found,
             "Save the file again as UTF-8 text, or correct that row.",
             self.rows + block.count(b"\n", 0, place) + 1,
@@ -217,17 +230,11 @@ def _text_blocks(path: Path, byte_limit: int) -> Iterator[bytes]:
 def _blocks(path: Path, byte_limit: int) -> Iterator[bytes]:
     total = 0
     with open_file(path) as file:
-        for block in (
-            _gunzip(file) if path.suffix.lower() == ".gz" else iter(lambda: file.read(_BLOCK), b"")
-        ):
+        plain = iter(lambda: file.read(_BLOCK), b"")
+        for block in _gunzip(file) if path.suffix.lower() == ".gz" else plain:
             total += len(block)
             if total > byte_limit:
-                bad_file(
-                    path,
-                    f"A file should have at most {byte_limit} uncompressed bytes.",
-                    "more",
-                    "Split the file, or raise `byte_limit` if it is meant to be so large.",
-                )
+                too_large(path, byte_limit)
             yield block
 
 

@@ -11,9 +11,10 @@ The kind of a task, where settings do not name it, follows from its target colum
 Labels are text: numbers in their order, words in that of the alphabet, tags with `O` first.
 
 A label that no row of `train` has is an error for `classification`, because it is nearly always a
-slip. It is accepted, with a note, for tags; where the loader itself divided a table; and where labels
-are text and train, with 100 rows or more, has labels that occur only once: by Good and Turing's
-estimate there are then more to come, and real data (the intents of ATIS) are like that.
+slip. Where the loader itself divided the rows it is chance. It is accepted, with a note, for tags; and
+where labels are text and train, with 100 rows or more, has labels that occur only once: by Good and
+Turing's estimate there are then more to come, and real data (the intents of ATIS) are like that.
+`extend_labels` overrides this.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def words_of(column: pa.ChunkedArray | pa.Array) -> Words:
     """The cells as text; numbers that are whole are written without a point."""
     is_number = family(column.type) == "number"
     if pa.types.is_floating(column.type):
-        numbers = np.asarray(column.to_numpy(zero_copy_only=False))
+        numbers = np.asarray(column.drop_null().to_numpy(zero_copy_only=False))
         if (np.abs(numbers) < 2**53).all() and (numbers == np.rint(numbers)).all():
             column = column.cast(pa.int64(), safe=False)
     # Encoding first: far fewer values are then written as text.
@@ -149,7 +150,8 @@ def _read_tags(stack: Stack, column: str, tokens: str | None) -> Target:
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     flat = flatten(cells)
     if family(flat.type) == "text":
-        wrong = pc.fill_null(pc.equal(flat, ""), fill_value=True)
+        wrong = pc.or_(pc.equal(flat, ""), pc.match_substring(flat, "\0"))
+        wrong = pc.fill_null(wrong, fill_value=True)
     else:
         wrong = pc.is_null(flat, nan_is_null=True)
         if family(flat.type) not in ("number", "truth"):
@@ -268,5 +270,5 @@ def _refuse(
         f"Every label `{target.column}` should also be in train, which has "
         f"{', '.join(known)}{more}.",
         show(words.words[words.codes[place]]),
-        "Correct that row, or set `extend_labels = true` if the label is meant.",
+        "Correct that row, or set `extend_labels` if the label is meant.",
     )

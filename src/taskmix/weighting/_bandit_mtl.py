@@ -11,8 +11,8 @@ player descends that loss in the model's parameters; the other climbs it in $p$ 
 
 with $\lambda = 0$ where that stays inside the ball, and the root of Eq. 7 where it does not.
 
-Symbols: $\rho$ is `radius`, $\eta_p$ is `step_size`, $T$ is `len(losses)`, $\log p$ is
-`log_probabilities`; the root is found in $b = 1/(1+\lambda)$, in which KL rises from 0.
+Symbols: $\rho$ is `radius`, $\eta_p$ is `step_size`, $T$ is `len(losses)`, $p$ is `probabilities`; the
+root is found in $b = 1/(1+\lambda)$, in which KL rises from 0.
 
 Cost: that of the plain step; one backward pass of the weighted sum, and T numbers of state.
 
@@ -23,7 +23,7 @@ Departures and decisions:
   says what is done: "as_is" takes them as they are (Eq. 6 to the letter; the ball bounds what they
   can do), "clip" replaces what is above 1 by 1, "scale" divides all by the largest if that is
   above 1.
-- Eq. 7's root by Newton's method within a bracket: the result of Algorithm 2 in a few steps.
+- Eq. 7's root by Halley's method within a bracket: the result of Algorithm 2 in a few steps.
 - The paper writes $\hat L_t$ for the loss over the whole training set, a batch has a noisy one:
   `smoothing` takes the running mean of the losses, 0 the batch's.
 - A task without a loss in a step moves as if it had the mean loss of the others.
@@ -36,24 +36,26 @@ Shift: none under "as_is", since a constant added to all losses cancels.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import ClassVar, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.weighting._scale import LOG_FLOOR, softmax_of_present, times_tasks
+from taskmix.weighting._scale import sum_to_tasks
 from taskmix.weighting._weighting import Needs
+
+SMALLEST = 1e-300  # probability: a task whose share has all but vanished can still come back
 
 
 @dataclass(frozen=True)
 class BanditMTLState:
-    log_probabilities: Tensor  # [task], float64 on the CPU
-    mean_losses: Tensor  # [task], running means; only read where `smoothing` is above 0
-    seen: Tensor  # [task], whether the task has had a loss
+    probabilities: Tensor  # [task], float64 on the CPU
+    mean_losses: Tensor  # [task], running means; only kept where `smoothing` is above 0
+    seen: Tensor  # [task], whether the task has had a loss; only kept there as well
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,85 +87,119 @@ class BanditMTL:
     def init(self, losses: Tensor) -> BanditMTLState:
         count = len(losses)
         return BanditMTLState(
-            log_probabilities=torch.full((count,), -math.log(count), dtype=torch.float64),
+            probabilities=torch.full((count,), 1 / count, dtype=torch.float64),
             mean_losses=torch.zeros(count, dtype=torch.float64),
             seen=torch.zeros(count, dtype=torch.bool),
         )
 
     def weigh(self, state: BanditMTLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
-        shares = softmax_of_present(state.log_probabilities, present)
-        return times_tasks(shares, present).to(losses.device, losses.dtype)
+        if present is None:
+            weights = state.probabilities * len(losses)
+        else:
+            weights = sum_to_tasks(state.probabilities, present)
+        return weights.to(losses.device, losses.dtype)
 
     def update(
         self, state: BanditMTLState, losses: Tensor, present: Tensor | None = None
     ) -> BanditMTLState:
-        values = losses.detach().to("cpu", torch.float64).numpy()
-        log_p = state.log_probabilities.numpy()
+        # Lists of floats: for tens of tasks they are faster than any array library's calls.
+        values: list[float] = losses.tolist()
+        here = [True] * len(values) if present is None else present.tolist()
         means, seen = state.mean_losses, state.seen
         if self.smoothing:
-            values, means, seen = self._smooth(state, values, present)
+            means, seen = self._smooth(state, values, here)
+            values = means.tolist()
         if self.large_losses == "clip":
-            values = np.minimum(values, 1.0)
+            values = [min(value, 1.0) for value in values]
         elif self.large_losses == "scale":
-            largest = float(values.max() if present is None else values[present.numpy()].max())
-            values = values / max(1.0, largest)
+            largest = max(value for value, there in zip(values, here, strict=True) if there)
+            values = [value / max(1.0, largest) for value in values]
+        shares: list[float] = state.probabilities.tolist()
         if present is not None:
-            here = present.numpy()
-            shares = np.exp(log_p[here] - log_p[here].max())
-            values = np.where(here, values, values[here] @ shares / shares.sum())
-        log_p = project_onto_ball(log_p + self.step_size * values, self.radius)
-        return BanditMTLState(torch.from_numpy(np.maximum(log_p, LOG_FLOOR)), means, seen)
+            values = _as_the_others_do(values, shares, here)
+        rate = self.step_size
+        log_q = [math.log(p) + rate * value for p, value in zip(shares, values, strict=True)]
+        log_p = project_onto_ball(log_q, self.radius)
+        probabilities = [max(math.exp(value), SMALLEST) for value in log_p]
+        return BanditMTLState(torch.tensor(probabilities, dtype=torch.float64), means, seen)
 
     def _smooth(
-        self, state: BanditMTLState, values: NDArray[np.float64], present: Tensor | None
-    ) -> tuple[NDArray[np.float64], Tensor, Tensor]:
-        """The running means with these losses in them."""
-        here = np.ones(len(values), dtype=bool) if present is None else present.numpy()
-        known, old = state.seen.numpy(), state.mean_losses.numpy()
-        new = np.where(known, self.smoothing * old + (1 - self.smoothing) * values, values)
-        means = np.where(here, new, old)
-        return means, torch.from_numpy(means), torch.from_numpy(known | here)
+        self, state: BanditMTLState, values: list[float], here: list[bool]
+    ) -> tuple[Tensor, Tensor]:
+        """The running means with these losses in them, and who has had one."""
+        there = torch.tensor(here)
+        now = torch.tensor(values, dtype=torch.float64)
+        moved = torch.where(state.seen, state.mean_losses.lerp(now, 1 - self.smoothing), now)
+        return torch.where(there, moved, state.mean_losses), state.seen | there
+
+
+def _as_the_others_do(values: list[float], shares: list[float], here: list[bool]) -> list[float]:
+    """The values, and for a task without one the mean of the others', by their shares."""
+    total = sum(share for share, there in zip(shares, here, strict=True) if there)
+    triples = zip(values, shares, here, strict=True)
+    mean = sum(value * share / total for value, share, there in triples if there)
+    return [value if there else mean for value, there in zip(values, here, strict=True)]
 
 
 def project_onto_ball(
-    log_q: NDArray[np.float64],  # [task], up to a constant
+    log_q: Sequence[float],  # [task], up to a constant
     radius: float,
-) -> NDArray[np.float64]:
+) -> list[float]:
     """The logarithm of the p nearest to q, in relative entropy, with KL(p‖uniform) <= `radius`.
 
     Exponents are at most 0, so that no loss is too large.
     """
-    z = log_q - log_q.max()
-    shares = np.exp(z)
-    total = float(shares.sum())
+    top = max(log_q)
+    z = [value - top for value in log_q]
+    shares = list(map(math.exp, z))
+    total = sum(shares)
+    log_total = math.log(total)
     log_count = math.log(len(z))
-    if float(shares @ z) / total - math.log(total) + log_count <= radius:
-        return np.asarray(z - math.log(total))
+    if sum(map(mul, shares, z)) / total - log_total + log_count <= radius:
+        return [value - log_total for value in z]
     # With z = spread * y and y in [-1, 0], the root in b = spread / (1 + λ) is of order one, however
-    # large the losses. KL is about b² Var(y) / 2 there: its square root is nearly a line, and
-    # Newton's method on that needs three or four steps.
-    spread = -float(z.min())
-    y = z / spread
+    # large the losses. KL is about b² Var(y) / 2 there: the root of 2 KL is nearly a line in b, and
+    # Halley's method on it needs two or three steps. All it asks for are sums of powers.
+    spread = -min(z)
+    y = [value / spread for value in z]
+    squares = list(map(mul, y, y))
+    cubes = list(map(mul, squares, y))
+    goal = math.sqrt(2 * radius)
     low, high = 0.0, spread
-    b = min(spread, math.sqrt(2 * radius / float(y.var())))
-    log_total = 0.0
+    mean = sum(y) / len(y)
+    deviation = math.sqrt(max(sum(squares) / len(y) - mean * mean, 1e-300))
+    b = min(spread, goal / deviation)
     for _ in range(200):
-        shares = np.exp(b * y)
-        total = float(shares.sum())
+        shares = [math.exp(b * value) for value in y]
+        total = sum(shares)
         log_total = math.log(total)
-        mean = float(shares @ y) / total
-        divergence = b * mean - log_total + log_count
-        if abs(divergence - radius) <= 1e-13 * max(1.0, radius) or high - low <= 1e-15 * high:
+        first = sum(map(mul, shares, y)) / total
+        divergence = b * first - log_total + log_count
+        if abs(divergence - radius) <= 1e-12 * max(1.0, radius) or high - low <= 1e-15 * high:
             break
-        if divergence > radius:
-            high = b
-        else:
-            low = b
-        variance = float(shares @ (y - mean) ** 2) / total
-        root = math.sqrt(max(divergence, 0.0))
-        slope = b * variance
-        step = 2 * root * (root - math.sqrt(radius)) / slope if slope > 0 else math.inf
-        b -= step
+        low, high = (low, b) if divergence > radius else (b, high)
+        second = sum(map(mul, shares, squares)) / total
+        third = sum(map(mul, shares, cubes)) / total
+        b = _halley(b, divergence, goal, first, second, third)
         if not low < b < high:  # out of the bracket: its middle, on the scale of its size
             b = math.sqrt(low) * math.sqrt(high) if low > 0 else high / 2
-    return np.asarray(b * y - log_total)
+    return [b * value - log_total for value in y]
+
+
+def _halley(
+    b: float, divergence: float, goal: float, first: float, second: float, third: float
+) -> float:
+    """The next b on the way to root(2 KL) = `goal`, from KL at b and the moments of y; NaN if none.
+
+    KL' = b Var(y) and KL'' = Var(y) + b κ₃(y) under the tilted distribution.
+    """
+    variance = second - first * first
+    if divergence <= 0 or variance <= 0:
+        return math.nan
+    skew = third - 3 * first * second + 2 * first**3
+    height = math.sqrt(2 * divergence)
+    slope = b * variance / height
+    bend = (variance + b * skew) / height - slope * slope / height
+    miss = height - goal
+    scale = 2 * slope * slope - miss * bend
+    return b - 2 * miss * slope / scale if scale > 0 else math.nan

@@ -21,17 +21,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.weighting._scale import keep_absent, precise, softmax_of_present, times_tasks
+from taskmix.weighting._scale import on_host, softmax_of_present, times_tasks
 from taskmix.weighting._weighting import Needs
 
 
 @dataclass(frozen=True)
 class DynamicWeightAverageState:
-    total: Tensor  # [task], of the losses in this epoch
+    total: Tensor  # [task], of the losses in this epoch; all are float64 on the CPU
     count: Tensor  # [task], of the steps in which the task had one
     latest: Tensor  # [task], the mean losses of the last epoch; 1 while unknown
     previous: Tensor  # [task], those of the epoch before; 1 while unknown
@@ -43,7 +44,7 @@ class DynamicWeightAverageState:
 class DynamicWeightAverage:
     """Weights that sum to the number of tasks."""
 
-    needs: ClassVar[Needs] = Needs.LOSSES | Needs.EPOCH
+    needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST | Needs.EPOCH
 
     temperature: float = 2.0  # the paper's value; a larger one is more uniform
     steps_per_epoch: int | None = None  # for a loop that does not tell when an epoch ends
@@ -56,7 +57,7 @@ class DynamicWeightAverage:
             )
 
     def init(self, losses: Tensor) -> DynamicWeightAverageState:
-        zeros = torch.zeros_like(precise(losses))
+        zeros = torch.zeros(len(losses), dtype=torch.float64)
         ones = torch.ones_like(zeros)
         steps = torch.zeros((), dtype=torch.int64)
         return DynamicWeightAverageState(zeros, zeros, ones, ones, zeros, steps)
@@ -64,18 +65,20 @@ class DynamicWeightAverage:
     def weigh(
         self, state: DynamicWeightAverageState, losses: Tensor, present: Tensor | None = None
     ) -> Tensor:
-        known = (state.epochs >= 2) & (state.previous != 0)
-        rates = torch.where(known, state.latest / state.previous, 1.0)
-        shares = softmax_of_present(rates / self.temperature, present)
-        return times_tasks(shares, present).to(losses.dtype)
+        known = (state.epochs.numpy() >= 2) & (state.previous.numpy() != 0)
+        rates = np.ones(len(known))
+        np.divide(state.latest.numpy(), state.previous.numpy(), out=rates, where=known)
+        shares = softmax_of_present(torch.from_numpy(rates / self.temperature), present)
+        return times_tasks(shares, present).to(losses.device, losses.dtype)
 
     def update(
         self, state: DynamicWeightAverageState, losses: Tensor, present: Tensor | None = None
     ) -> DynamicWeightAverageState:
+        here = 1.0 if present is None else present.numpy()
         state = replace(
             state,
-            total=keep_absent(state.total + precise(losses), state.total, present),
-            count=keep_absent(state.count + 1, state.count, present),
+            total=torch.from_numpy(state.total.numpy() + here * on_host(losses)),
+            count=torch.from_numpy(state.count.numpy() + here),
             steps=state.steps + 1,
         )
         if self.steps_per_epoch is not None and int(state.steps) >= self.steps_per_epoch:

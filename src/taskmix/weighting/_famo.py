@@ -29,12 +29,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
-from taskmix.weighting._scale import per_task, precise
+from taskmix.weighting._scale import on_host, per_task, precise
 from taskmix.weighting._weighting import Needs
 
 SMALLEST = 1e-8  # of a loss above its bound
@@ -42,9 +43,9 @@ SMALLEST = 1e-8  # of a loss above its bound
 
 @dataclass(frozen=True)
 class FAMOState:
-    logits: Tensor  # [task]
+    logits: Tensor  # [task], float64 on the CPU
     adam: AdamState
-    before: Tensor  # [task], the logarithms of the losses before the step
+    before: Tensor  # [task], the logarithms of the losses before the step, beside the losses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,30 +66,31 @@ class FAMO:
             )
 
     def init(self, losses: Tensor) -> FAMOState:
-        start = torch.zeros_like(precise(losses))
-        return FAMOState(start, adam_init(start), before=self._above(losses).log())
+        start = torch.zeros(len(losses), dtype=torch.float64)
+        return FAMOState(start, adam_init(len(losses)), before=self._logarithms(losses))
 
     def weigh(self, state: FAMOState, losses: Tensor, present: Tensor | None = None) -> Tensor:
         # A softmax of logarithms: the quotient of a share and a tiny loss would overflow.
-        shares = torch.softmax(state.logits - self._above(losses).log(), dim=0)
+        above = self._logarithms(losses)
+        shares = torch.softmax(state.logits.to(above) - above, dim=0)
         return (len(losses) * shares).to(losses.dtype)
 
     def update(self, state: FAMOState, losses: Tensor, present: Tensor | None = None) -> FAMOState:
-        return replace(state, before=self._above(losses).log())
+        return replace(state, before=self._logarithms(losses))
 
     def after_step(self, state: FAMOState, losses: Tensor) -> FAMOState:
         """The state once the losses [task] of the same batch after the step are known."""
-        gain = state.before - self._above(losses).log()
-        shares = torch.softmax(state.logits, dim=0)
-        gradient = shares * (gain - shares @ gain)
-        logits, adam = adam_step(
-            state.logits, gradient, state.adam, step_size=self.step_size, decay=self.decay
-        )
-        return FAMOState(logits, adam, state.before)
+        gain = on_host(state.before - self._logarithms(losses))
+        logits = state.logits.numpy()
+        shares = np.exp(logits - logits.max())
+        shares = shares / shares.sum()
+        gradient = shares * (gain - shares @ gain) + self.decay * logits
+        moved, adam = adam_step(state.logits, gradient, state.adam, step_size=self.step_size)
+        return FAMOState(moved, adam, state.before)
 
-    def _above(self, losses: Tensor) -> Tensor:
-        """How far the losses are above their bounds."""
+    def _logarithms(self, losses: Tensor) -> Tensor:
+        """Of how far the losses are above their bounds."""
         values = precise(losses)
         if self.lower_bounds is not None:
             values = values - per_task(self.lower_bounds, losses, name="lower_bounds")
-        return values.clamp(min=SMALLEST)
+        return values.clamp(min=SMALLEST).log()

@@ -71,7 +71,7 @@ class GradNorm:
         given = self.initial_losses
         first = ones if given is None else per_task(given, ones, name="initial_losses")
         seen = torch.full((len(losses),), given is not None)
-        return GradNormState(ones, first, seen, adam_init(ones))
+        return GradNormState(ones, first, seen, adam_init(len(losses)))
 
     def balance(
         self,
@@ -99,7 +99,7 @@ class GradNorm:
         targets = (sizes.sum() / count) * rates.clamp(max=1e6) ** self.alpha
         slope = torch.sign(sizes - targets) * norms
         moved, adam = adam_step(
-            state.weights, slope, state.adam, step_size=self.step_size, present=present
+            state.weights, slope.numpy(), state.adam, step_size=self.step_size, present=present
         )
         moved = moved.clamp(min=SMALLEST)
         moved = moved * (len(moved) / moved.sum())

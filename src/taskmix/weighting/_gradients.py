@@ -6,7 +6,7 @@ would send zeros through every other task's graph: T² passes where each task br
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import InputError
-from taskmix.weighting._gramian import gramian_of
+from taskmix.weighting._gramian import inner_products, out_of_range, wide_inner_products
 from taskmix.weighting._graph import Survey, zeros_at
 
 BATCH_NUMBERS = 1 << 25  # of a gradient inside the encoder that are held at once, for all tasks
@@ -40,16 +40,22 @@ class TaskGradients:
 
     def gramian(self) -> Tensor:
         """Inner products [task, task] of the tasks' gradients, on the CPU."""
+        whole = self._products(inner_products)
+        if whole.dtype is torch.float32 and out_of_range(whole):
+            return self._products(wide_inner_products)
+        return whole
+
+    def _products(self, multiply: Callable[[Tensor], Tensor]) -> Tensor:
         whole: Tensor | None = None
         for block in self.blocks:
-            products = gramian_of(block.rows)
+            products = multiply(block.rows)
             if len(block.tasks) < self.tasks:
                 places = torch.tensor(block.tasks)
                 spread = torch.zeros(self.tasks, self.tasks, dtype=products.dtype)
-                spread[places[:, None], places[None, :]] = products
+                spread[places[:, None], places[None, :]] = products.cpu()
                 products = spread
             whole = products if whole is None else whole + products
-        return torch.zeros(self.tasks, self.tasks) if whole is None else whole
+        return torch.zeros(self.tasks, self.tasks) if whole is None else whole.cpu()
 
     def matrix(self) -> Tensor:
         """All gradients [task, number]; a copy only where there is more than one block."""
@@ -231,9 +237,19 @@ def representation_gradients(
 def _differentiate(
     loss: Tensor, inputs: list[Any], start: Tensor | None, *, retain_graph: bool
 ) -> list[Tensor | None]:
-    gradients: Sequence[Tensor | None] = torch.autograd.grad(
-        loss, inputs, grad_outputs=start, retain_graph=retain_graph, allow_unused=True
-    )
+    try:
+        gradients: Sequence[Tensor | None] = torch.autograd.grad(
+            loss, inputs, grad_outputs=start, retain_graph=retain_graph, allow_unused=True
+        )
+    except RuntimeError as error:
+        if "donated buffer" not in str(error):
+            raise
+        raise InputError(
+            "A compiled encoder should let each task walk through it. Found one whose first walk was "
+            "a plain `backward`, since when each walk frees its memory. Set "
+            "`torch._functorch.config.donated_buffer = False` before it is compiled, or give the "
+            "balancer `representation=`, which takes one walk for all tasks."
+        ) from error
     return list(gradients)
 
 

@@ -23,36 +23,37 @@ Solver = Callable[[Vector, Matrix], Vector]  # norms [task], cosines [task, task
 COLUMNS = 1 << 22  # numbers converted at once, where gradients have a type of few bits
 
 
-def gramian_of(gradients: Tensor) -> Tensor:
-    """Inner products [task, task] of the rows of `gradients` [task, parameter], on the CPU.
-
-    In float32, or float64 where the gradients have it; in float64 as well where float32 is too narrow
-    for their squares.
-    """
-    if gradients.dtype in (torch.float16, torch.bfloat16):
-        products = _in_pieces(gradients, torch.float32)
-    elif gradients.device.type == "cpu":
-        rows = gradients.numpy()
+def inner_products(rows: Tensor) -> Tensor:
+    """Inner products [task, task] of the rows [task, number], in float32 or better."""
+    if rows.dtype in (torch.float16, torch.bfloat16):
+        return _in_pieces(rows, torch.float32)
+    if rows.device.type == "cpu" and len(rows) >= 8:
+        array = rows.numpy()
         # numpy, unlike torch, computes only one half of a product with its own transpose.
         with np.errstate(over="ignore", invalid="ignore"):
-            products = torch.from_numpy(rows @ rows.T)
-    else:
-        products = (gradients @ gradients.T).cpu()
-    squares = products.diagonal()
-    narrow = products.dtype is torch.float32 and len(products) > 0
-    if narrow and bool(((squares < 1e-30) | (squares > 1e30)).any()):
-        return _in_pieces(gradients, torch.float64)
-    return products
+            return torch.from_numpy(array @ array.T)
+    return rows @ rows.T
 
 
-def _in_pieces(gradients: Tensor, dtype: torch.dtype) -> Tensor:
-    count = max(1, len(gradients))
-    products = torch.zeros(count, count, dtype=dtype, device=gradients.device)
+def wide_inner_products(rows: Tensor) -> Tensor:
+    """The same in float64, for gradients whose squares are no float32."""
+    return _in_pieces(rows, torch.float64)
+
+
+def out_of_range(products: Tensor) -> bool:
+    """Whether a square is so small or so large that float32 may have lost some of its parts."""
+    squares = products.diagonal().tolist()
+    return not all(1e-30 < square < 1e30 for square in squares)
+
+
+def _in_pieces(rows: Tensor, dtype: torch.dtype) -> Tensor:
+    count = max(1, len(rows))
+    products = torch.zeros(count, count, dtype=dtype, device=rows.device)
     width = max(1, COLUMNS // count)
-    for begin in range(0, gradients.shape[1], width):
-        converted = gradients[:, begin : begin + width].to(dtype)
+    for begin in range(0, rows.shape[1], width):
+        converted = rows[:, begin : begin + width].to(dtype)
         products.addmm_(converted, converted.T)
-    return products.cpu()
+    return products
 
 
 def ridge_of(gramian: Tensor) -> float:
@@ -71,14 +72,21 @@ def weigh_directions(gramian: Tensor, solve: Solver) -> Tensor:
         return torch.full((len(products),), torch.nan, dtype=torch.float64)
     norms = np.sqrt(np.maximum(products.diagonal(), 0.0))
     moving = norms > 0
-    if not moving.any():
-        return torch.ones(len(products), dtype=torch.float64)
-    # Lengths that differ by more than this are beyond what any float type can add up.
-    norms = np.maximum(norms[moving], 1e-18 * norms.max())
-    weights = np.empty(len(products))
-    weights[moving] = solve(norms, cosines(products[np.ix_(moving, moving)], ridge_of(gramian)))
-    weights[~moving] = np.abs(weights[moving]).mean()
+    if moving.all():
+        weights = solve(_within_reach(norms), cosines(products, ridge_of(gramian)))
+    elif moving.any():
+        some = cosines(products[np.ix_(moving, moving)], ridge_of(gramian))
+        weights = np.empty(len(products))
+        weights[moving] = solve(_within_reach(norms[moving]), some)
+        weights[~moving] = np.abs(weights[moving]).mean()
+    else:
+        weights = np.ones(len(products))
     return torch.from_numpy(weights)
+
+
+def _within_reach(norms: Vector) -> Vector:
+    """Lengths that differ by more than this are beyond what any float type can add up."""
+    return np.asarray(np.maximum(norms, 1e-18 * norms.max()))
 
 
 def cosines(products: Matrix, ridge: float) -> Matrix:

@@ -21,18 +21,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
-from taskmix.weighting._scale import precise, softmax_of_present, times_tasks
+from taskmix.weighting._scale import on_host, softmax_of_present, times_tasks
 from taskmix.weighting._weighting import Needs
 
 
 @dataclass(frozen=True)
 class IMTLLState:
-    log_scale: Tensor  # [task]
+    log_scale: Tensor  # [task], float64 on the CPU
     adam: AdamState
 
 
@@ -40,7 +41,7 @@ class IMTLLState:
 class IMTLL:
     """Weights proportional to learned scales exp(s)."""
 
-    needs: ClassVar[Needs] = Needs.LOSSES
+    needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST
 
     step_size: float = 0.025
 
@@ -49,22 +50,22 @@ class IMTLL:
             raise OptionError(f"`step_size` should be above 0. Found {self.step_size}.")
 
     def init(self, losses: Tensor) -> IMTLLState:
-        start = torch.zeros_like(precise(losses))
-        return IMTLLState(start, adam_init(start))
+        start = torch.zeros(len(losses), dtype=torch.float64)
+        return IMTLLState(start, adam_init(len(losses)))
 
     def weigh(self, state: IMTLLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
         shares = softmax_of_present(state.log_scale, present)
-        return times_tasks(shares, present).to(losses.dtype)
+        return times_tasks(shares, present).to(losses.device, losses.dtype)
 
     def unscaled(self, state: IMTLLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
         """The paper's own weights, whose sum moves with the losses."""
-        weights = torch.exp(state.log_scale).to(losses.dtype)
+        weights = torch.exp(state.log_scale).to(losses)
         return weights if present is None else weights * present.to(weights)
 
     def update(
         self, state: IMTLLState, losses: Tensor, present: Tensor | None = None
     ) -> IMTLLState:
-        gradient = torch.exp(state.log_scale) * precise(losses) - 1
+        gradient = np.exp(state.log_scale.numpy()) * on_host(losses) - 1
         log_scale, adam = adam_step(
             state.log_scale, gradient, state.adam, step_size=self.step_size, present=present
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.errors import ShapeError
@@ -17,6 +19,11 @@ LOG_FLOOR = -700.0
 def precise(losses: Tensor) -> Tensor:
     """The losses in float64, or in float32 on a device that has no float64."""
     return losses.detach().to(torch.float32 if losses.device.type == "mps" else torch.float64)
+
+
+def on_host(losses: Tensor) -> NDArray[np.float64]:
+    """The losses' values in float64 on the CPU."""
+    return np.asarray(losses.detach().to("cpu", torch.float64).numpy())
 
 
 def sum_to_tasks(weights: Tensor, present: Tensor | None) -> Tensor:

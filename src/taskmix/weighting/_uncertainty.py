@@ -28,12 +28,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from taskmix.errors import OptionError
+from taskmix.errors import OptionError, ShapeError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
-from taskmix.weighting._scale import per_task, precise, sum_to_tasks
+from taskmix.weighting._scale import on_host, sum_to_tasks
 from taskmix.weighting._weighting import Needs
 
 Form = Literal["classification", "regression"]
@@ -42,7 +44,7 @@ FACTORS = {"classification": 1.0, "regression": 0.5}  # of L / sigma²
 
 @dataclass(frozen=True)
 class UncertaintyState:
-    log_variance: Tensor  # [task]
+    log_variance: Tensor  # [task], float64 on the CPU
     adam: AdamState
 
 
@@ -50,7 +52,7 @@ class UncertaintyState:
 class Uncertainty:
     """Weights proportional to exp(-s), by half for regression."""
 
-    needs: ClassVar[Needs] = Needs.LOSSES
+    needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST
 
     forms: Form | tuple[Form, ...] = "classification"  # of all tasks, or of each
     step_size: float = 0.025
@@ -66,35 +68,42 @@ class Uncertainty:
             raise OptionError(f"`step_size` should be above 0. Found {self.step_size}.")
 
     def init(self, losses: Tensor) -> UncertaintyState:
-        self._factors(losses)
-        start = torch.zeros_like(precise(losses))
-        return UncertaintyState(start, adam_init(start))
+        self._factors(len(losses))
+        start = torch.zeros(len(losses), dtype=torch.float64)
+        return UncertaintyState(start, adam_init(len(losses)))
 
     def weigh(
         self, state: UncertaintyState, losses: Tensor, present: Tensor | None = None
     ) -> Tensor:
-        return sum_to_tasks(self._weights(state, losses), present).to(losses.dtype)
+        weights = sum_to_tasks(torch.from_numpy(self._weights(state)), present)
+        return weights.to(losses.device, losses.dtype)
 
     def unscaled(
         self, state: UncertaintyState, losses: Tensor, present: Tensor | None = None
     ) -> Tensor:
         """The paper's own weights, whose sum moves with the losses."""
-        weights = self._weights(state, losses).to(losses.dtype)
+        weights = torch.from_numpy(self._weights(state)).to(losses)
         return weights if present is None else weights * present.to(weights)
 
     def update(
         self, state: UncertaintyState, losses: Tensor, present: Tensor | None = None
     ) -> UncertaintyState:
-        gradient = 0.5 - self._weights(state, losses) * precise(losses)
+        gradient = 0.5 - self._weights(state) * on_host(losses)
         log_variance, adam = adam_step(
             state.log_variance, gradient, state.adam, step_size=self.step_size, present=present
         )
         return UncertaintyState(log_variance, adam)
 
-    def _weights(self, state: UncertaintyState, losses: Tensor) -> Tensor:
-        return self._factors(losses) * torch.exp(-state.log_variance)
+    def _weights(self, state: UncertaintyState) -> NDArray[np.float64]:
+        values = state.log_variance.numpy()
+        return np.asarray(self._factors(len(values)) * np.exp(-values))
 
-    def _factors(self, losses: Tensor) -> Tensor | float:
+    def _factors(self, tasks: int) -> NDArray[np.float64] | float:
         if isinstance(self.forms, str):
             return FACTORS[self.forms]
-        return per_task([FACTORS[form] for form in self.forms], losses, name="forms")
+        if len(self.forms) != tasks:
+            raise ShapeError(
+                f"`forms` should be one for all tasks or one for each. Found {len(self.forms)} forms "
+                f"and {tasks} tasks. Give them in the order of the tasks."
+            )
+        return np.array([FACTORS[form] for form in self.forms])

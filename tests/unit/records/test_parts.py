@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from taskmix.errors import OptionError, RecordError
-from taskmix.records import SCORES, STEPS, _parts
+from taskmix.records import _parts
 from taskmix.records._parts import (
     Part,
     chain_parts,
@@ -18,7 +18,7 @@ from taskmix.records._parts import (
     read_part,
     write_part,
 )
-from taskmix.records._tables import StepBuffer, scores_table
+from taskmix.records._tables import SCORES, STEPS, StepBuffer, scores_table
 
 TASKS = ["a", "b"]
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskmix.errors import OptionError, ShapeError
-from taskmix.records import STEPS, _tables
-from taskmix.records._tables import StepBuffer, StepRow, Vector, bulk_rows, thin_vectors
+from taskmix.records import _tables
+from taskmix.records._tables import STEPS, StepBuffer, StepRow, Vector, bulk_rows, thin_vectors
 
 TASKS = ["a", "b"]
 

@@ -153,6 +153,7 @@ def test_labels_that_are_lists_need_tokens(tmp_path: Path) -> None:
         ({"tokens": [], "slots": []}, "an empty list"),
         ({"tokens": ["a\0"], "slots": ["O"]}, r"'a\x00'"),
         ({"tokens": ["a"], "slots": [""]}, "''"),
+        ({"tokens": ["a"], "slots": ["O\0"]}, r"'O\x00'"),
     ],
 )
 def test_a_bad_list_of_tags_is_named(tmp_path: Path, bad: dict[str, Any], found: str) -> None:

@@ -155,6 +155,8 @@ def test_tasks_are_kept_in_the_order_asked_for_and_others_are_not_read(tmp_path:
     assert load_tasks(tmp_path, tasks=["c", "a"]).names == ("c", "a")
     with pytest.raises(InputError, match="`x` should be one of the tasks"):
         load_tasks(tmp_path, tasks=["a", "x"])
+    with pytest.raises(InputError, match="`a/x` should be one of the tasks"):
+        load_tasks(tmp_path, tasks=["a/x"])
 
 
 def test_notes_are_about_the_tasks_kept(tmp_path: Path) -> None:
@@ -209,6 +211,19 @@ def test_a_missing_dev_split_is_a_fixed_tenth_of_train(tmp_path: Path) -> None:
     assert sorted(everything) == sorted(f"train {n}" for n in range(100))
     (note,) = tasks.notes
     assert note.startswith("`a`, `b`: there is no dev split, so every tenth row of train")
+
+
+def test_rows_too_many_to_be_joined_are_divided_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text_task(tmp_path, train=100, dev=0)
+    (joined,) = load_tasks(tmp_path)
+    monkeypatch.setattr("taskmix.tasks._layout._TAKE_LIMIT", 0)
+    (apart,) = load_tasks(tmp_path)
+    assert apart.sizes == joined.sizes
+    for split in joined.splits:
+        assert texts(apart, split) == texts(joined, split)
+        assert labels(apart, split) == labels(joined, split)
 
 
 def test_a_label_that_only_rows_put_aside_have_is_no_error(tmp_path: Path) -> None:
@@ -548,8 +563,11 @@ def test_labels_keep_their_rows_and_give_the_order(tmp_path: Path) -> None:
     assert task.labels == ("c", "a")
     assert texts(task, "dev") == ["0", "2"]
     assert task.splits["dev"].targets.tolist() == [1, 0]
+    jsonl(tmp_path / "train.jsonl", [{"text": "x", "label": n} for n in (1.0, 2.0, None)] * 9)
+    jsonl(tmp_path / "dev.jsonl", [{"text": "x", "label": 2}])
+    assert load_tasks(tmp_path, labels=["2", "1"])[0].sizes == {"train": 18, "dev": 1}
     with pytest.raises(TaskFileError, match="no row with 'd'"):
-        load_tasks(tmp_path, labels=["a", "d"])
+        load_tasks(tmp_path, labels=["1", "d"])
 
 
 def test_one_class_only_is_allowed_with_a_note(tmp_path: Path) -> None:

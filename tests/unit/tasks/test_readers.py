@@ -139,6 +139,16 @@ def test_json_rows_longer_than_a_block_are_read(
     assert [len(text) for text in table.column("text").to_pylist()] == [1000, 1]
 
 
+def test_columns_have_the_same_order_however_json_is_cut_into_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[dict[str, int]] = [{"z": n} | ({} if n < 50 else {"y": n}) for n in range(100)]
+    rows += [{"z": n, "x": n} for n in range(100)]
+    path = write(tmp_path / "a.jsonl", "\n".join(json.dumps(row) for row in rows))
+    monkeypatch.setattr(_jsonl, "_BLOCK", 64)
+    assert read_rows(path).table.column_names == ["z", "x", "y"]
+
+
 def test_csv_rows_longer_than_a_block_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -393,7 +403,16 @@ def test_a_csv_row_of_another_width_is_named(tmp_path: Path) -> None:
 def test_a_csv_quote_that_never_closes_is_named(tmp_path: Path) -> None:
     error = error_of(write(tmp_path / "a.csv", 'x,y\n1,2\n3,"a\n4,5\n6,7\n'))
     assert error.row == 3
-    assert "never closed" in str(error)
+    assert "A quote that opens should close" in str(error)
+
+
+def test_a_csv_quote_that_swallows_more_than_a_line_may_have_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("taskmix.tasks._csv.LINE_LIMIT", 1000)
+    monkeypatch.setattr("taskmix.tasks._csv._BLOCK", 500)
+    path = write(tmp_path / "a.csv", 'x,y\n1,"2\n' + "3,4\n" * 2000)
+    assert error_of(path).row == 2
 
 
 def test_a_csv_that_ends_in_a_cell_of_several_lines_is_read(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def divergence(p: Array) -> float:
 
 
 def probabilities(state: BanditMTLState) -> Array:
-    return np.exp(state.log_probabilities.numpy())
+    return np.asarray(state.probabilities.numpy())
 
 
 def after(method: BanditMTL, rounds: list[list[float]]) -> Array:
@@ -68,7 +68,7 @@ def test_p_is_a_distribution_in_the_ball_and_on_its_surface_where_that_binds(
     method = BanditMTL(radius=radius, step_size=step_size)
     state = method.init(torch.ones(len(losses)))
     for _ in range(4):
-        free = state.log_probabilities.numpy() + step_size * losses
+        free = np.log(probabilities(state)) + step_size * losses
         free = np.exp(free - free.max())
         binds = divergence(free / free.sum()) > radius + 1e-9
         state = method.update(state, torch.from_numpy(losses))
@@ -95,7 +95,7 @@ def test_a_larger_radius_moves_p_further(losses: Array) -> None:
 )
 def test_no_loss_is_too_large(log_q: Array, radius: float) -> None:
     with np.errstate(over="raise", invalid="raise", divide="raise"):
-        p = np.exp(project_onto_ball(log_q, radius))
+        p = np.exp(project_onto_ball(log_q.tolist(), radius))
     assert np.isfinite(p).all()
     assert p.sum() == pytest.approx(1, abs=1e-9)
     assert divergence(p) <= radius + 1e-8

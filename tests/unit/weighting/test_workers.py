@@ -51,6 +51,13 @@ class Model(nn.Module):
         return [head(code) for head in self.heads]
 
 
+def losses_of(outputs: list[Tensor], targets: Tensor) -> list[Tensor]:
+    return [
+        nn.functional.mse_loss(output, target)
+        for output, target in zip(outputs, targets, strict=True)
+    ]
+
+
 def work(rank: int, port: int, folder: str) -> None:
     torch.set_num_threads(1)
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
@@ -68,17 +75,12 @@ def work(rank: int, port: int, folder: str) -> None:
             inputs = torch.randn(8, 4, generator=generator)
             targets = torch.randn(TASKS, 8, 1, generator=generator)
 
-            def losses(inputs: Tensor = inputs, targets: Tensor = targets) -> list[Tensor]:
-                return [
-                    nn.functional.mse_loss(output, target)
-                    for output, target in zip(wrapped(inputs), targets, strict=True)
-                ]
-
             optimizer.zero_grad()
-            weights.append(balancer.backward(losses()).weights)
+            info = balancer.backward(losses_of(wrapped(inputs), targets))
+            weights.append(info.weights)
             optimizer.step()
             with torch.no_grad():
-                balancer.after_step(losses())
+                balancer.after_step(losses_of(wrapped(inputs), targets))
         parameters = torch.cat([p.detach().flatten() for p in model.parameters()])
         found[type(method).__name__] = (torch.stack(weights), parameters)
     torch.save(found, Path(folder) / f"{rank}.pt")
@@ -125,9 +127,7 @@ def test_two_workers_with_half_the_rows_each_are_one_with_all(
         outputs = model(torch.cat(inputs))
         whole = torch.cat(targets, dim=1)
         optimizer.zero_grad()
-        balancer.backward(
-            [nn.functional.mse_loss(o, t) for o, t in zip(outputs, whole, strict=True)]
-        )
+        balancer.backward(losses_of(outputs, whole))
         optimizer.step()
     parameters = torch.cat([p.detach().flatten() for p in model.parameters()])
     torch.testing.assert_close(results[0]["BanditMTL"][1], parameters, atol=1e-5, rtol=1e-4)

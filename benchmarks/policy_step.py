@@ -1,0 +1,181 @@
+"""What choosing a task costs: select and update of each policy, its reward, and the row of the log.
+
+The peer of Exp3.S is river's Exp3 (river has no Exp3.S). The last rows set select, update, reward and
+log of a step against a training step of a text convolution with 14 tasks.
+
+    python benchmarks/policy_step.py [--quick] [--json]
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from _common import ROOT, environment, report, row
+from taskmix.policies import (
+    AnyPolicy,
+    AnyReward,
+    Exp3,
+    Exp3S,
+    HardProgress,
+    Outcome,
+    PredictionGain,
+    QuantileScaled,
+    Uniform,
+)
+from taskmix.records import Study
+
+RIVER = """
+import sys, time
+from river import bandit
+count, steps = int(sys.argv[1]), int(sys.argv[2])
+policy = bandit.Exp3(gamma=0.1, seed=0)
+best = 1e9
+for _ in range(int(sys.argv[3])):
+    begin = time.process_time()
+    for step in range(steps):
+        arm = policy.pull(list(range(count)))
+        policy.update(arm, 0.3)
+    best = min(best, (time.process_time() - begin) / steps)
+print(best)
+"""
+
+
+def best_of(times: int, steps: int, action: Callable[[], None]) -> float:
+    """Microseconds of processor time a step, the least of several runs."""
+    taken = []
+    for _ in range(times):
+        begin = time.process_time()
+        for _ in range(steps):
+            action()
+        taken.append((time.process_time() - begin) / steps)
+    return 1e6 * min(taken)
+
+
+class Stepper:
+    """A policy with its reward and its log, moved one step at a time."""
+
+    def __init__(self, policy: AnyPolicy, reward: AnyReward | None, count: int) -> None:
+        self.policy, self.reward = policy, reward
+        self.generator = np.random.default_rng(0)
+        self.state = policy.init(np.ones(count, dtype=np.int64))
+        self.reward_state = reward.init(count) if reward else None
+        self.step, self.writer = 0, None
+        self.told: Any = None
+
+    def choose(self) -> None:
+        choice = self.policy.select(self.state, self.generator)
+        self.state = self.policy.update(self.state, Outcome(choice, 1.0, reward=0.3))
+
+    def whole(self) -> None:
+        probabilities = self.policy.probabilities(self.state)
+        choice = self.policy.select(self.state, self.generator)
+        loss = 1.0 + 0.1 * self.generator.random()
+        outcome = Outcome(choice, loss, 1.05, 0.99 * loss)
+        value = None
+        if self.reward is not None:
+            value, self.reward_state = self.reward.observe(
+                self.reward_state, outcome, self.generator
+            )
+        outcome = Outcome(choice, loss, 1.05, 0.99 * loss, 1.0, value)
+        self.state = self.policy.update(self.state, outcome)
+        self.step += 1
+        changed = self.told is None or not np.array_equal(self.told, probabilities)
+        self.told = probabilities
+        if self.writer is not None:
+            self.writer.add_step(
+                self.step,
+                choice.task,
+                probability=choice.probability,
+                probabilities=probabilities if changed else None,
+                loss=loss,
+                reward=value,
+                weight=None,
+                seconds=0.01,
+                examples=32,
+            )
+
+
+def whole_step(policy: AnyPolicy, reward: AnyReward, count: int, times: int) -> float:
+    stepper = Stepper(policy, reward, count)
+    with tempfile.TemporaryDirectory() as folder:
+        run = Study(folder).run({"benchmark": "policy_step"})
+        with run.claim() as claim:
+            assert claim.writer is not None
+            claim.writer.start(
+                specification={"benchmark": "policy_step"},
+                seed=0,
+                label="",
+                tasks=[{"name": f"task {k}"} for k in range(count)],
+                steps=10**9,
+            )
+            stepper.writer = claim.writer
+            taken = best_of(times, 1000, stepper.whole)
+            claim.writer.stop()
+    return taken
+
+
+def river(count: int, times: int) -> float | None:
+    try:
+        python = environment("river", ["--no-deps", "river==0.26.1", "pandas"])
+        done = subprocess.run(
+            [str(python), "-c", RIVER, str(count), "500", str(times)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except subprocess.CalledProcessError as error:
+        print(f"river could not be run, so its figures are missing: {error}", file=sys.stderr)
+        return None
+    return 1e6 * float(done.stdout)
+
+
+def training_step(quick: bool) -> float:
+    """Microseconds of processor time of a text convolution's step, one of 14 tasks."""
+    import torch
+
+    from loop_overhead import by_hand, make_tasks
+
+    torch.set_num_threads(1)
+    steps = by_hand(make_tasks(14), all_tasks=False)
+    taken = []
+    for number in range(5 if quick else 15):
+        begin = time.process_time()
+        for _ in range(20):
+            next(steps)
+        if number:
+            taken.append((time.process_time() - begin) / 20)
+    return 1e6 * float(np.median(taken))
+
+
+def measure(quick: bool) -> list[dict[str, Any]]:
+    times = 5 if quick else 30
+    rows = []
+    for name, policy in (("uniform", Uniform()), ("exp3", Exp3()), ("exp3s", Exp3S())):
+        for count in (8, 14, 1000) if quick else (8, 14, 1000, 100_000):
+            steps = 500 if count <= 1000 else 20
+            ours = best_of(times, steps, Stepper(policy, None, count).choose)
+            peer = river(count, times) if name != "uniform" and count <= 1000 else None
+            ratio = None if peer is None else peer / ours
+            case = f"select_update/{name}/{count}_tasks"
+            rows.append(row(case, ours, peer, "river Exp3", "microseconds", ratio=ratio))
+    convolution = training_step(quick)
+    for name, policy, reward in (
+        ("uniform", Uniform(), HardProgress()),
+        ("exp3s", Exp3S(), QuantileScaled(reward=PredictionGain())),
+    ):
+        ours = whole_step(policy, reward, 14, times)
+        case = f"select_update_reward_log/{name}/14_tasks"
+        rows.append(row(case, ours, convolution, "text convolution step", "microseconds"))
+    return rows
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    report("policy_step", measure, __doc__ or "")

@@ -1,0 +1,123 @@
+"""The bandit of Glover and Hokamp (2019): a small one always, the whole of it when asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from taskmix.errors import OptionError
+from taskmix.papers import (
+    BanditOptions,
+    bandit_rows,
+    gap_closed,
+    play_bandit,
+    reproduce_bandit,
+)
+from taskmix.papers._bandit_runs import play_exp3s, play_fixed
+from taskmix.policies import (
+    Exp3S,
+    Fixed,
+    HardProgress,
+    MultitaskBandit,
+    PredictionGain,
+    QuantileScaled,
+    play,
+)
+
+
+def one_run(bandit: MultitaskBandit) -> MultitaskBandit:
+    return MultitaskBandit(
+        bandit.oracle[None],
+        bandit.ceiling[None],
+        bandit.learning[None],
+        bandit.forgetting[None],
+        bandit.steps,
+        bandit.cost[None],
+    )
+
+
+def test_many_runs_at_once_are_the_policy_played_alone() -> None:
+    bandit = MultitaskBandit.sample(np.random.default_rng(0), steps=600)
+    shares = np.random.default_rng(1).dirichlet(np.ones(8))
+    together = play_fixed(
+        one_run(bandit), shares[None], generator=np.random.default_rng(2), points=10
+    )
+    alone = list(
+        play(bandit, Fixed(shares), reward=HardProgress(), generator=np.random.default_rng(2))
+    )
+    assert [one.outcome.choice.task for one in alone] == together.tasks[:, 0].tolist()
+    np.testing.assert_allclose(
+        [one.outcome.choice.probability for one in alone], together.probabilities[:, 0]
+    )
+    np.testing.assert_allclose([one.outcome.loss for one in alone], together.losses[:, 0])
+    rewards = [np.nan if one.outcome.reward is None else one.outcome.reward for one in alone]
+    np.testing.assert_allclose(rewards, together.rewards[:, 0])
+    assert alone[-1].scores.mean() == pytest.approx(together.curve[-1, 0])
+
+
+def test_exp3s_at_once_is_exp3s_alone() -> None:
+    # With room for every reward the reservoir draws no numbers, so both draw the same ones.
+    bandit = MultitaskBandit.sample(np.random.default_rng(3), steps=600)
+    together = play_exp3s(
+        one_run(bandit), generator=np.random.default_rng(4), points=10, reservoir=600
+    )
+    reward = QuantileScaled(reward=PredictionGain(), reservoir=600)
+    alone = list(play(bandit, Exp3S(), reward=reward, generator=np.random.default_rng(4)))
+    assert [one.outcome.choice.task for one in alone] == together.tasks[:, 0].tolist()
+    np.testing.assert_allclose(
+        [one.outcome.choice.probability for one in alone], together.probabilities[:, 0], rtol=1e-9
+    )
+
+
+def test_the_gap_closed_is_a_ratio_of_means_with_its_interval() -> None:
+    random, oracle = np.array([0.5, 0.6]), np.array([0.7, 1.0])
+    found = gap_closed(np.array([0.6, 0.8]), random, oracle)
+    assert found.mean == pytest.approx(0.5)
+    assert found.low == pytest.approx(0.5)  # each environment closes just half
+    assert gap_closed(oracle, random, oracle).mean == 1.0
+    assert np.isnan(gap_closed(oracle[:1], random[:1], oracle[:1]).low)
+
+
+def test_the_interval_of_the_gap_covers_it() -> None:
+    generator, covered = np.random.default_rng(0), 0
+    for _ in range(300):
+        gap = generator.gamma(4.0, 0.05, 20)
+        gained = 0.8 * gap + 0.05 * generator.normal(size=20)
+        found = gap_closed(gained, np.zeros(20), gap)
+        covered += not found.excludes(0.8)
+    assert covered >= 270
+
+
+def test_a_small_experiment_has_the_rows_of_the_whole() -> None:
+    told: list[str] = []
+    options = BanditOptions(environments=3, seeds=2, steps=1500, points=10)
+    rows = reproduce_bandit(options, on_progress=told.append)
+    found = {row["quantity"]: row for row in rows}
+    for name in ("paper_recipe", "auto", "staged", "exp3s", "optimum"):
+        assert found[f"gap_closed/{name}"]["n"] == 3
+    assert found["score/oracle"]["ours"] > found["score/random"]["ours"]
+    assert found["figure_1/auto"]["low"] <= found["figure_1/auto"]["high"]
+    assert set(rows[0]) == {"quantity", "paper", "ours", "low", "high", "n"}
+    assert told[0] == "random"
+    assert reproduce_bandit(options) == rows  # the same seed, the same figures
+
+
+def test_experiments_that_cannot_be_are_refused() -> None:
+    with pytest.raises(OptionError, match="at least 1"):
+        BanditOptions(environments=0)
+    with pytest.raises(OptionError, match="points of a curve"):
+        BanditOptions(steps=10)
+
+
+@pytest.mark.slow
+@pytest.mark.paper
+def test_figure_1_with_twenty_environments() -> None:
+    result = play_bandit(BanditOptions())
+    found = {row["quantity"]: row for row in bandit_rows(result)}
+    assert found["gap_closed/auto"]["ours"] >= 1.0
+    assert found["gap_closed/paper_recipe"]["ours"] >= 0.45
+    assert abs(found["gap_closed/exp3s"]["ours"]) < 0.2
+    # Random and Exp3.S lie within each other's bands, as in the figure.
+    random, exp3s = found["figure_1/random"], found["figure_1/exp3s"]
+    assert random["low"] <= exp3s["high"]
+    assert exp3s["low"] <= random["high"]

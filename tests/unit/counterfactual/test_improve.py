@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from simulated_logs import simulate
+
+from taskmix.counterfactual import (
+    Log,
+    improve_policy,
+    improve_stages,
+    learning_curves,
+    log_from_arrays,
+    maximise,
+)
+from taskmix.errors import InputError, OptionError
+from taskmix.policies import MultitaskBandit, Scheduled
+
+NAMES = ["a", "b", "c"]
+
+
+def learning_log(
+    seed: int,
+    *,
+    rows: int = 4000,
+    rates: tuple[float, ...] = (0.002, 0.0003, 0.001),
+    shares: tuple[float, ...] = (1 / 3, 1 / 3, 1 / 3),
+    noise: float = 0.05,
+    scale: float = 1.0,
+    hard: bool = True,
+) -> Log:
+    """Tasks that gain `rates` a visit up to one; the reward is what is still missing, or noise."""
+    generator = np.random.default_rng(seed)
+    tasks = generator.choice(3, size=rows, p=shares)
+    visits = np.stack([np.cumsum(tasks == k) for k in range(3)], axis=1)[np.arange(rows), tasks]
+    reached = np.minimum(0.05 + np.array(rates)[tasks] * visits, 1.0)
+    seen = np.clip(reached + noise * generator.normal(size=rows), 0.01, 1.0)
+    rewards = scale * ((1 - reached) if hard else generator.random(rows))
+    return log_from_arrays(tasks, rewards, np.array(shares)[tasks], -np.log(seen), names=NAMES)
+
+
+def test_a_curve_follows_performance_and_goes_on_with_the_logarithm() -> None:
+    curves = learning_curves([learning_log(0, noise=0.0)])
+    # Task b gains 0.0003 a visit from 0.05 on, over 1,333 visits.
+    np.testing.assert_allclose(
+        curves.at(np.array([[100.0, 200.0, 300.0], [100.0, 1000.0, 0.0]]))[:, 1],
+        [0.11, 0.35],
+        atol=0.02,
+    )
+    last = curves.visits[1, -1]
+    end, half = (float(curves.at(np.full(3, v))[1]) for v in (last, last / 2))
+    twice = float(curves.at(np.full(3, 2 * last))[1])
+    assert twice - end == pytest.approx(end - half)  # twice the visits, as much again
+    assert float(curves.at(np.full(3, 1e9))[1]) == 1.0  # but never above one
+
+
+def test_curves_of_two_logs_reach_as_far_as_the_longer_one() -> None:
+    short = learning_log(0, shares=(0.8, 0.1, 0.1))
+    long = learning_log(1, shares=(0.1, 0.8, 0.1))
+    curves = learning_curves([short, long])
+    assert float(curves.at(np.full(3, 1500.0))[1]) == pytest.approx(0.5, abs=0.03)
+    assert np.all(np.diff(curves.performance, axis=-1) >= 0)
+
+
+def test_the_noise_of_a_curve_is_that_of_its_rows() -> None:
+    curves = learning_curves([learning_log(0, rates=(0.0, 0.0, 0.0), noise=0.02)])
+    # Cut off at 0.01, two standard deviations below.
+    np.testing.assert_allclose(curves.noise, 0.02, rtol=0.15)
+    some, more = np.full(3, 1000.0), np.full(3, 1100.0)
+    assert curves.difference_error(some, some) == 0
+    assert curves.difference_error(more, some) > 0
+
+
+def test_the_entropy_is_chosen_so_that_the_hardest_task_does_not_get_everything() -> None:
+    # Task b learns slowest, so it has the largest reward all along. Following the reward alone gives
+    # it nearly everything, and the others end where they began.
+    greedy = improve_policy(learning_log(0), entropy=0.03)
+    assert greedy.probabilities[1] > 0.9
+    assert greedy.performance < greedy.performance_before
+    assert any("end lower" in note for note in greedy.notes)
+    found = improve_policy(learning_log(0))
+    assert found.performance > found.performance_before
+    assert found.probabilities[1] > 1 / 3
+    assert found.notes == ()
+
+
+def test_the_chosen_entropy_scales_with_the_reward() -> None:
+    one = improve_policy(learning_log(0))
+    other = improve_policy(learning_log(0, scale=1000.0))
+    assert other.entropy == pytest.approx(1000 * one.entropy)
+    np.testing.assert_allclose(other.probabilities, one.probabilities, atol=1e-8)
+
+
+def test_a_log_that_cannot_tell_keeps_to_the_uniform_policy() -> None:
+    for seed in range(10):
+        log = learning_log(seed, rows=600, rates=(0.0, 0.0, 0.0), noise=0.3, hard=False)
+        found = improve_policy(log)
+        np.testing.assert_allclose(found.probabilities, 1 / 3, atol=0.02)
+
+
+def test_the_chosen_entropy_is_the_largest_of_those_that_end_best() -> None:
+    log = learning_log(0)
+    found = improve_policy(log)
+    curves = learning_curves([log])
+
+    def ends(weight: float) -> tuple[float, np.ndarray]:
+        visits = log.rows * maximise(log.total, weight).probabilities
+        return float(curves.at(visits).mean()), visits
+
+    best = max(ends(weight) for weight in found.entropy * np.geomspace(0.1, 10, 60))
+    end, visits = ends(found.entropy)
+    assert best[0] - end <= 1.05 * curves.difference_error(visits, best[1]) + 1e-6
+    assert ends(found.entropy * 1.3)[0] < end
+
+
+def test_logs_without_losses_need_a_number() -> None:
+    log = simulate(np.random.default_rng(0))
+    plain = log_from_arrays(log.tasks, log.rewards, log.probabilities, names=list("abcde"))
+    with pytest.raises(OptionError, match="loss of every row"):
+        improve_policy(plain)
+    found = improve_policy(plain, entropy=0.2)
+    assert math.isnan(found.performance)
+    np.testing.assert_allclose(found.probabilities, maximise(plain.total, 0.2).probabilities)
+    with pytest.raises(OptionError, match="a number or"):
+        improve_policy(plain, entropy="car")
+
+
+def test_the_gain_is_judged_by_rows_that_did_not_teach() -> None:
+    # Rewards without any difference between tasks: the in-sample gain is always above zero.
+    inside, crossed, covered = [], [], 0
+    for seed in range(100):
+        generator = np.random.default_rng(seed)
+        tasks = generator.integers(3, size=600)
+        rewards = generator.random(600)
+        log = log_from_arrays(tasks, rewards, np.full(600, 1 / 3), names=NAMES)
+        found = improve_policy(log, entropy=0.02)
+        inside.append(float(found.value.value - found.before.value))
+        crossed.append(float(found.gain.value))
+        covered += bool(found.gain.low <= 0 <= found.gain.high)
+    assert np.mean(inside) > 0.005
+    assert abs(np.mean(crossed)) < 3 * np.std(crossed) / 10
+    assert covered >= 88
+
+
+def test_rounds_are_pooled_and_faulty_or_foreign_logs_refused() -> None:
+    one, other = learning_log(0), learning_log(1, shares=(0.2, 0.2, 0.6))
+    pooled = improve_policy([one, other], entropy=0.2)
+    np.testing.assert_allclose(
+        pooled.probabilities, maximise(one.total + other.total, 0.2).probabilities
+    )
+    with pytest.raises(InputError, match="at least one log"):
+        improve_policy([])
+    foreign = log_from_arrays([0, 1], [1.0, 1.0], [0.5, 0.5], names=["x", "y"])
+    with pytest.raises(InputError, match="same tasks"):
+        improve_policy([one, foreign], entropy=0.2)
+    wrong = log_from_arrays([0, 1, 2] * 500, [1.0] * 1500, [0.9] * 1500, names=NAMES)
+    with pytest.raises(InputError, match="not those the tasks were drawn with"):
+        improve_policy(wrong, entropy=0.2)
+
+
+def test_few_effective_rows_are_noted() -> None:
+    found = improve_policy(learning_log(0, rows=60), entropy=0.001)
+    assert any("effective rows" in note for note in found.notes)
+
+
+def turning_log(seed: int, *, rows: int, turns: bool) -> Log:
+    """Task a pays in the first half of the run and task b in the second, or both all along."""
+    generator = np.random.default_rng(seed)
+    tasks = generator.integers(3, size=rows)
+    early = np.arange(rows) < rows / 2
+    means = np.where(early[:, None], [0.9, 0.1, 0.5], [0.1, 0.9, 0.5])
+    means = means if turns else np.full((rows, 3), [0.5, 0.6, 0.4])
+    rewards = (generator.random(rows) < means[np.arange(rows), tasks]).astype(float)
+    return log_from_arrays(tasks, rewards, np.full(rows, 1 / 3), names=NAMES)
+
+
+def test_stages_are_found_where_the_best_task_changes() -> None:
+    found = improve_stages(turning_log(0, rows=6000, turns=True), entropy=0.1)
+    assert len(found.begins) >= 2
+    assert found.gain is not None
+    assert found.gain.low > 0
+    half = len(found.begins) // 2
+    assert np.all(found.probabilities[:half, 0] > 0.8)
+    assert np.all(found.probabilities[half:, 1] > 0.8)
+    # Each stage earns 0.9 or so where the fixed policy earns 0.5.
+    assert found.gain.value == pytest.approx(0.35, abs=0.1)
+    schedule = found.schedule(1000)
+    assert isinstance(schedule, Scheduled)
+    assert schedule.stages[half][0] == 500
+
+
+def test_stages_fall_back_to_the_fixed_policy_where_the_log_cannot_support_them() -> None:
+    kept = 0
+    for seed in range(40):
+        found = improve_stages(turning_log(seed, rows=3000, turns=False), entropy=0.1)
+        kept += len(found.begins) == 1
+        if len(found.begins) == 1:
+            np.testing.assert_array_equal(found.probabilities[0], found.fixed.probabilities)
+            assert "cannot tell" in found.reason
+    assert kept >= 36  # at most one in twenty by chance, for each of three numbers of stages
+    short = improve_stages(turning_log(0, rows=90, turns=True), entropy=0.1)
+    assert len(short.begins) == 1
+    assert "too short" in short.reason
+    assert short.gain is None
+    with pytest.raises(OptionError, match="at least 2"):
+        improve_stages(turning_log(0, rows=900, turns=True), stages=(1,), entropy=0.1)
+
+
+def test_stages_that_would_end_lower_are_not_taken() -> None:
+    # On the bandit the reward rises with stages more often than the scores do.
+    from taskmix.papers._bandit import logs_of
+    from taskmix.papers._bandit_runs import play_fixed
+
+    generator = np.random.default_rng(0)
+    bandit = MultitaskBandit.sample(generator, environments=6, steps=4000)
+    plays = play_fixed(bandit, np.full((6, 8), 1 / 8), generator=generator)
+    for log in logs_of(plays):
+        found = improve_stages(log)
+        curves = learning_curves([log])
+        ends = curves.at(log.rows * found.probabilities.mean(axis=0)).mean()
+        assert ends >= found.fixed.performance - 1e-9

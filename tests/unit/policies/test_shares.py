@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from taskmix.errors import OptionError, ShapeError
+from taskmix.policies import Fixed, Scheduled, SizeProportional, Tempered, Uniform
+
+
+def test_uniform_gives_each_of_four_tasks_a_quarter() -> None:
+    policy = Uniform()
+    state = policy.init(np.array([1, 10, 100, 1000]))
+    np.testing.assert_allclose(policy.probabilities(state), 0.25)
+
+
+def test_size_proportional_gives_each_task_its_share_of_the_rows() -> None:
+    policy = SizeProportional()
+    state = policy.init(np.array([10, 30, 60]))
+    np.testing.assert_allclose(policy.probabilities(state), [0.1, 0.3, 0.6])
+
+
+def test_a_temperature_of_two_takes_the_square_root_of_the_sizes() -> None:
+    # Sizes 1 and 4 have the roots 1 and 2, so a third and two thirds.
+    policy = Tempered(temperature=2.0)
+    state = policy.init(np.array([1, 4]))
+    np.testing.assert_allclose(policy.probabilities(state), [1 / 3, 2 / 3])
+
+
+def test_a_tiny_temperature_neither_overflows_nor_leaves_a_task_out() -> None:
+    policy = Tempered(temperature=0.001)
+    probabilities = policy.probabilities(policy.init(np.array([1, 10**12])))
+    assert probabilities[1] == 1.0
+    assert probabilities[0] > 0
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, math.inf, math.nan])
+def test_a_temperature_that_is_not_above_zero_is_refused(temperature: float) -> None:
+    with pytest.raises(OptionError, match="above zero"):
+        Tempered(temperature=temperature)
+
+
+def test_fixed_from_logits_is_their_softmax() -> None:
+    policy = Fixed.from_logits([math.log(1.0), math.log(3.0)])
+    np.testing.assert_allclose(policy.shares, [0.25, 0.75])
+    with pytest.raises(OptionError, match="finite"):
+        Fixed.from_logits([0.0, math.inf])
+
+
+def test_fixed_takes_arrays_and_rounded_shares_and_compares_by_value() -> None:
+    assert Fixed(np.array([0.25, 0.75])) == Fixed([0.25, 0.75])
+    assert sum(Fixed([0.333, 0.333, 0.333]).shares) == pytest.approx(1.0)
+
+
+def test_fixed_refuses_a_task_without_a_share_and_the_wrong_number_of_tasks() -> None:
+    with pytest.raises(OptionError, match="above zero"):
+        Fixed([1.0, 0.0])
+    with pytest.raises(ShapeError, match="one number per task"):
+        Fixed([0.5, 0.5]).init(np.array([1, 1, 1]))
+    with pytest.raises(ShapeError, match="one number per task"):
+        Fixed([[0.5, 0.5]])  # type: ignore[list-item]
+
+
+def shares_at(policy: Scheduled, step: int) -> list[float]:
+    from taskmix.policies import Choice, Outcome
+
+    state = policy.init(np.array([5, 5]))
+    for _ in range(step):
+        state = policy.update(state, Outcome(Choice(0, 0.5), loss=1.0))
+    return list(policy.probabilities(state))
+
+
+def test_a_stage_holds_until_the_next_one_starts() -> None:
+    policy = Scheduled(((0, (0.9, 0.1)), (10, (0.5, 0.5))))
+    assert shares_at(policy, 9) == pytest.approx([0.9, 0.1])
+    assert shares_at(policy, 10) == pytest.approx([0.5, 0.5])
+    assert shares_at(policy, 1000) == pytest.approx([0.5, 0.5])
+
+
+def test_interpolated_shares_are_half_way_at_half_time() -> None:
+    policy = Scheduled(((0, (0.9, 0.1)), (10, (0.5, 0.5))), interpolate=True)
+    assert shares_at(policy, 5) == pytest.approx([0.7, 0.3])
+    assert shares_at(policy, 10) == pytest.approx([0.5, 0.5])
+    assert shares_at(policy, 99) == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("stages", "words"),
+    [
+        ((), "start at step 0"),
+        (((5, (0.5, 0.5)),), "start at step 0"),
+        (((0, (0.5, 0.5)), (0, (0.4, 0.6))), "one after another"),
+        (((0, (0.5, 0.5)), (9, (1.0,))), "one share per task"),
+        (((0, (0.5, 0.5)), (9, (1.0, 0.0))), "above zero"),
+    ],
+)
+def test_a_schedule_that_cannot_be_followed_is_refused(stages: tuple, words: str) -> None:
+    with pytest.raises((OptionError, ShapeError), match=words):
+        Scheduled(stages)
+
+
+def test_a_schedule_for_other_tasks_is_refused() -> None:
+    with pytest.raises(ShapeError, match="2 shares for 3 tasks"):
+        Scheduled(((0, (0.5, 0.5)),)).init(np.array([1, 1, 1]))

@@ -1,0 +1,156 @@
+"""Data sets of the hub, which cannot be reached from here: a module of that name stands in."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from taskmix.errors import InputError, MissingExtraError, TaskFileError
+from taskmix.tasks import load_tasks
+from taskmix.tasks._hub import dataset_parts
+from taskmix.tasks._notes import Notes
+
+
+class FakeDataset:
+    """What `datasets.Dataset` is to us."""
+
+    def __init__(self, columns: dict[str, list[Any]], **features: Any) -> None:
+        self._table = pa.table(columns)
+        self.features = dict.fromkeys(columns, SimpleNamespace()) | features
+
+    def with_format(self, name: str) -> FakeDataset:
+        assert name == "arrow"
+        return self
+
+    def __getitem__(self, rows: slice) -> pa.Table:
+        return self._table[rows]
+
+
+CLASSES = SimpleNamespace(names=["entailment", "neutral", "contradiction"])
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, found: Any) -> list[tuple[str, str | None]]:
+    calls: list[tuple[str, str | None]] = []
+
+    def load_dataset(name: str, config: str | None) -> Any:
+        calls.append((name, config))
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    return calls
+
+
+def pairs(labels: list[int]) -> FakeDataset:
+    columns: dict[str, list[Any]] = {
+        "premise": ["a"] * len(labels),
+        "hypothesis": ["b"] * len(labels),
+        "label": labels,
+    }
+    return FakeDataset(columns, label=CLASSES)
+
+
+def test_splits_and_class_names_are_those_of_the_data_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {
+        "train": pairs([2, 0, 1, 0]),
+        "validation_matched": pairs([1]),
+        "validation_mismatched": pairs([0]),
+        "unsupervised": pairs([0]),
+    }
+    calls = fake(monkeypatch, found)
+    (task,) = load_tasks("hf:glue:mnli", text_columns=["premise", "hypothesis"])
+    assert calls == [("glue", "mnli")]
+    assert task.name == "glue/mnli"
+    assert task.labels == ("contradiction", "entailment", "neutral")
+    assert task.sizes == {"train": 4, "dev": 1, "validation_mismatched": 1}
+    assert task.inputs == "pair"
+    assert task.splits["dev"].inputs.to_pylist() == [{"text": "a", "text2": "b"}]
+
+
+def test_a_name_needs_no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = fake(monkeypatch, {"train": pairs([0, 1]), "test": pairs([0])})
+    tasks = load_tasks("hf:someone/snli", text_columns=["premise"])
+    assert calls == [("someone/snli", None)]
+    assert tasks.names == ("snli",)
+
+
+def test_a_split_whose_labels_are_hidden_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, {"train": pairs([0, 1] * 5), "test": pairs([-1, -1])})
+    tasks = load_tasks("hf:snli", text_columns=["premise"])
+    assert set(tasks[0].splits) == {"train", "dev"}
+    assert "labels are hidden" in tasks.notes[0]
+
+
+def test_a_row_whose_label_is_hidden_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, {"train": pairs([0, -1])})
+    with pytest.raises(TaskFileError, match="hf:snli/train, row 2"):
+        load_tasks("hf:snli", text_columns=["premise"])
+
+
+def test_lists_of_classes_are_tags(monkeypatch: pytest.MonkeyPatch) -> None:
+    tags = SimpleNamespace(feature=SimpleNamespace(names=["O", "B-PER"]))
+    columns: dict[str, list[Any]] = {"tokens": [["Peter", "sings"]] * 3, "ner_tags": [[1, 0]] * 3}
+    fake(monkeypatch, {"train": FakeDataset(columns, ner_tags=tags)})
+    (task,) = load_tasks("hf:conll2003", label_columns=["ner_tags"])
+    assert task.kind == "tagging"
+    assert task.labels == ("O", "B-PER")
+    assert task.metric == "entity_f1"
+
+
+def test_a_settings_file_holds_for_the_hub_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake(monkeypatch, {"train": pairs([0, 1, 2] * 5)})
+    path = tmp_path / "settings.toml"
+    path.write_text(
+        '[[task]]\nname = "two"\nlabel = "label"\nlabels = ["neutral", "entailment"]\n'
+        'text = "premise"\ntext2 = "hypothesis"\n'
+    )
+    (task,) = load_tasks("hf:snli", settings=path)
+    assert (task.name, task.labels) == ("two", ("neutral", "entailment"))
+
+
+def test_a_data_set_that_cannot_be_had_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    for error in (ConnectionError("no route"), FileNotFoundError("nope"), ValueError("Config?")):
+        fake(monkeypatch, error)
+        with pytest.raises(InputError, match=r"`hf:x` should be a data set .* Check the name"):
+            load_tasks("hf:x")
+
+
+def test_a_data_set_without_our_splits_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, {"everything": pairs([0])})
+    with pytest.raises(InputError, match="Found everything"):
+        load_tasks("hf:x")
+
+
+def test_a_missing_package_is_said_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'taskmix\[hub\]'"):
+        load_tasks("hf:glue:cola")
+
+
+def test_real_objects_of_the_package_are_read() -> None:
+    datasets = pytest.importorskip("datasets", reason="the extra `hub` is not installed")
+    features = datasets.Features(
+        {
+            "text": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=["no", "yes"]),
+            "tags": datasets.Sequence(datasets.ClassLabel(names=["O", "B-x"])),
+        }
+    )
+    rows = {"text": ["a", "b"], "label": [1, 0], "tags": [[0, 1], []]}
+    found = datasets.DatasetDict({"train": datasets.Dataset.from_dict(rows, features=features)})
+    parts = dataset_parts("hf:x", found, Notes())
+    assert parts["train"].table.to_pydict() == {
+        "text": ["a", "b"],
+        "label": ["yes", "no"],
+        "tags": [["O", "B-x"], []],
+    }
+    (only,) = dataset_parts("hf:x", found["train"].select([1]), Notes()).values()
+    assert only.table.column("text").to_pylist() == ["b"]

@@ -1,0 +1,261 @@
+"""Settings files and `task.toml`: what they say, and what they must not say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taskmix.errors import InputError, OptionError, TaskFileError
+from taskmix.tasks import load_tasks
+from taskmix.tasks._settings import TaskSettings, read_entries, read_task_settings
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def text_task(folder: Path) -> None:
+    rows = [{"text": f"{n}", "group": "abcd"[n % 4], "score": n / 7} for n in range(24)]
+    for split in ("train", "dev"):
+        jsonl(folder / f"{split}.jsonl", rows)
+
+
+def settings_file(folder: Path, text: str) -> Path:
+    path = folder / "settings.toml"
+    path.write_text(text)
+    return path
+
+
+def test_task_toml_names_what_cannot_be_found_out(tmp_path: Path) -> None:
+    text_task(tmp_path / "a")
+    (tmp_path / "a" / "task.toml").write_text('label = "group"\nmetric = "macro_f1"\n')
+    text_task(tmp_path / "b")
+    (tmp_path / "b" / "task.toml").write_text('label = "score"\nmetric = "pearson"\n')
+    tasks = load_tasks(tmp_path)
+    assert [task.metric for task in tasks] == ["macro_f1", "pearson"]
+    assert tasks["a"].labels == ("a", "b", "c", "d")
+
+
+def test_a_task_toml_above_holds_for_all_and_the_inner_one_goes_before_it(tmp_path: Path) -> None:
+    for name in "ab":
+        text_task(tmp_path / name)
+    (tmp_path / "task.toml").write_text('label = "group"\nmetric = "macro_f1"\n')
+    (tmp_path / "b" / "task.toml").write_text('metric = "matthews"\n')
+    assert [task.metric for task in load_tasks(tmp_path)] == ["macro_f1", "matthews"]
+    assert [task.metric for task in load_tasks(tmp_path, metric="auc")] == ["auc", "auc"]
+
+
+def test_task_toml_may_name_several_labels(tmp_path: Path) -> None:
+    text_task(tmp_path / "a")
+    (tmp_path / "a" / "task.toml").write_text('label = ["group", "score"]\n')
+    assert load_tasks(tmp_path).names == ("a/group", "a/score")
+
+
+def test_entries_make_tasks_of_the_rows_with_their_labels(tmp_path: Path) -> None:
+    text_task(tmp_path / "news")
+    path = settings_file(
+        tmp_path,
+        """
+        [[task]]
+        name = "second"
+        folder = "news"
+        label = "group"
+        labels = ["d", "a"]
+        [[task]]
+        name = "first"
+        folder = "news"
+        label = "group"
+        labels = ["b", "c"]
+        """,
+    )
+    tasks = load_tasks(tmp_path, settings=path)
+    assert tasks.names == ("second", "first")
+    assert tasks["second"].labels == ("d", "a")
+    assert tasks["second"].sizes == {"train": 12, "dev": 12}
+    assert tasks["first"].source != tasks["second"].source
+    assert load_tasks(tmp_path, settings=path, tasks=["first"]).names == ("first",)
+    with pytest.raises(InputError, match="`third` should be one of the tasks"):
+        load_tasks(tmp_path, settings=path, tasks=["third"])
+
+
+def test_entries_that_differ_in_their_target_share_their_inputs(tmp_path: Path) -> None:
+    text_task(tmp_path)
+    path = settings_file(
+        tmp_path,
+        """
+        [[task]]
+        name = "score"
+        label = "score"
+        metric = "spearman"
+        [[task]]
+        name = "some"
+        label = "group"
+        labels = ["a"]
+        [[task]]
+        name = "group"
+        label = "group"
+        """,
+    )
+    tasks = load_tasks(tmp_path, settings=path)
+    assert tasks.names == ("score", "some", "group")
+    assert tasks["score"].source == tasks["group"].source != tasks["some"].source
+    assert tasks["score"].splits["dev"].inputs is tasks["group"].splits["dev"].inputs
+    assert tasks["score"].metric == "spearman"
+
+
+def test_targets_of_other_entries_are_no_features(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n % 2},{n % 3}\n" for n in range(30))
+    (tmp_path / "t.csv").write_text("x,a,b\n" + rows)
+    path = settings_file(
+        tmp_path,
+        '[[task]]\nname = "a"\nfile = "t.csv"\nlabel = "a"\nextend_labels = true\n'
+        '[[task]]\nname = "b"\nfile = "t.csv"\nlabel = "b"\nignore = ["y"]\n',
+    )
+    for task in load_tasks(tmp_path, settings=path):
+        assert task.splits["train"].inputs.column_names == ["x"]
+
+
+def test_an_entry_may_name_one_of_several_tables_and_a_task_column(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.csv").write_text("who,x,y\n" + "u,1,0\nv,2,1\n" * 10)
+    path = settings_file(
+        tmp_path,
+        '[[task]]\nname = "t"\nfile = "two.csv"\ntask_column = "who"\nlabel = "y"\n',
+    )
+    assert load_tasks(tmp_path, settings=path).names == ("t/u", "t/v")
+    assert load_tasks(tmp_path, settings=path, tasks=["t/v"]).names == ("t/v",)
+
+
+def test_the_source_of_entries_may_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,label\n" + "1,0\n2,1\n" * 10)
+    path = settings_file(tmp_path, '[[task]]\nname = "t"\n')
+    assert load_tasks(tmp_path / "t.csv", settings=path).names == ("t",)
+    path = settings_file(tmp_path, '[[task]]\nname = "t"\nfolder = "a"\n')
+    with pytest.raises(TaskFileError, match="where the source is a folder"):
+        load_tasks(tmp_path / "t.csv", settings=path)
+
+
+def test_sequences_by_settings(tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text("language,name\n" + "x,ab\ny,c\n" * 10)
+    path = settings_file(
+        tmp_path,
+        '[[task]]\nname = "n"\nfile = "names.csv"\nsequence = "name"\nsymbols = "characters"\n'
+        'task_column = "language"\n[[task]]\nname = "all"\nsequence = "name"\n',
+    )
+    tasks = load_tasks(tmp_path, settings=path)
+    assert tasks.names == ("n/x", "n/y", "all")
+    assert tasks["n/x"].splits["train"].inputs.column("symbols")[0].as_py() == ["a", "b"]
+    assert tasks["all"].kind == "sequences"
+
+
+def test_numbers_and_truth_may_be_labels_without_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "task.toml"
+    path.write_text("label = 3\nlabels = [1, 0]\n")
+    assert read_task_settings(tmp_path) == TaskSettings(label=("3",), labels=("1", "0"))
+    path.write_text("labels = [true, false]\n")
+    assert read_task_settings(tmp_path).labels == ("true", "false")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('lable = "x"', "should be among columns, extend_labels, .* Found 'lable'"),
+        ("label = 1.5", "`label` of task.toml should be a list of names. Found 1.5"),
+        ("label = []", "should be a list of names"),
+        ("metric = 3", "`metric` of task.toml should be text"),
+        ('metric = "acuracy"', "should be the name of a metric"),
+        ('kind = "ranking"', "`kind` should be one of classification, regression"),
+        ('symbols = "bytes"', "`symbols` should be one of words, characters"),
+        ('extend_labels = "yes"', "should be true or false"),
+        ('text = ""', "should be text"),
+        ("a = 1\nb = ]", r"should be TOML. Found 'Invalid value' in .*task.toml, row 2"),
+        ("label = 'x'\nlabel = 'y'", "should be TOML"),
+        ("x = " + "[" * 5000, "should be TOML"),
+    ],
+)
+def test_a_bad_task_toml_gets_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "task.toml").write_text(text)
+    with pytest.raises(TaskFileError, match=sentence) as caught:
+        read_task_settings(tmp_path)
+    assert caught.value.path == tmp_path / "task.toml"
+    assert "task.toml" in str(caught.value)
+
+
+def test_a_task_toml_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "task.toml"
+    path.write_bytes(b"label = 'a'\nx = '\xff'")
+    with pytest.raises(TaskFileError, match="row 2") as caught:
+        read_task_settings(tmp_path)
+    assert caught.value.row == 2
+    path.write_bytes(b"#" * 2**21)
+    with pytest.raises(TaskFileError, match="more than"):
+        read_task_settings(tmp_path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(TaskFileError, match="plain file"):
+        read_task_settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", r"should have a table `\[\[task\]\]` for each task. Found none"),
+        ("task = 3", "Found 3"),
+        ("[other]", "should be among task. Found 'other'"),
+        ("[[task]]\nlabel = 'x'", r"should have a `name`. Found none in \[\[task\]\] number 1"),
+        ("[[task]]\nname = 5", r"`name` of \[\[task\]\] number 1 should be text. Found 5"),
+        ("[[task]]\nname = 'a'\n[[task]]\nname = 'a'", "should differ. Found 'a' twice"),
+        ("[[task]]\nname = 'a'\ncolour = 'red'", r"Keys of \[\[task\]\] number 1"),
+        ("[[task]]\nname = 'a'\nmetric = 'x'", r"\[\[task\]\] number 1"),
+    ],
+)
+def test_a_bad_settings_file_gets_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    path = settings_file(tmp_path, text)
+    with pytest.raises(TaskFileError, match=sentence):
+        read_entries(path)
+
+
+@pytest.mark.parametrize("key", ["folder", "file"])
+@pytest.mark.parametrize("path", ["../other", "/etc", "a/../../other", "link"])
+def test_a_path_that_leaves_the_source_is_refused(tmp_path: Path, key: str, path: str) -> None:
+    text_task(tmp_path / "other")
+    text_task(tmp_path / "source" / "a")
+    (tmp_path / "source" / "link").symlink_to(tmp_path / "other")
+    settings = settings_file(tmp_path, f'[[task]]\nname = "a"\n{key} = "{path}"\nlabel = "group"\n')
+    with pytest.raises(TaskFileError, match="should lie inside the source folder"):
+        load_tasks(tmp_path / "source", settings=settings)
+
+
+def test_a_link_inside_the_source_is_followed(tmp_path: Path) -> None:
+    text_task(tmp_path / "a")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    path = settings_file(tmp_path, '[[task]]\nname = "t"\nfolder = "link"\nlabel = "group"\n')
+    assert load_tasks(tmp_path, settings=path).names == ("t",)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    path = settings_file(tmp_path, '[[task]]\nname = "t"\nfolder = "b"\n')
+    with pytest.raises(TaskFileError, match="'b' of task 't'"):
+        load_tasks(tmp_path, settings=path)
+
+
+def test_label_columns_are_named_in_one_place(tmp_path: Path) -> None:
+    text_task(tmp_path)
+    path = settings_file(tmp_path, '[[task]]\nname = "t"\nlabel = "group"\n')
+    with pytest.raises(OptionError, match="Found both"):
+        load_tasks(tmp_path, settings=path, label_columns=["group"])
+
+
+@pytest.mark.parametrize("name", ["newsgroups.toml", "conll2003.toml"])
+def test_the_examples_are_valid(name: str) -> None:
+    entries = read_entries(EXAMPLES / name)
+    assert [entry.name for entry in entries] in (
+        ["comp", "rec", "sci", "talk"],
+        ["pos", "chunk", "ner"],
+    )
