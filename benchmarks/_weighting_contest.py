@@ -1,4 +1,4 @@
-"""Times steps of all methods, ours and TorchJD's, in turns; `weighting.py` runs it in TorchJD's environment.
+"""Times steps of all methods, ours and TorchJD's, in turns; `weighting.py` runs it there.
 
     python _weighting_contest.py time MODEL TASKS ROUNDS   # seconds of CPU a step, medians, as JSON
     python _weighting_contest.py memory CONTESTANT          # bytes at the peak, as JSON

@@ -59,7 +59,12 @@ def demo(
             f"({reason}). Run the same command again to continue."
         )
     summaries = [result.summary for result in results if result.summary is not None]
-    page = write_report(study, out / "report.html")
+    page = write_report(
+        study,
+        out / "report.html",
+        labels=("single", "uniform", "proportional"),
+        notes=(f"The two tasks named `{_SHUFFLED}…` have random labels: nothing can be learned there.",),
+    )
     table = score_table(summaries, "test", real)
     seconds = time.monotonic() - begin
     if json_:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -10,7 +11,7 @@ from typing import Protocol
 from taskmix.tasks import TaskSet, digits_tasks, load_tasks
 
 
-class TaskSource(Protocol):
+class TaskSource(Hashable, Protocol):
     """Gives the same tasks in every process that asks."""
 
     def load(self) -> TaskSet: ...

@@ -64,6 +64,9 @@ class Head(nn.Sequential):
 class Rescale(nn.Module):
     """From standard units to those of a regression target, so that every task starts at its mean."""
 
+    mean: Tensor
+    deviation: Tensor
+
     def __init__(self, mean: float, deviation: float) -> None:
         super().__init__()
         self.register_buffer("mean", torch.tensor(mean))

@@ -11,4 +11,7 @@ def word_embedding(tasks: EncodedTasks, dimension: int, *, train: bool) -> nn.Em
     """Word vectors from the file the encoding read, or fresh ones; id 0, padding, stays zero."""
     if tasks.vectors is None:
         return nn.Embedding(len(tasks.vocabulary), dimension, padding_idx=0)
-    return nn.Embedding.from_pretrained(tasks.vectors.clone(), freeze=not train, padding_idx=0)
+    count, width = tasks.vectors.shape
+    table = nn.Embedding(count, width, padding_idx=0, _weight=tasks.vectors.clone())
+    table.weight.requires_grad = train
+    return table

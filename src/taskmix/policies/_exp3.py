@@ -45,8 +45,10 @@ class Exp3:
         return Exp3State(np.zeros(len(checked_sizes(sizes))))
 
     def probabilities(self, state: Exp3State) -> Probabilities:
-        weights = np.exp(state.log_weights)
-        return weights * ((1 - self.exploration) / weights.sum()) + self.exploration / len(weights)
+        weights: Probabilities = np.exp(state.log_weights)
+        weights *= (1 - self.exploration) / weights.sum()
+        weights += self.exploration / len(weights)
+        return weights
 
     def select(self, state: Exp3State, generator: np.random.Generator) -> Choice:
         return draw(self.probabilities(state), generator)

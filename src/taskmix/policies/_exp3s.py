@@ -81,8 +81,10 @@ class Exp3S:
         return Exp3SState(np.zeros(len(checked_sizes(sizes))))
 
     def probabilities(self, state: Exp3SState) -> Probabilities:
-        weights = np.exp(state.log_weights)
-        return weights * ((1 - self.epsilon) / weights.sum()) + self.epsilon / len(weights)
+        weights: Probabilities = np.exp(state.log_weights)
+        weights *= (1 - self.epsilon) / weights.sum()
+        weights += self.epsilon / len(weights)
+        return weights
 
     def select(self, state: Exp3SState, generator: np.random.Generator) -> Choice:
         return draw(self.probabilities(state), generator)

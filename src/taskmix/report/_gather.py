@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.errors import InputError, RecordError
+from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.records import RunFolder, RunSummary, Study
 from taskmix.report._data import Binned, FinalScore, ReportData, RunRow, TaskRow, Trace
 from taskmix.report._scoreboard import scoreboard
@@ -93,8 +93,6 @@ def _tasks(summaries: Sequence[RunSummary]) -> tuple[TaskRow, ...]:
 
 def _task(task: Mapping[str, Any], run: RunSummary) -> TaskRow:
     """What a record says of a task; it is asked for its name only, so all else may be missing."""
-    from taskmix.tasks import METRICS
-
     scored = [score.metric for score in run.scores if score.task == task["name"]]
     metric = str(task.get("metric") or next((name for name in scored if name != "loss"), "score"))
     sizes, labels = task.get("sizes"), task.get("labels")
@@ -102,7 +100,7 @@ def _task(task: Mapping[str, Any], run: RunSummary) -> TaskRow:
     return TaskRow(
         name=task["name"],
         metric=metric,
-        higher_is_better=METRICS[metric].higher_is_better if metric in METRICS else True,
+        higher_is_better=_higher_is_better(metric),
         kind=str(task.get("kind") or ""),
         inputs=str(task.get("inputs") or ""),
         classes=classes if isinstance(classes, int) and classes > 0 else None,
@@ -110,6 +108,15 @@ def _task(task: Mapping[str, Any], run: RunSummary) -> TaskRow:
         if isinstance(sizes, dict)
         else {},
     )
+
+
+def _higher_is_better(metric: str) -> bool:
+    from taskmix.tasks import find_metric
+
+    try:
+        return find_metric(metric).higher_is_better
+    except OptionError:  # a metric of another version or of the user's own
+        return True
 
 
 def _final_scores(

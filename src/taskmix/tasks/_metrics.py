@@ -139,6 +139,8 @@ def _accuracy(rows: ScoredRows) -> float:
 def _f1(rows: ScoredRows) -> float:
     # Of the second class, the one that is looked for.
     confusion = rows.confusion
+    if len(confusion) < 2:
+        return 0.0
     size = confusion[1].sum() + confusion[:, 1].sum()
     return float(2 * confusion[1, 1] / size) if size else 0.0
 

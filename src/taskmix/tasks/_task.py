@@ -30,6 +30,7 @@ TaskKind = Literal["classification", "regression", "tagging", "sequences"]
 InputKind = Literal["text", "pair", "table", "tokens", "sequences"]
 
 MISSING = -100  # the class index of a row without a label; PyTorch's `ignore_index`
+_HASHED_ROWS = 65_536  # copied at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +178,10 @@ def _table_hash(table: pa.Table) -> bytes:
         def flush(self) -> None: ...
         def close(self) -> None: ...
 
-    plain = table.replace_schema_metadata(None).combine_chunks()
+    plain = table.replace_schema_metadata(None)
     with pa.ipc.new_stream(pa.PythonFile(Sink(), mode="w"), plain.schema) as stream:
-        stream.write_table(plain)
+        for start in range(0, plain.num_rows, _HASHED_ROWS):
+            rows = plain.slice(start, _HASHED_ROWS)
+            # A copy, so that a slice and a table made afresh give the same bytes.
+            stream.write_table(rows.take(pa.array(range(len(rows)))).combine_chunks())
     return digest.digest()

@@ -87,7 +87,7 @@ def _outputs(
     parts: list[list[Tensor]] = [[] for _ in members]
     autocast = torch.autocast(device.type, precision, enabled=precision != torch.float32)
     with torch.inference_mode(), autocast:
-        for rows in torch.arange(len(data), device=device).split(batch_size):
+        for rows in torch.split(torch.arange(len(data), device=device), batch_size):
             code = model.encoder(data.inputs.batch(rows))
             for part, position in zip(parts, members, strict=True):
                 part.append(model.heads[position](code).float())

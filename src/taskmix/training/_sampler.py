@@ -166,7 +166,7 @@ def trainer_callback(sampler: PolicyBatchSampler) -> Any:
 
         raise MissingExtraError("transformers", "text", "A Trainer callback") from None
 
-    class Callback(TrainerCallback):  # type: ignore[misc]
+    class Callback(TrainerCallback):
         def __init__(self) -> None:
             self._losses: list[torch.Tensor] = []
             self._handle: Any = None

@@ -73,7 +73,7 @@ def test_exp3s_turns_to_the_arm_that_became_the_best() -> None:
 
 @pytest.mark.parametrize("policy", [Exp3(), Exp3S()])
 def test_a_step_without_a_reward_teaches_nothing_and_a_nan_is_refused(policy: Any) -> None:
-    np.testing.assert_array_equal(after(policy, [(1, 0.2, None)], 5), np.full(5, 0.2))
+    np.testing.assert_allclose(after(policy, [(1, 0.2, None)], 5), np.full(5, 0.2), rtol=1e-15)
     with pytest.raises(RunError, match="should be finite"):
         after(policy, [(1, 0.2, math.nan)], 5)
 

@@ -71,6 +71,11 @@ def test_f1_of_two_classes_is_that_of_the_second(seed: int) -> None:
     assert both == pytest.approx((ours + accuracy) / 2)
 
 
+def test_f1_of_a_task_with_one_class_is_zero() -> None:
+    outputs, targets = np.zeros((3, 1)), np.zeros(3, dtype=np.int64)
+    assert evaluate_outputs("f1", outputs=outputs, targets=targets, labels=("a",)) == 0
+
+
 def test_the_mean_of_metrics_that_improve_in_different_directions_is_refused() -> None:
     with pytest.raises(OptionError, match="should improve in the same direction"):
         find_metric("accuracy+log_loss")
