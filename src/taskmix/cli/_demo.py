@@ -110,7 +110,7 @@ def demo_runs(seeds: range) -> list[Run]:
     )
     runs = []
     for seed in seeds:
+        runs.extend(replace(alone, tasks=(name,), seed=seed) for name in names)
         runs.append(replace(shared, seed=seed))
         runs.append(replace(shared, label="proportional", policy=SizeProportional(), seed=seed))
-        runs.extend(replace(alone, tasks=(name,), seed=seed) for name in names)
     return runs

@@ -85,20 +85,26 @@ def print_table(
     table: ScoreTable, sizes: dict[str, int], *, title: str, mean_name: str = "mean"
 ) -> None:
     """Draws the table on standard output."""
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    drawn = Table(title=title, title_justify="left")
+    metrics = set(table.metrics.values())
+    if len(metrics) == 1:  # said once, not in every row
+        title = f"{title} ({metrics.pop()})"
+    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
     drawn.add_column("task")
-    drawn.add_column("rows", justify="right")
-    drawn.add_column("metric")
+    drawn.add_column("rows", justify="right", no_wrap=True)
+    if metrics:
+        drawn.add_column("metric")
     for label in table.labels:
-        drawn.add_column(label, justify="right")
+        drawn.add_column(label, justify="right", no_wrap=True)
     for task, metric in table.metrics.items():
         cells = [_cell(table.cells.get((task, label))) for label in table.labels]
-        drawn.add_row(task, f"{sizes.get(task, 0):,}", metric, *cells)
+        drawn.add_row(task, f"{sizes.get(task, 0):,}", *([metric] if metrics else []), *cells)
     drawn.add_section()
-    drawn.add_row(mean_name, "", "", *(_cell(table.means.get(label)) for label in table.labels))
+    means = [_cell(table.means.get(label)) for label in table.labels]
+    drawn.add_row(mean_name, "", *([""] if metrics else []), *means)
     Console().print(drawn)
 
 
