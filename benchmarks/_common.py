@@ -72,11 +72,12 @@ def report(
         )
 
 
-def environment(name: str, packages: list[str]) -> Path:
+def environment(name: str, packages: list[str], *, alone: list[str] | None = None) -> Path:
     """The Python of an environment with a peer in it, made once.
 
     It sees this environment's packages, so that both sides run the same torch, and has the peer's
-    own packages in front.
+    own packages in front. Packages in `alone` are installed without what they depend on, for peers
+    whose bounds exclude versions they run with.
     """
     folder = ENVIRONMENTS / name
     python = folder / "bin" / "python"
@@ -87,5 +88,7 @@ def environment(name: str, packages: list[str]) -> Path:
         (site / "ours.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
         install = [str(python), "-m", "pip", "install", "-qq", "-c", str(ROOT / "constraints.txt")]
         subprocess.run([*install, *packages], check=True)
+        if alone:
+            subprocess.run([*install, "--no-deps", *alone], check=True)
         done.touch()
     return python

@@ -1,10 +1,10 @@
 """Times steps of all methods, ours and TorchJD's, in turns; `weighting.py` runs it there.
 
     python _weighting_contest.py time MODEL TASKS ROUNDS   # seconds of CPU a step, medians, as JSON
-    python _weighting_contest.py memory CONTESTANT          # bytes at the peak, as JSON
+    python _weighting_contest.py memory CONTESTANT          # bytes that steps take, as JSON
 
-Models are those of the anchors page: a perceptron 128-256-256-128 with linear heads on one batch of 64
-rows; a text convolution (24 filters of widths 3, 4 and 5, length 24) to which every task brings its own
+Models: a perceptron 128-256-256-128 with linear heads on one batch of 64 rows for all tasks; a text
+convolution (24 filters of widths 3, 4 and 5, length 24) to which every task brings its own
 batch of 8.
 """
 
@@ -18,6 +18,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -247,7 +248,7 @@ def measure(kind: str, tasks: int, rounds: int) -> dict[str, float]:
         step()
     cheap = {f"{side}/{name}" for name in LOSS_METHODS for side in ("ours", "torchjd")}
     times: dict[str, list[float]] = {name: [] for name in steps}
-    for number in range(rounds):
+    for _ in range(rounds):
         for name, step in steps.items():
             times[name].append(timed(step))
         # Cheap steps differ by hundredths: they take more turns, each beside a plain one.
@@ -255,7 +256,6 @@ def measure(kind: str, tasks: int, rounds: int) -> dict[str, float]:
             for _ in range(3):
                 times["plain"].append(timed(steps["plain"]))
                 times[name].append(timed(steps[name]))
-        del number
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -265,8 +265,11 @@ def timed(step: Step) -> float:
     return time.process_time() - begin
 
 
+MEMORY_PEERS = ("mgda", "pcgrad", "cagrad", "nash", "upgrad", "excess")
+
+
 def peak(contestant: str) -> int:
-    """Bytes at the peak of three steps with 16 tasks and three million shared parameters."""
+    """Bytes that three steps take at most, with 16 tasks and three million shared parameters."""
     side, _, name = contestant.partition("/")
     problem = Problem("mlp", 16, width=1_600)
     if side == "plain":
@@ -280,9 +283,10 @@ def peak(contestant: str) -> int:
         made |= {"mgda": aggregation.MGDA, "pcgrad": aggregation.PCGrad}
         made |= {"cagrad": lambda: aggregation.CAGrad(c=0.4), "excess": aggregation.ExcessMTL}
         step = of_aggregator(problem, made[name]())
+    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     for _ in range(3):
         step()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
 
 
 def main() -> None:

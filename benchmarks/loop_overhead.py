@@ -178,7 +178,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:
         ("lightning", ["lightning>=2.4"]),
         ("transformers", ["transformers>=4.45", "accelerate>=1.0"]),
     ):
-        rows.append(against_trainer(name, packages, steps, rounds=2 if quick else 5))
+        rows.append(against_trainer(name, packages, steps, rounds=2 if quick else 9))
     return rows
 
 

@@ -18,7 +18,7 @@ from taskmix.models import Perceptron
 from taskmix.policies import SizeProportional
 from taskmix.records import Study
 from taskmix.training import Event, StepEvent
-from taskmix.weighting import Equal
+from taskmix.weighting import BanditMTL, Equal, ExcessMTL
 
 KILLS = 20
 
@@ -33,6 +33,8 @@ POLICY = Run(
     seed=3,
 )
 WEIGHTING = replace(POLICY, policy=None, weighting=Equal(), steps=300)
+BANDIT = replace(WEIGHTING, weighting=BanditMTL(smoothing=0.5))
+GRADIENTS = replace(WEIGHTING, weighting=ExcessMTL(), steps=200)
 
 
 def work(run: Run, path: Path, die_at: int | None, die_after: float | None) -> None:
@@ -64,7 +66,11 @@ def in_child(run: Run, path: Path, die_at: int | None, die_after: float | None) 
     return process.exitcode
 
 
-@pytest.mark.parametrize("run", [POLICY, WEIGHTING], ids=["policy", "weighting"])
+@pytest.mark.parametrize(
+    "run",
+    [POLICY, WEIGHTING, BANDIT, GRADIENTS],
+    ids=["policy", "weighting", "bandit weighting", "gradient weighting"],
+)
 def test_a_run_killed_twenty_times_ends_with_the_same_bits(tmp_path: Path, run: Run) -> None:
     torch.set_num_threads(1)
     execute(run, Study(tmp_path / "whole"))

@@ -9,6 +9,7 @@ import typer
 
 import taskmix
 from taskmix.cli._demo import demo
+from taskmix.cli._improve import improve
 from taskmix.cli._report import report
 from taskmix.cli._train import train
 from taskmix.errors import InputError, TaskmixError
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(train)
 app.command()(report)
+app.command()(improve)
 
 
 def _version(wanted: bool) -> None:

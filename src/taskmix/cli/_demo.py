@@ -63,7 +63,9 @@ def demo(
         study,
         out / "report.html",
         labels=("single", "uniform", "proportional"),
-        notes=(f"The two tasks named `{_SHUFFLED}…` have random labels: nothing can be learned there.",),
+        notes=(
+            f"The two tasks named `{_SHUFFLED}…` have random labels: nothing can be learned there.",
+        ),
     )
     table = score_table(summaries, "test", real)
     seconds = time.monotonic() - begin
@@ -81,13 +83,14 @@ def demo(
         f"The two tasks named `{_SHUFFLED}…` have random labels: nothing can be learned there."
     )
     typer.echo(f"{len(runs)} runs in {seconds:.0f} s. The page with the evidence: {page}")
+    typer.echo(f"Learn a better division of the budget from these runs: taskmix improve {out}")
 
 
 def demo_runs(seeds: range) -> list[Run]:
     """Single-task, uniform and size-proportional training, with equal numbers of steps in all."""
     from taskmix.engine import DigitsSource, Run
     from taskmix.models import Perceptron
-    from taskmix.policies import SizeProportional, Uniform
+    from taskmix.policies import HardProgress, SizeProportional, Uniform
     from taskmix.tasks import digits_tasks
 
     names = digits_tasks().names
@@ -96,6 +99,7 @@ def demo_runs(seeds: range) -> list[Run]:
         source=DigitsSource(),
         architecture=Perceptron(),
         policy=Uniform(),
+        reward=HardProgress(),  # costs nothing, and `taskmix improve` can learn from it
         steps=_STEPS,
         evaluate_every=_STEPS // 16,
         checkpoint_every=_STEPS // 4,
@@ -104,6 +108,7 @@ def demo_runs(seeds: range) -> list[Run]:
     alone = replace(
         shared,
         label="single",
+        reward=None,
         steps=_STEPS // len(names),
         evaluate_every=_STEPS // len(names) // 8,
         checkpoint_every=_STEPS // len(names),

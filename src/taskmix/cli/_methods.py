@@ -1,54 +1,102 @@
-"""Typed words to methods: the one such table. Options follow a colon, `tempered:2`."""
+"""Typed words to policies and rewards. Options follow a colon, `tempered:2` or `exp3s:eta=0.01`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
-    from taskmix.policies import AnyPolicy
-    from taskmix.weighting import AnyLossWeighting
+    from taskmix.policies import AnyPolicy, AnyReward
 
 MethodT = TypeVar("MethodT")
 
-POLICY_HELP = "uniform, proportional or tempered:T (sizes to the power 1/T)"
-WEIGHTING_HELP = "equal or fixed:W1,W2,... in the order of the tasks"
+POLICY_HELP = (
+    "uniform, proportional, tempered:T (sizes to the power 1/T), fixed:P1,P2,... in the order of the "
+    "tasks, scheduled:0=P1,P2;500=P1,P2 (from a step on), exp3[:exploration=G] or "
+    "exp3s[:eta=H,epsilon=E,propensity=policy|mixture]"
+)
+REWARD_HELP = (
+    "hard (progress on hard tasks), gain (prediction gain: one more forward pass) or score (rise of "
+    "the dev score), each with /cost for reward per unit of cost and /scaled for quantile scaling"
+)
+LEARNING = ("exp3", "exp3s")  # the policies that learn from a reward while they train
 
 
 def parse_policy(word: str) -> AnyPolicy:
     """The policy a word such as `tempered:2` stands for."""
-    from taskmix.policies import SizeProportional, Tempered, Uniform
+    from taskmix.policies import Exp3, Exp3S, Fixed, SizeProportional, Tempered, Uniform
 
     makers: dict[str, Callable[[str], AnyPolicy]] = {
         "uniform": lambda rest: _plain(Uniform(), "uniform", rest),
         "proportional": lambda rest: _plain(SizeProportional(), "proportional", rest),
         "tempered": lambda rest: Tempered(temperature=_number(rest or "2", "tempered")),
-    }
-    return _parse(word, makers, "--policy", POLICY_HELP)
-
-
-def parse_weighting(word: str) -> AnyLossWeighting:
-    """The weighting a word such as `fixed:1,2` stands for."""
-    from taskmix.weighting import Equal, FixedWeights
-
-    makers: dict[str, Callable[[str], AnyLossWeighting]] = {
-        "equal": lambda rest: _plain(Equal(), "equal", rest),
-        "fixed": lambda rest: FixedWeights(
-            weights=tuple(_number(part, "fixed") for part in rest.split(","))
+        "fixed": lambda rest: Fixed(_shares(rest, "fixed")),
+        "scheduled": _scheduled,
+        "exp3": lambda rest: Exp3(**_options(rest, "exp3", exploration=float)),
+        "exp3s": lambda rest: Exp3S(
+            **_options(rest, "exp3s", eta=float, epsilon=float, propensity=str)
         ),
     }
-    return _parse(word, makers, "--weighting", WEIGHTING_HELP)
-
-
-def _parse(
-    word: str, makers: dict[str, Callable[[str], MethodT]], option: str, known: str
-) -> MethodT:
     name, _, rest = word.partition(":")
+    return _chosen(name, makers, "--policy", POLICY_HELP)(rest)
+
+
+def parse_reward(word: str | None, policy: str | None) -> AnyReward:
+    """The reward a word such as `gain/cost` stands for.
+
+    Without a word it is what suits the policy: scaled prediction gain for one that learns while it
+    trains, as in the paper, and progress on hard tasks for the others, which costs nothing and lets
+    `taskmix improve` learn from the record.
+    """
+    from taskmix.policies import HardProgress, PredictionGain, QuantileScaled, ScoreImprovement
+
+    learns = (policy or "").partition(":")[0] in LEARNING
+    name, *marks = (word or ("gain/scaled" if learns else "hard")).split("/")
+    makers: dict[str, Callable[..., AnyReward]] = {
+        "hard": HardProgress,
+        "gain": PredictionGain,
+        "score": ScoreImprovement,
+    }
+    maker = _chosen(name, makers, "--reward", REWARD_HELP)
+    if unknown := set(marks) - {"cost", "scaled"}:
+        raise OptionError(f"`--reward` should be {REWARD_HELP}. Found the mark /{min(unknown)}.")
+    reward = maker(per_cost="cost" in marks)
+    return QuantileScaled(reward=reward) if learns or "scaled" in marks else reward
+
+
+def _chosen(name: str, makers: dict[str, MethodT], option: str, known: str) -> MethodT:
     if name not in makers:
-        raise OptionError(f"`{option}` should be {known}. Found {word!r}.")
-    return makers[name](rest)
+        raise OptionError(f"`{option}` should be {known}. Found {name!r}.")
+    return makers[name]
+
+
+def _scheduled(rest: str) -> AnyPolicy:
+    from taskmix.policies import Scheduled
+
+    stages = []
+    for part in rest.split(";"):
+        start, _, shares = part.partition("=")
+        stages.append((int(_number(start, "scheduled")), _shares(shares, "scheduled")))
+    return Scheduled(tuple(stages))
+
+
+def _shares(text: str, name: str) -> tuple[float, ...]:
+    return tuple(_number(part, name) for part in text.split(","))
+
+
+def _options(rest: str, name: str, **kinds: type) -> dict[str, Any]:
+    """`eta=0.01,epsilon=0.1` as keywords."""
+    found: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        key, _, value = part.partition("=")
+        if key not in kinds:
+            raise OptionError(
+                f"`{name}` should have no options but {', '.join(kinds)}. Found {key!r}."
+            )
+        found[key] = value if kinds[key] is str else _number(value, f"{name}:{key}=")
+    return found
 
 
 def _plain(method: MethodT, name: str, rest: str) -> MethodT:

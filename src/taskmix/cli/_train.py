@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taskmix.cli._methods import POLICY_HELP, WEIGHTING_HELP, parse_policy, parse_weighting
+from taskmix.cli._methods import POLICY_HELP, REWARD_HELP, parse_policy, parse_reward
+from taskmix.cli._weightings import WEIGHTING_HELP, parse_weighting
 from taskmix.errors import OptionError, RunError
 
 if TYPE_CHECKING:
     from taskmix.engine import Executed, Run
     from taskmix.models import Architecture
+    from taskmix.policies import AnyPolicy
     from taskmix.records import RunSummary, Study
     from taskmix.tasks import TaskSet
 
@@ -49,6 +51,17 @@ def train(
     out: Annotated[Path, typer.Option("--out", help="The study to write to.")] = Path("study"),
     policy: Annotated[
         str | None, typer.Option("--policy", help=f"One task a step: {POLICY_HELP} [uniform].")
+    ] = None,
+    reward: Annotated[
+        str | None,
+        typer.Option(
+            "--reward",
+            help=f"What a step was worth: {REWARD_HELP} [hard; gain/scaled for exp3 and exp3s].",
+        ),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", help="One task a step, as a plan of `taskmix improve` says."),
     ] = None,
     weighting: Annotated[
         str | None, typer.Option("--weighting", help=f"All tasks every step: {WEIGHTING_HELP}.")
@@ -125,16 +138,16 @@ def train(
     them. Everything goes into the study: run the same command again to continue a run that was
     stopped, and `taskmix report STUDY` for the page.
 
-    Example: taskmix train reviews/ --policy tempered:2 --vectors glove.6B.100d.txt --seeds 3
+    Examples:
+
+        taskmix train reviews/ --policy tempered:2 --vectors glove.6B.100d.txt --seeds 3
+
+        taskmix improve study --out plan.json && taskmix train reviews/ --plan plan.json
     """
     from taskmix.engine import FolderSource, Optimization, Run, choose_device
     from taskmix.records import Study
 
-    if policy is not None and weighting is not None:
-        raise OptionError(
-            "Either --policy (one task a step) or --weighting (all tasks a step) should be given. "
-            "Found both. Leave one of them out."
-        )
+    _check_one_way(policy=policy, weighting=weighting, plan=plan, reward=reward, single=single)
     source = FolderSource(
         path=folder,
         tasks=tuple(name.strip() for name in only.split(",")) if only else None,
@@ -147,10 +160,11 @@ def train(
     architecture, pretrained = choose_architecture(model, loaded, vectors)
     rate = learning_rate or (2e-5 if pretrained else 1e-3)
     run = Run(
-        label="single" if single else weighting or policy or "uniform",
+        label="single" if single else "plan" if plan else weighting or policy or "uniform",
         source=source,
         architecture=architecture,
-        policy=parse_policy(policy) if policy else None,
+        policy=_choose_policy(policy, plan, loaded, steps) if not weighting else None,
+        reward=parse_reward(reward, policy) if not (weighting or single) else None,
         weighting=parse_weighting(weighting) if weighting else None,
         optimization=Optimization(
             optimizer=optimizer.value,
@@ -177,6 +191,39 @@ def train(
         _introduce(loaded, run)
     results = _carry_out(runs, study, workers=workers, fresh=not resume, quiet=json_)
     _tell_results(runs, results, study, loaded, as_json=json_)
+
+
+def _check_one_way(**given: Any) -> None:
+    """One way to train at a time: a reward is for one task a step."""
+    names = [f"--{name}" for name, value in given.items() if value]
+    ways = [name for name in names if name != "--reward"]
+    if len(ways) > 1:
+        raise OptionError(
+            "One of --policy, --plan (one task a step), --weighting (all tasks a step) and --single "
+            f"should be given. Found {' and '.join(ways)}. Leave all but one of them out."
+        )
+    if "--reward" in names and ways in (["--weighting"], ["--single"]):
+        raise OptionError(
+            f"`--reward` should go with one task a step. Found it with {ways[0]}. Leave it out."
+        )
+
+
+def _choose_policy(word: str | None, path: Path | None, tasks: TaskSet, steps: int) -> AnyPolicy:
+    """That of the word, or of the plan, for these tasks in their order and so many steps."""
+    from taskmix.policies import Fixed, Scheduled
+    from taskmix.records import Plan
+
+    if path is None:
+        return parse_policy(word or "uniform")
+    plan = Plan.load(path).for_tasks(tasks.names)
+    if not plan.stages:
+        return Fixed(plan.probabilities)
+    starts = [round(stage.begin * steps) for stage in plan.stages]
+    return Scheduled(
+        tuple(
+            (start, stage.probabilities) for start, stage in zip(starts, plan.stages, strict=True)
+        )
+    )
 
 
 def choose_architecture(

@@ -16,10 +16,12 @@ from taskmix.counterfactual._estimators import (
     weighted_importance_sampling,
 )
 from taskmix.counterfactual._faults import Fault, check_log, find_faults
+from taskmix.counterfactual._gather import gather
 from taskmix.counterfactual._improve import Improvement, choose_entropy, improve_policy
 from taskmix.counterfactual._log import Log, log_from_arrays, log_from_batches, log_of_runs
 from taskmix.counterfactual._maximise import Maximum, maximise, search
-from taskmix.counterfactual._statistics import LogStatistics, gather
+from taskmix.counterfactual._rises import rises_of_scores
+from taskmix.counterfactual._statistics import LogStatistics
 
 __all__ = [
     "Estimate",
@@ -49,6 +51,7 @@ __all__ = [
     "log_from_batches",
     "log_of_runs",
     "maximise",
+    "rises_of_scores",
     "row_value",
     "search",
     "weighted_importance_sampling",

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from taskmix.counterfactual._statistics import LogStatistics, gather, stack
+from taskmix.counterfactual._gather import gather
+from taskmix.counterfactual._statistics import LogStatistics, stack
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.records import RunFolder
 

@@ -29,7 +29,7 @@ from taskmix.training import (
     StepEvent,
     train,
 )
-from taskmix.weighting import AnyLossWeighting
+from taskmix.weighting import AnyWeighting
 
 FORMAT = 1  # of the specification; a change in what it means gets a new number
 
@@ -48,7 +48,7 @@ class Run:
     tasks: tuple[str, ...] | None = None  # only these, in this order
     policy: AnyPolicy | None = None
     reward: AnyReward | None = None
-    weighting: AnyLossWeighting | None = None
+    weighting: AnyWeighting | None = None
     optimization: Optimization = field(default_factory=Optimization)
     batch_size: int = 32
     evaluate_every: int | None = None

@@ -1,5 +1,6 @@
 """Encoders with heads."""
 
+from taskmix.models._adversarial import AdversarialSharing, SharedCode
 from taskmix.models._perceptron import Perceptron
 from taskmix.models._sharing import Architecture, HardSharing, Head, make_head, target_scale
 from taskmix.models._text_convolution import TextConvolution, TextConvolutionEncoder
@@ -7,10 +8,12 @@ from taskmix.models._transformer import Transformer, TransformerEncoder
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
+    "AdversarialSharing",
     "Architecture",
     "HardSharing",
     "Head",
     "Perceptron",
+    "SharedCode",
     "TextConvolution",
     "TextConvolutionEncoder",
     "Transformer",

@@ -18,14 +18,15 @@ It is an architecture and a loss, not a weighting: it goes with any of them. The
 on a head's outputs: in training their gradients join that of the task's loss wherever it is
 computed, so every loop can use the model as it is. They are not part of the loss that the loop
 sees, are not multiplied by the task's weight, and, for the same reason, not by a `GradScaler`:
-train in float32 or bfloat16.
+train in float32 or bfloat16. (A method that compares the tasks' gradients finds them in there, and
+weighs them too.)
 
 Cost: T + 1 encoders, of which a batch goes through two.
 
 Departures: $L_{diff}$ is the mean of the squared products of centred codes of length one, as in
 the code of Bousmalis et al.; the sum of the paper grows with the square of batch and width.
 Encoders are those of any `architecture`, not LSTMs alone. Word vectors are one table for all
-encoders.
+encoders, which the shared encoder holds.
 """
 
 from __future__ import annotations
@@ -83,6 +84,17 @@ class SharedCode:
     batch: Any
 
 
+class Borrowed(nn.Module):
+    """A module that another one holds: used here; trained, moved and saved there."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self._module = (module,)  # within a tuple it is no part of this module
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return cast("Tensor", self._module[0](ids))
+
+
 class SharedEncoder(nn.Module):
     """The shared encoder with its adversary."""
 
@@ -90,6 +102,13 @@ class SharedEncoder(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.discriminator = nn.Linear(features, tasks)
+
+    @property
+    def last_layer(self) -> nn.Module | None:
+        """That of the encoder: the discriminator is no part of the way to the heads."""
+        own = getattr(self.encoder, "last_layer", None)
+        layers = [part for part in self.encoder.modules() if [*part.parameters(recurse=False)]]
+        return own if own is not None else layers[-1] if layers else None
 
     def forward(self, batch: Any) -> SharedCode:
         shared = self.encoder(batch)
@@ -183,9 +202,9 @@ def _width(head: nn.Module) -> int:
 
 def _fresh_copy(encoder: nn.Module) -> nn.Module:
     """An encoder of the same shape with its own parameters, but the same word vectors."""
-    words = {id(part): part for part in encoder.modules() if isinstance(part, nn.Embedding)}
-    made = copy.deepcopy(encoder, words)
+    words = [part for part in encoder.modules() if isinstance(part, nn.Embedding)]
+    made = copy.deepcopy(encoder, {id(part): Borrowed(part) for part in words})
     for part in made.modules():
-        if hasattr(part, "reset_parameters") and id(part) not in words:
+        if hasattr(part, "reset_parameters"):
             cast("Any", part).reset_parameters()
     return made

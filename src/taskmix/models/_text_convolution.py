@@ -31,6 +31,11 @@ class TextConvolutionEncoder(nn.Module):
         )
         self.features = filters * len(kernels)
 
+    @property
+    def last_layer(self) -> nn.Module:
+        """The layer all tasks train last: kernels of all widths, since they lie side by side."""
+        return self.convolutions
+
     def forward(self, batch: Tensor | tuple[Tensor, Tensor]) -> Tensor:
         if isinstance(batch, tuple):
             first, second = self._encode(batch[0]), self._encode(batch[1])

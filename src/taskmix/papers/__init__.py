@@ -9,14 +9,24 @@ from taskmix.papers._bandit import (
     reproduce_bandit,
 )
 from taskmix.papers._glue import GlueOptions, reproduce_glue
+from taskmix.papers._text_weightings import (
+    NewsgroupsOptions,
+    ReviewsOptions,
+    reproduce_newsgroups,
+    reproduce_reviews,
+)
 
 __all__ = [
     "BanditOptions",
     "BanditResult",
     "GlueOptions",
+    "NewsgroupsOptions",
+    "ReviewsOptions",
     "bandit_rows",
     "gap_closed",
     "play_bandit",
     "reproduce_bandit",
     "reproduce_glue",
+    "reproduce_newsgroups",
+    "reproduce_reviews",
 ]

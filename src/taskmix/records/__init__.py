@@ -8,6 +8,7 @@
 """
 
 from taskmix.records._checkpoint import Checkpoint, CheckpointEntry
+from taskmix.records._plan import Expected, Plan, Stage
 from taskmix.records._run import Claim, RunFolder
 from taskmix.records._specification import describe, specification_hash
 from taskmix.records._state import StateTree, StoredFile, load_state, save_state
@@ -19,11 +20,14 @@ __all__ = [
     "Checkpoint",
     "CheckpointEntry",
     "Claim",
+    "Expected",
     "FinalScore",
+    "Plan",
     "RecordWriter",
     "RunFolder",
     "RunStatus",
     "RunSummary",
+    "Stage",
     "StateTree",
     "StoredFile",
     "Study",

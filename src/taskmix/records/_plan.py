@@ -8,9 +8,8 @@ straight into `datasets.interleave_datasets`, into a batch sampler, or into `tas
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,13 @@ class Stage:
     begin: float  # 0 is the start, 0.5 half-way
     probabilities: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        if not _is_number(self.begin):
+            raise InputError(
+                "The `begin` of a plan's stage should be a share of the run. Found "
+                f"{self.begin!r}. The first stage begins at 0."
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
@@ -38,6 +44,14 @@ class Expected:
     value: float
     low: float
     high: float
+
+    def __post_init__(self) -> None:
+        words, numbers = (self.task, self.metric), (self.value, self.low, self.high)
+        if not (all(isinstance(w, str) for w in words) and all(_is_number(n) for n in numbers)):
+            raise InputError(
+                "What a plan expects should name a task and a metric, with finite numbers for `value`, "
+                f"`low` and `high`. Found {words} and {numbers}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +85,12 @@ class Plan:
                 raise InputError(
                     f"A plan's groups should name its tasks. Found `{name}`, which is none of them."
                 )
+        for item in self.expected:
+            if item.task not in known:
+                raise InputError(
+                    f"A plan should expect scores of its tasks. Found `{item.task}`, which is none of "
+                    "them."
+                )
 
     def save(self, path: Path | str) -> Path:
         """Writes the plan, whole or not at all."""
@@ -84,10 +104,16 @@ class Plan:
             ],
             "groups": [list(group) for group in self.groups],
             "weighting": self.weighting,
-            "expected": [vars(item) for item in self.expected],
+            "expected": [asdict(item) for item in self.expected],
             "evidence": dict(self.evidence),
         }
-        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+        try:
+            text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                "A plan's `evidence` and `weighting` should be words, finite numbers, lists and "
+                f"mappings of them. Found something else ({error}). Turn arrays into lists."
+            ) from error
         write_bytes(Path(path), (text + "\n").encode())
         return Path(path)
 
@@ -106,7 +132,8 @@ class Plan:
                 f"{_listed(extra)} without a place in the plan and {_listed(missing)} only in it. "
                 "Choose the plan's tasks with --only."
             )
-        order = [self.tasks.index(name) for name in names]
+        places = {name: place for place, name in enumerate(self.tasks)}
+        order = [places[name] for name in names]
         return Plan(
             tasks=tuple(names),
             probabilities=tuple(self.probabilities[place] for place in order),
@@ -130,8 +157,15 @@ def _listed(names: Sequence[str]) -> str:
     )
 
 
+def _is_number(value: object) -> bool:
+    # A whole number too large for a float is no share and no score.
+    if not isinstance(value, float | int) or isinstance(value, bool):
+        return False
+    return -1e308 < value < 1e308
+
+
 def _check_names(names: Sequence[str]) -> None:
-    if not names or len(set(names)) != len(names) or not all(isinstance(n, str) for n in names):
+    if not names or not all(isinstance(n, str) for n in names) or len(set(names)) != len(names):
         raise InputError(
             f"A plan's `tasks` should be names that differ, at least one. Found {list(names)[:10]}."
         )
@@ -140,7 +174,7 @@ def _check_names(names: Sequence[str]) -> None:
 def _check_probabilities(where: str, probabilities: Sequence[float], count: int) -> None:
     fine = (
         len(probabilities) == count
-        and all(isinstance(p, float | int) and math.isfinite(p) and p >= 0 for p in probabilities)
+        and all(_is_number(p) and p >= 0 for p in probabilities)
         and abs(sum(probabilities) - 1.0) < 1e-6
     )
     if not fine:
@@ -183,18 +217,35 @@ def _read(path: Path) -> Plan:
         raise bad(f"the unknown entry {unknown[0]!r}")
     try:
         return Plan(
-            tasks=tuple(document["tasks"]),
-            probabilities=tuple(document["probabilities"]),
+            tasks=tuple(_listing(document["tasks"])),
+            probabilities=tuple(_listing(document["probabilities"])),
             stages=tuple(
-                Stage(begin=float(stage["begin"]), probabilities=tuple(stage["probabilities"]))
-                for stage in document.get("stages") or []
+                Stage(begin=stage["begin"], probabilities=tuple(_listing(stage["probabilities"])))
+                for stage in _listing(document.get("stages"))
             ),
-            groups=tuple(tuple(group) for group in document.get("groups") or []),
-            weighting=document.get("weighting"),
-            expected=tuple(Expected(**item) for item in document.get("expected") or []),
-            evidence=dict(document.get("evidence") or {}),
+            groups=tuple(tuple(_listing(group)) for group in _listing(document.get("groups"))),
+            weighting=_mapping(document.get("weighting")),
+            expected=tuple(Expected(**item) for item in _listing(document.get("expected"))),
+            evidence=_mapping(document.get("evidence")) or {},
         )
-    except (KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise bad(f"an entry of the wrong form ({type(error).__name__}: {error})") from error
+    except InputError as error:
+        raise InputError(f"`{path}`: {error}") from error
+    except KeyError as error:
+        raise bad(f"no entry {error}") from error
+    except (TypeError, ValueError) as error:
+        raise bad(f"an entry of the wrong form ({error})") from error
+
+
+def _listing(value: object) -> list[Any]:
+    """A list; nothing stands for an empty one."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise TypeError(f"a {type(value).__name__} where a list should be")
+    return value
+
+
+def _mapping(value: object) -> dict[str, Any] | None:
+    if value is not None and not isinstance(value, dict):
+        raise TypeError(f"a {type(value).__name__} where a mapping should be")
+    return value

@@ -6,9 +6,11 @@ can be collected from a loop we do not own.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,12 +25,27 @@ from taskmix.training._state import state_from_tree, state_to_tree
 from taskmix.training._streams import Stream
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A batch that nothing is known of yet, and where everything was before it was drawn."""
+
+    choice: Choice
+    probabilities: NDArray[np.float64]  # [task]
+    examples: int
+    generator: Any  # the random state
+    position: tuple[int, int]  # of the task's stream
+
+
 class PolicyBatchSampler(Sampler[list[int]]):
     """Batches of one task each, the task drawn by a policy.
 
     The data set is the tasks' data sets one after another (`ConcatDataset`), `sizes` their lengths.
-    Tell it each batch's loss with `observe`, in the order the batches came; a `DataLoader` with
-    workers draws a few batches ahead, so a policy that learns then learns a few steps late.
+    `steps` is the whole budget: iterating again goes on where the last iteration stopped, and a task
+    that is used up starts over in a new order.
+
+    Tell it each batch's loss with `observe`, in the order the batches came. A `DataLoader` with
+    workers draws a few batches ahead, so a policy that learns then learns a few steps late. A loss
+    that is not finite is logged, has no reward and teaches nothing.
     """
 
     def __init__(
@@ -62,7 +79,7 @@ class PolicyBatchSampler(Sampler[list[int]]):
         self._batch_size = batch_size
         self._streams = self._make_streams()
         self._latest: list[float | None] = [None] * len(sizes)
-        self._pending: deque[tuple[Choice, NDArray[np.float64], int]] = deque()
+        self._pending: deque[_Drawn] = deque()
         self._drawn = 0
         self._observed = 0
         self._clock = time.perf_counter()
@@ -71,11 +88,15 @@ class PolicyBatchSampler(Sampler[list[int]]):
         return self._steps - self._drawn
 
     def __iter__(self) -> Iterator[list[int]]:
+        self._draw_again(self._position())  # what an iteration left behind was never trained on
         while self._drawn < self._steps:
+            before = self._generator.bit_generator.state
             probabilities = self._policy.probabilities(self._policy_state)
             choice = self._policy.select(self._policy_state, self._generator)
-            rows = self._streams[choice.task].take() + int(self._begins[choice.task])
-            self._pending.append((choice, probabilities, len(rows)))
+            stream = self._streams[choice.task]
+            position = stream.position
+            rows = stream.take() + int(self._begins[choice.task])
+            self._pending.append(_Drawn(choice, probabilities, len(rows), before, position))
             self._drawn += 1
             yield rows.tolist()
 
@@ -86,16 +107,18 @@ class PolicyBatchSampler(Sampler[list[int]]):
                 "A loss should follow a batch. Found one more loss than batches drawn. "
                 "Call `observe` once for each batch."
             )
-        choice, probabilities, examples = self._pending.popleft()
-        outcome = Outcome(choice, loss, self._latest[choice.task], cost=float(examples))
+        drawn = self._pending.popleft()
+        choice, previous = drawn.choice, self._latest[drawn.choice.task]
+        outcome = Outcome(choice, loss, previous, cost=float(drawn.examples))
         reward = None
-        if self._reward is not None:
-            reward, self._reward_state = self._reward.observe(
-                self._reward_state, outcome, self._generator
-            )
-            outcome = Outcome(choice, loss, outcome.previous_loss, cost=outcome.cost, reward=reward)
+        if math.isfinite(loss):
+            if self._reward is not None:
+                reward, self._reward_state = self._reward.observe(
+                    self._reward_state, outcome, self._generator
+                )
+            outcome = Outcome(choice, loss, previous, cost=outcome.cost, reward=reward)
+            self._latest[choice.task] = loss
         self._policy_state = self._policy.update(self._policy_state, outcome)
-        self._latest[choice.task] = loss
         self._observed += 1
         now = time.perf_counter()
         if self._record is not None:
@@ -103,45 +126,61 @@ class PolicyBatchSampler(Sampler[list[int]]):
                 self._observed,
                 choice.task,
                 probability=choice.probability,
-                probabilities=probabilities,
+                probabilities=drawn.probabilities,
                 loss=loss,
                 reward=reward,
                 weight=None,
                 seconds=now - self._clock,
-                examples=examples,
+                examples=drawn.examples,
             )
         self._clock = now
         return choice
 
     def state_dict(self) -> dict[str, Any]:
         """Where it is, as plain values; batches drawn and not spoken of are drawn again."""
-        if self._pending:
-            raise RunError(
-                f"Every batch should have been observed before the state is taken. Found "
-                f"{len(self._pending)} that were not. Take the state between steps."
-            )
+        generator, streams = self._position()
         return {
             "policy": state_to_tree(self._policy_state),
             "reward": state_to_tree(self._reward_state),
-            "generator": self._generator.bit_generator.state,
+            "generator": generator,
             "seed": self._seed,
-            "streams": [list(stream.position) for stream in self._streams],
+            "streams": [list(position) for position in streams],
             "latest": list(self._latest),
             "step": self._observed,
         }
 
     def load_state_dict(self, tree: dict[str, Any]) -> None:
         """Goes on from there."""
+        if len(tree["streams"]) != len(self._sizes):
+            raise OptionError(
+                f"The state should be of a sampler of {len(self._sizes)} tasks. Found one of "
+                f"{len(tree['streams'])}. Give the tasks the state was taken with."
+            )
         self._policy_state = state_from_tree(self._policy_state, tree["policy"])
         self._reward_state = state_from_tree(self._reward_state, tree["reward"])
-        self._generator.bit_generator.state = tree["generator"]
         self._seed = int(tree["seed"])
         self._streams = self._make_streams()
-        for stream, position in zip(self._streams, tree["streams"], strict=True):
-            stream.move_to((position[0], position[1]))
         self._latest = list(tree["latest"])
-        self._drawn = self._observed = int(tree["step"])
+        self._observed = int(tree["step"])
+        self._draw_again((tree["generator"], [(p[0], p[1]) for p in tree["streams"]]))
+        self._clock = time.perf_counter()
+
+    def _position(self) -> tuple[Any, list[tuple[int, int]]]:
+        """The random state and the streams' places before the first batch not yet spoken of."""
+        generator = self._generator.bit_generator.state
+        positions = [stream.position for stream in self._streams]
+        for drawn in reversed(self._pending):
+            generator, positions[drawn.choice.task] = drawn.generator, drawn.position
+        return generator, positions
+
+    def _draw_again(self, position: tuple[Any, list[tuple[int, int]]]) -> None:
+        generator, positions = position
+        self._generator.bit_generator.state = generator
+        for stream, place in zip(self._streams, positions, strict=True):
+            if stream.position != place:
+                stream.move_to(place)
         self._pending.clear()
+        self._drawn = self._observed
 
     def _make_streams(self) -> list[Stream]:
         cpu = torch.device("cpu")

@@ -57,6 +57,15 @@ class Stream:
         """Pass and place: all the state there is."""
         return self._pass, self._place
 
+    @property
+    def completed(self) -> int:
+        """How many passes have been taken to their last row."""
+        return self._pass + (self._place == len(self._order))
+
+    def __len__(self) -> int:
+        """Rows in a pass."""
+        return len(self._rows)
+
     def move_to(self, position: tuple[int, int]) -> None:
         """Goes on from there."""
         self._pass, self._place = position

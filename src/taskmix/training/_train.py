@@ -29,7 +29,7 @@ from taskmix.training._events import (
 )
 from taskmix.training._losses import task_loss
 from taskmix.training._steps import Machinery, PolicySteps, Scheduler, Steps, WeightingSteps
-from taskmix.weighting import AnyLossWeighting
+from taskmix.weighting import AnyWeighting
 
 
 def train(
@@ -41,7 +41,7 @@ def train(
     generator: np.random.Generator,
     policy: AnyPolicy | None = None,
     reward: AnyReward | None = None,
-    weighting: AnyLossWeighting | None = None,
+    weighting: AnyWeighting | None = None,
     scheduler: Scheduler | None = None,
     batch_size: int = 32,
     evaluate_every: int | None = None,

@@ -102,7 +102,7 @@ def test_the_table_for_people_names_every_task(
         (["--policy", "greedy"], "`--policy` should be"),
         (["--policy", "tempered:x"], "followed by a number"),
         (["--policy", "uniform:3"], "should stand alone"),
-        (["--policy", "uniform", "--weighting", "equal"], "Found both"),
+        (["--policy", "uniform", "--weighting", "equal"], "Found --policy and --weighting"),
         (["--weighting", "fixed:1,2,3"], "one number for each task"),
         (["--only", "fruit,vegetable"], "vegetable"),
         (["--learning-rate", "-1"], "positive number"),

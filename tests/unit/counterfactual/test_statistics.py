@@ -128,3 +128,48 @@ def test_clipped_logs_are_not_accused_of_wrong_probabilities() -> None:
     log = simulate(np.random.default_rng(1), rows=20_000, floor=0.05)
     found = gather(log.tasks, log.rewards, log.probabilities, task_count=5, clip=3.0)
     assert check_log(found) == ()
+
+
+@pytest.mark.parametrize("learning", [False, True], ids=["fixed logger", "learning logger"])
+@pytest.mark.parametrize("clip", [None, 4.0])
+@pytest.mark.parametrize("rows", [1, 7, 120_000])
+def test_rows_sorted_by_task_and_rows_counted_one_by_one_give_the_same_sums(
+    monkeypatch: pytest.MonkeyPatch, learning: bool, clip: float | None, rows: int
+) -> None:
+    from taskmix.counterfactual import _gather
+
+    generator = np.random.default_rng(rows)
+    shares = generator.dirichlet(np.ones(6))
+    tasks = generator.choice(6, size=rows, p=shares)
+    probabilities = shares[tasks] * (generator.uniform(0.5, 1.0, rows) if learning else 1.0)
+    rewards = generator.normal(size=rows)
+    rewards[generator.random(rows) < 0.01] = np.nan
+    # Tasks 6 and 7 are never drawn, in any chunk.
+    columns = (tasks, rewards, probabilities)
+    by_sorting = gather(*columns, task_count=8, clip=clip)
+    monkeypatch.setattr(_gather, "FEW_TASKS", 0)
+    same(by_sorting, gather(*columns, task_count=8, clip=clip))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
+def test_tasks_may_be_whole_numbers_of_any_size(kind: type) -> None:
+    tasks = np.array([0, 2, 1, 2], dtype=kind)
+    assert gather(tasks, np.ones(4), np.full(4, 0.5), task_count=3).visits.tolist() == [1, 1, 2]
+    with pytest.raises(InputError, match="Found 2 in row 11"):
+        gather(tasks, np.ones(4), np.full(4, 0.5), task_count=2, first_row=10)
+
+
+@pytest.mark.parametrize("task", [-1, 256, 300, 2**40])
+@pytest.mark.parametrize("count", [3, 256, 299])
+def test_a_task_that_is_none_is_refused_however_tasks_are_counted(task: int, count: int) -> None:
+    if task == 256 and count == 299:
+        pytest.skip("a task")
+    with pytest.raises(InputError, match=f"Found {task} in row 1 "):
+        gather([0, task], [1.0, 1.0], [0.5, 0.5], task_count=count)
+
+
+def test_every_task_of_two_hundred_and_fifty_six_has_its_own_sums() -> None:
+    tasks = np.repeat(np.arange(256), np.arange(256))
+    found = gather(tasks, tasks, np.full(len(tasks), 0.5), task_count=256)
+    np.testing.assert_array_equal(found.visits, np.arange(256))
+    np.testing.assert_allclose(found.reward, 2.0 * np.arange(256) ** 2)

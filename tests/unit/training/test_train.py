@@ -24,7 +24,20 @@ from taskmix.training import (
     task_loss,
     train,
 )
-from taskmix.weighting import Equal, FixedWeights
+from taskmix.weighting import (
+    DBMTL,
+    FAMO,
+    MGDA,
+    MGDAUB,
+    AnyWeighting,
+    BanditMTL,
+    DynamicWeightAverage,
+    Equal,
+    ExcessMTL,
+    FixedWeights,
+    GradNorm,
+    PCGrad,
+)
 
 MakeModel = Callable[..., HardSharing]
 
@@ -91,18 +104,22 @@ def test_a_step_of_a_policy_moves_the_encoder_and_the_chosen_head_alone(
         assert same == (position != event.tasks[0])
 
 
+@pytest.mark.parametrize("method", [FixedWeights(weights=(1, 3, 2)), MGDA(), MGDAUB(), GradNorm()])
 def test_a_weighted_step_descends_the_weighted_sum_of_the_losses(
-    tasks: EncodedTasks, make_model: MakeModel
+    tasks: EncodedTasks, make_model: MakeModel, method: AnyWeighting
 ) -> None:
     model = make_model(tasks, dropout=0.0)
     twin = copy.deepcopy(model)
-    weights = torch.tensor([0.5, 1.5, 1.0])
     batches: list[torch.Tensor] = []
     watched = _watching(tasks, batches)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    event = next(
-        iter(run(watched, model, weighting=FixedWeights(weights=(1, 3, 2)), optimizer=optimizer))
-    )
+    event = next(iter(run(watched, model, weighting=method, optimizer=optimizer)))
+    assert isinstance(event, StepEvent)
+    assert event.weights is not None
+    weights = torch.tensor(event.weights)
+    assert float(weights.sum()) == pytest.approx(3.0)
+    if isinstance(method, FixedWeights):
+        assert event.weights == pytest.approx((0.5, 1.5, 1.0))
 
     total = torch.tensor(0.0)
     for position, (task, rows) in enumerate(zip(tasks, batches, strict=True)):
@@ -113,8 +130,6 @@ def test_a_weighted_step_descends_the_weighted_sum_of_the_losses(
     for ours, theirs in zip(model.parameters(), twin.parameters(), strict=True):
         assert theirs.grad is not None
         torch.testing.assert_close(ours, theirs - 0.1 * theirs.grad)
-    assert isinstance(event, StepEvent)
-    assert event.weights == pytest.approx((0.5, 1.5, 1.0))
     assert event.tasks == (0, 1, 2)
     assert event.examples == (8, 8, 8)
 
@@ -163,17 +178,71 @@ def test_tasks_that_share_their_inputs_are_encoded_once_a_step(
     assert event.losses[0] != event.losses[1], "each task has its own head"
 
 
-@pytest.mark.parametrize("method", ["policy", "weighting"])
+def test_a_gradient_method_encodes_inputs_that_tasks_share_once_too(
+    tasks: EncodedTasks, make_model: MakeModel
+) -> None:
+    first = tasks[0]
+    twins = EncodedTasks((first, replace(first, name="again"), tasks[2]), features=tasks.features)
+    model = make_model(twins)
+    calls: list[int] = []
+    model.encoder.register_forward_hook(lambda module, inputs, output: calls.append(len(inputs[0])))
+    next(iter(run(twins, model, weighting=MGDA())))
+    assert calls == [8, 8]
+
+
+def _method_state(tasks: EncodedTasks, model: HardSharing, **options: Any) -> dict[str, Any]:
+    """The weighting's state at the end of a run."""
+    checkpoints = [e for e in run(tasks, model, **options) if isinstance(e, CheckpointEvent)]
+    state: dict[str, Any] = checkpoints[-1].state["steps"]["weighting"]["state"]
+    return state
+
+
+def test_losses_after_the_step_are_of_the_same_rows_under_the_same_dropout(
+    tasks: EncodedTasks, make_model: MakeModel
+) -> None:
+    model = make_model(tasks, dropout=0.5)
+    still = torch.optim.SGD(model.parameters(), lr=0.0)
+    unmoved = _method_state(tasks, model, weighting=FAMO(), optimizer=still)
+    assert bool((unmoved["logits"] == 0).all()), "a model that stays where it is gains nothing"
+    moved = _method_state(tasks, make_model(tasks, dropout=0.5), weighting=FAMO())
+    assert bool((moved["logits"] != 0).all())
+
+
+@pytest.mark.parametrize(("steps", "epochs"), [(11, 0), (12, 1), (22, 1), (23, 2)])
+def test_an_epoch_is_a_pass_over_the_task_with_the_most_rows(
+    tasks: EncodedTasks, make_model: MakeModel, steps: int, epochs: int
+) -> None:
+    # 90 rows in batches of 8: the last of a pass are in batches 12 and 23.
+    state = _method_state(tasks, make_model(tasks), weighting=DynamicWeightAverage(), steps=steps)
+    assert state["epochs"].tolist() == [epochs] * 3
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "policy",
+        Equal(),
+        BanditMTL(),
+        FAMO(),
+        DynamicWeightAverage(steps_per_epoch=2),
+        GradNorm(),
+        PCGrad(),
+        MGDAUB(),
+        ExcessMTL(),
+        DBMTL(),
+    ],
+    ids=lambda method: method if isinstance(method, str) else type(method).__name__,
+)
 @pytest.mark.parametrize("stop_at", [3, 6, 11])
 def test_resuming_gives_the_same_bits_as_never_having_stopped(
-    tasks: EncodedTasks, make_model: MakeModel, method: str, stop_at: int
+    tasks: EncodedTasks, make_model: MakeModel, method: Any, stop_at: int
 ) -> None:
     options: dict[str, Any] = {
         "evaluate_every": 2,
         "checkpoint_every": 1,
         "scheduled": True,
         "clip_norm": 1.0,
-        **({"policy": Uniform()} if method == "policy" else {"weighting": Equal()}),
+        **({"policy": Uniform()} if method == "policy" else {"weighting": method}),
     }
     whole = make_model(tasks)
     expected = [_plain(event) for event in run(tasks, whole, **options)]
@@ -309,25 +378,29 @@ def test_rows_without_a_target_do_not_count(tasks: EncodedTasks, make_model: Mak
     assert all((targets[rows] != MISSING).all() for rows in batches[:6])
 
 
+@pytest.mark.parametrize("method", [None, Equal(), MGDA()])
 def test_gradients_are_clipped_to_the_norm_given(
-    tasks: EncodedTasks, make_model: MakeModel
+    tasks: EncodedTasks, make_model: MakeModel, method: AnyWeighting | None
 ) -> None:
     model = make_model(tasks)
     before = parameters(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    next(iter(run(tasks, model, optimizer=optimizer, clip_norm=1e-3)))
+    next(iter(run(tasks, model, weighting=method, optimizer=optimizer, clip_norm=1e-3)))
     moved = sum(
         float((a - b).square().sum()) for a, b in zip(before, parameters(model), strict=True)
     )
     assert math.sqrt(moved) == pytest.approx(1e-3, rel=1e-3)
 
 
+@pytest.mark.parametrize("method", [None, BanditMTL(), MGDA(), MGDAUB()])
 def test_bfloat16_autocast_trains_close_to_float32(
-    tasks: EncodedTasks, make_model: MakeModel
+    tasks: EncodedTasks, make_model: MakeModel, method: AnyWeighting | None
 ) -> None:
     losses = []
     for precision in (torch.float32, torch.bfloat16):
-        events = run(tasks, make_model(tasks, dropout=0.0), precision=precision)
+        events = run(
+            tasks, make_model(tasks, dropout=0.0), weighting=method, precision=precision, steps=8
+        )
         losses.append([event.losses[0] for event in events if isinstance(event, StepEvent)])
     np.testing.assert_allclose(losses[0], losses[1], rtol=0.05)
     assert losses[0] != losses[1]

@@ -1,0 +1,124 @@
+"""What the BanditMTL experiments measure: accuracy, task variance, and how far weights move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from numpy.typing import NDArray
+
+from taskmix.engine import Run
+from taskmix.models import HardSharing
+from taskmix.records import Study
+from taskmix.tasks import EncodedTasks, TaskSet
+
+Table = NDArray[np.float64]
+
+
+def final_accuracies(study: Study, runs: Sequence[Run], names: Sequence[str], seeds: int) -> Table:
+    """[seed, task], in hundredths, of the parameters with the best dev score."""
+    found = np.full((seeds, len(names)), np.nan)
+    for run in runs:
+        summary = study.run(run.specification()).summary()
+        for score in summary.scores if summary is not None else ():
+            if score.split == "test" and score.metric != "loss":
+                found[run.seed, names.index(score.task)] = 100.0 * score.value
+    return found
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Losses and weights of the runs of one method and one seed, step by step."""
+
+    losses: Table  # [step, task], of the batches
+    weights: Table  # [step, task]; NaN where tasks are trained alone
+
+    def task_variance(self, part: float = 1.0) -> float:
+        """The mean over the last `part` of the steps of the variance between the tasks' losses."""
+        first = min(int(len(self.losses) * (1 - part)), len(self.losses) - 1)
+        return float(self.losses[first:].var(axis=1).mean())
+
+    def weight_change(self) -> float:
+        """By how much a task's weight changes from a step to the next, in the mean."""
+        if len(self.weights) < 2:
+            return float("nan")
+        return float(np.abs(np.diff(self.weights, axis=0)).mean())
+
+
+def curves(study: Study, runs: Sequence[Run], names: Sequence[str]) -> Curves:
+    """The steps of one run, or of one run a task, side by side."""
+    steps = runs[0].steps
+    losses, weights = (np.full((steps, len(names)), np.nan) for _ in range(2))
+    for run in runs:
+        table = study.run(run.specification()).steps(columns=["step", "task", "loss", "weight"])
+        places = table["step"].to_numpy() - 1
+        found = pc.index_in(table["task"].cast(pa.string()), pa.array(names, pa.string()))
+        columns = found.to_numpy()
+        losses[places, columns] = table["loss"].to_numpy()
+        weights[places, columns] = table["weight"].to_numpy()
+    return Curves(losses, weights)
+
+
+def rows_not_in_train(tasks: TaskSet) -> dict[str, NDArray[np.int64]]:
+    """For each task the test rows whose text no task has among its train rows."""
+    seen: set[str] = set()
+    for task in tasks:
+        seen.update(task.splits["train"].inputs.column("text").to_pylist())
+    return {
+        task.name: np.array(
+            [
+                row
+                for row, text in enumerate(task.splits["test"].inputs.column("text").to_pylist())
+                if text not in seen
+            ],
+            dtype=np.int64,
+        )
+        for task in tasks
+    }
+
+
+def accuracies_on(
+    study: Study, runs: Sequence[Run], rows: dict[str, NDArray[np.int64]], seeds: int
+) -> Table:
+    """[seed, task], in hundredths, of the best parameters on these test rows of each task."""
+    names = list(rows)
+    found = np.full((seeds, len(names)), np.nan)
+    for run, model, tasks in _models(study, runs):
+        for name in tasks.names:
+            value = accuracy(model, tasks, name, torch.from_numpy(rows[name]))
+            found[run.seed, names.index(name)] = 100.0 * value
+    return found
+
+
+def accuracy(model: HardSharing, tasks: EncodedTasks, name: str, rows: torch.Tensor) -> float:
+    """The share of right answers on some test rows of a task."""
+    split = tasks[name].splits["test"]
+    place = tasks.names.index(name)
+    right = 0
+    model.eval()
+    with torch.inference_mode():
+        for part in torch.split(rows.to(split.targets.device), 512):
+            outputs = model(split.inputs.batch(part), place)
+            right += int((outputs.argmax(dim=1) == split.targets[part]).sum())
+    return right / len(rows)
+
+
+def _models(study: Study, runs: Sequence[Run]) -> Iterator[tuple[Run, HardSharing, EncodedTasks]]:
+    """The best model of each run; tasks that runs have in common are encoded once."""
+    encoded: dict[Any, EncodedTasks] = {}
+    for run in runs:
+        device = torch.device(run.device)
+        if run.tasks not in encoded:
+            cache = getattr(run.source, "cache", None)
+            tasks: EncodedTasks = run.architecture.encoding.encode(run.load(), cache=cache)
+            encoded = {run.tasks: tasks.to(device)}  # one at a time: runs come task by task
+        model = run.architecture.build(encoded[run.tasks])
+        best = study.run(run.specification()).best()
+        if best is not None:
+            model.load_state_dict(best)
+            yield run, model.to(device), encoded[run.tasks]
