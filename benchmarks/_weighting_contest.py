@@ -1,7 +1,7 @@
 """Times steps of all methods, ours and TorchJD's, in turns; `weighting.py` runs it there.
 
-    python _weighting_contest.py time MODEL TASKS ROUNDS   # seconds of CPU a step, medians, as JSON
-    python _weighting_contest.py memory CONTESTANT          # bytes that steps take, as JSON
+    python _weighting_contest.py time MODEL TASKS ROUNDS   # in plain steps, as JSON
+    python _weighting_contest.py memory CONTESTANT         # bytes that steps take, as JSON
 
 Models: a perceptron 128-256-256-128 with linear heads on one batch of 64 rows for all tasks; a text
 convolution (24 filters of widths 3, 4 and 5, length 24) to which every task brings its own
@@ -241,22 +241,22 @@ def contestants(kind: str, tasks: int) -> dict[str, Step]:
 
 
 def measure(kind: str, tasks: int, rounds: int) -> dict[str, float]:
-    """Median seconds of CPU of a step: every contestant takes one in every round."""
+    """Median CPU time of each contestant's steps over that of the plain steps taken before them."""
     steps = contestants(kind, tasks)
-    for step in steps.values():
+    plain_step = steps.pop("plain")
+    for step in (plain_step, *steps.values()):
         step()
         step()
     cheap = {f"{side}/{name}" for name in LOSS_METHODS for side in ("ours", "torchjd")}
-    times: dict[str, list[float]] = {name: [] for name in steps}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, step in steps.items():
-            times[name].append(timed(step))
-        # Cheap steps differ by hundredths: they take more turns, each beside a plain one.
-        for name in sorted(cheap & set(steps)):
-            for _ in range(3):
-                times["plain"].append(timed(steps["plain"]))
-                times[name].append(timed(steps[name]))
-    return {name: statistics.median(values) for name, values in times.items()}
+            for _ in range(4 if name in cheap else 1):  # cheap steps differ by hundredths
+                times[name].append((timed(plain_step), timed(step)))
+    return {
+        name: statistics.median(own for _, own in pairs) / statistics.median(p for p, _ in pairs)
+        for name, pairs in times.items()
+    }
 
 
 def timed(step: Step) -> float:

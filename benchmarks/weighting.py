@@ -1,9 +1,9 @@
 """What a step of each weighting costs, ours and TorchJD's, as a multiple of a plain step.
 
 A plain step descends the sum of the losses. All methods take their steps in turns in one process, in
-TorchJD's environment, and times are of the CPU, medians; `ours` and the peer's figure are multiples
-of the plain step's. Memory is what the largest of three steps takes above a plain one, with 16 tasks
-and 3 million shared parameters, each method in a process of its own.
+TorchJD's environment, a plain step before each; times are of the CPU, medians, and both figures are
+multiples of the plain steps'. Memory is what the largest of three steps takes above a plain one, with
+16 tasks and 3 million shared parameters, each method in a process of its own.
 
     python benchmarks/weighting.py [--quick] [--json]
 """
@@ -29,8 +29,8 @@ def measure(quick: bool) -> list[dict[str, Any]]:
     rows = []
     for kind, shown in MODELS.items():
         for tasks in (4, 16) if quick else (4, 16, 50):
-            times = contest(python, "time", kind, str(tasks), "3" if quick else "25")
-            rows += time_rows(f"{shown}, {tasks} tasks", times)
+            multiples = contest(python, "time", kind, str(tasks), "3" if quick else "15")
+            rows += time_rows(f"{shown}, {tasks} tasks", multiples)
     methods = ["banditmtl", "mgda"] if quick else [*LOSS_METHODS, *GRADIENT_METHODS]
     plain = contest(python, "memory", "plain")
     for method in methods:
@@ -42,16 +42,14 @@ def measure(quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def time_rows(case: str, times: dict[str, float]) -> list[dict[str, Any]]:
+def time_rows(case: str, multiples: dict[str, float]) -> list[dict[str, Any]]:
     """One row a method, in multiples of the plain step."""
-    plain = times["plain"]
     rows = []
-    for name, seconds in times.items():
+    for name, ours in multiples.items():
         side, _, method = name.partition("/")
         if side == "ours":
-            theirs = times.get(f"torchjd/{method}")
-            peer = None if theirs is None else theirs / plain
-            rows.append(row(f"{case}, {method}", seconds / plain, peer, PEER, "plain steps"))
+            peer = multiples.get(f"torchjd/{method}")
+            rows.append(row(f"{case}, {method}", ours, peer, PEER, "plain steps"))
     return rows
 
 

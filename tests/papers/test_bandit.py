@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -33,26 +35,61 @@ def one_run(bandit: MultitaskBandit) -> MultitaskBandit:
         bandit.forgetting[None],
         bandit.steps,
         bandit.cost[None],
+        None if bandit.transfer is None else bandit.transfer[None],
     )
 
 
-def test_many_runs_at_once_are_the_policy_played_alone() -> None:
-    bandit = MultitaskBandit.sample(np.random.default_rng(0), steps=600)
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as in the paper": {},
+    "transfer": {"transfer": (0.0, 0.3)},
+    "negative transfer": {"transfer": (-0.3, 0.1)},
+    "cost": {"cost": (0.5, 3.0)},
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+def test_many_runs_at_once_are_the_policy_played_alone(variant: dict[str, Any]) -> None:
+    bandit = MultitaskBandit.sample(np.random.default_rng(0), steps=600, **variant)
     shares = np.random.default_rng(1).dirichlet(np.ones(8))
     together = play_fixed(
         one_run(bandit), shares[None], generator=np.random.default_rng(2), points=10
     )
-    alone = list(
-        play(bandit, Fixed(shares), reward=HardProgress(), generator=np.random.default_rng(2))
-    )
-    assert [one.outcome.choice.task for one in alone] == together.tasks[:, 0].tolist()
+    reward = HardProgress(per_cost=True)
+    alone = list(play(bandit, Fixed(shares), reward=reward, generator=np.random.default_rng(2)))
+    length = int(together.lengths[0])
+    assert length == len(alone)
+    tasks = [one.outcome.choice.task for one in alone]
+    assert tasks == together.tasks[:length, 0].tolist()
     np.testing.assert_allclose(
-        [one.outcome.choice.probability for one in alone], together.probabilities[:, 0]
+        [one.outcome.choice.probability for one in alone], together.probabilities[:length, 0]
     )
-    np.testing.assert_allclose([one.outcome.loss for one in alone], together.losses[:, 0])
+    np.testing.assert_allclose([one.outcome.loss for one in alone], together.losses[:length, 0])
     rewards = [np.nan if one.outcome.reward is None else one.outcome.reward for one in alone]
-    np.testing.assert_allclose(rewards, together.rewards[:, 0])
+    np.testing.assert_allclose(rewards, together.rewards[:length, 0])
     assert alone[-1].scores.mean() == pytest.approx(together.curve[-1, 0])
+
+
+def test_stages_of_the_budget_come_one_after_another_also_where_pulls_differ_in_cost() -> None:
+    bandit = MultitaskBandit.sample(np.random.default_rng(5), arms=2, steps=500, cost=(0.5, 3.0))
+    first, second = np.array([0.999, 0.001]), np.array([0.001, 0.999])
+    shares = np.stack([first[None], second[None]])
+    found = play_fixed(one_run(bandit), shares, generator=np.random.default_rng(0), points=5)
+    tasks = found.tasks[: found.lengths[0], 0]
+    spent = np.concatenate([[0.0], bandit.cost[tasks].cumsum()[:-1]])
+    assert (tasks[spent < 250] == 0).mean() > 0.95
+    assert (tasks[spent >= 250] == 1).mean() > 0.95
+
+
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
+def test_variants_of_the_experiment_run_whole_and_the_optimum_is_best(
+    variant: dict[str, Any],
+) -> None:
+    options = BanditOptions(environments=4, seeds=2, steps=1500, points=10, **variant)
+    found = {row["quantity"]: row["ours"] for row in reproduce_bandit(options)}
+    best = found["score/optimum"]
+    # A finite run of small steps falls a little short of the limit the optimum is of.
+    assert all(value <= best + 0.02 for name, value in found.items() if name.startswith("score/"))
+    assert found["score/auto"] > found["score/random"] - 0.02
 
 
 def test_exp3s_at_once_is_exp3s_alone() -> None:

@@ -11,6 +11,7 @@ import taskmix
 from taskmix.cli._demo import demo
 from taskmix.cli._improve import improve
 from taskmix.cli._report import report
+from taskmix.cli._reproduce import app as reproduce
 from taskmix.cli._train import train
 from taskmix.errors import InputError, TaskmixError
 
@@ -29,6 +30,7 @@ app.command()(demo)
 app.command()(train)
 app.command()(report)
 app.command()(improve)
+app.add_typer(reproduce, name="reproduce")
 
 
 def _version(wanted: bool) -> None:

@@ -73,6 +73,26 @@ def many_runs_bar(
         yield tell
 
 
+@contextmanager
+def counting_bar(title: str, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """How many runs are done and how many steps were taken, where the total is not known before."""
+    steps: dict[int, int] = {}
+    before = finished = 0
+    with _bar(quiet) as bar:
+        job = bar.add_task(title, total=None, detail="")
+
+        def tell(progress: Progress) -> None:
+            nonlocal before, finished
+            if progress.step < steps.get(progress.run, 0):  # a second batch of runs has begun
+                before += sum(steps.values())
+                steps.clear()
+            steps[progress.run] = progress.step
+            finished += progress.done
+            bar.update(job, completed=before + sum(steps.values()), detail=f"{finished} runs done")
+
+        yield tell
+
+
 def _bar(quiet: bool) -> Bar:
     from rich.console import Console
     from rich.progress import (

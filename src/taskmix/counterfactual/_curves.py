@@ -80,7 +80,7 @@ def learning_curves(logs: Sequence[Log]) -> LearningCurves:
     stages = [part for part in parts if part is not None]
     visits = np.concatenate([_middles(part) for part in stages], axis=0).T  # [task, knot]
     counts = np.concatenate([part.visits for part in stages], axis=0).T.astype(np.float64)
-    means = np.concatenate([_filled_means(part) for part in stages], axis=0).T
+    means = _without_gaps(np.concatenate([_filled_means(part) for part in stages], axis=0)).T
     order = visits.argsort(axis=-1, kind="stable")
     visits, counts, means = (np.take_along_axis(a, order, axis=-1) for a in (visits, counts, means))
     curves = np.empty_like(means)
@@ -101,18 +101,28 @@ def _middles(part: LogStatistics) -> NDArray[np.float64]:
 
 
 def _filled_means(part: LogStatistics) -> NDArray[np.float64]:
-    """The mean of each stage, that of the last stage with visits where there were none."""
+    """The mean of each stage, that of the last stage with visits where there were none.
+
+    A task that was not tried in this log at all has no mean.
+    """
     means = part.means
-    if np.any(np.isnan(means).all(axis=0)):
-        task = int(np.isnan(means).all(axis=0).argmax())
-        raise InputError(
-            f"Every task should have been tried in every log. Found no row of task {task}."
-        )
     stages = np.arange(len(means))[:, None]
     known = ~np.isnan(means)
     latest = np.maximum.accumulate(np.where(known, stages, -1), axis=0)
     latest = np.where(latest < 0, known.argmax(axis=0)[None, :], latest)
     return np.asarray(np.take_along_axis(means, latest, axis=0))
+
+
+def _without_gaps(
+    means: NDArray[np.float64],  # [knot, task], NaN in the logs that did not try a task
+) -> NDArray[np.float64]:
+    missing = np.isnan(means)
+    if np.any(missing.all(axis=0)):
+        task = int(missing.all(axis=0).argmax())
+        raise InputError(f"Every task should have been tried. Found no row of task {task}.")
+    # Such knots lie at no visits. The largest mean there, with next to no say, takes on the value of
+    # the first real knot: a curve that may not fall has to bring it down.
+    return np.where(missing, np.where(missing, -np.inf, means).max(axis=0), means)
 
 
 def _variances(part: LogStatistics) -> NDArray[np.float64]:

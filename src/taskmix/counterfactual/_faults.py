@@ -8,6 +8,12 @@ $$z_k = (B_k - T) / \sqrt{E_k - B_k}$$
 
 is about standard normal (a martingale, so an adaptive logger changes nothing). Probabilities taken
 before exhausted tasks were masked out, or before the uniform part was mixed in, show here.
+
+The two sides are not alike. If the logged probabilities are not the true ones, yet sum to one, some task
+was drawn more often than logged, and its z is far above zero: that is refused. A z far below zero alone
+has an innocent cause as well, a task whose probability was next to nothing in a part of the log, where
+it was never drawn and so left no trace: that is doubtful. It is refused where it is so of every task,
+as with probabilities that sum to more than one or choices that were never drawn at all.
 """
 
 from __future__ import annotations
@@ -35,7 +41,7 @@ class Fault:
 
 
 def find_faults(
-    statistics: LogStatistics,  # of one log, [task]
+    statistics: LogStatistics,  # of one log or of several together, [task]
     names: Sequence[str] | None = None,
 ) -> tuple[Fault, ...]:
     """Everything wrong with a log, the worst first."""
@@ -47,6 +53,7 @@ def find_faults(
         )
     refused: list[Fault] = []
     doubtful: list[Fault] = []
+    low: list[Fault] = []
     for task, name in enumerate(called):
         visits = int(statistics.visits[task])
         if visits == 0:
@@ -64,22 +71,35 @@ def find_faults(
             )
         if statistics.clipped[task]:
             continue  # cut-off weights no longer have the mean they should
-        variance = float(statistics.weight_squared[task] - statistics.weight[task])
-        gap = float(statistics.weight[task]) - rows
-        # Where the probability was always one there is no variance, and no gap but by rounding.
-        score = gap / np.sqrt(variance) if variance > 1e-9 * rows else gap / rows * 1e9
+        score = _score(statistics, task, rows)
         if abs(score) < DOUBTED_AT:
             continue
-        sentence = (
+        found = (
             f"The weights 1/π of `{name}` should have the mean 1 over the rows. Found "
-            f"{statistics.weight[task] / rows:.3f}, {abs(score):.1f} standard errors away: the logged "
-            "probabilities are not those the tasks were drawn with."
+            f"{statistics.weight[task] / rows:.3f}, {abs(score):.1f} standard errors away: "
         )
-        if abs(score) > REFUSED_AT:
-            refused.append(Fault("refused", sentence))
+        wrong = "the logged probabilities are not those the tasks were drawn with."
+        if score > REFUSED_AT:
+            refused.append(Fault("refused", found + wrong))
+        elif score < -REFUSED_AT:
+            low.append(Fault("refused", found + wrong))
+            rare = (
+                "it was hardly ever drawn in a part of the log, and its value is that of the rest."
+            )
+            doubtful.append(Fault("doubtful", found + rare))
         else:
-            doubtful.append(Fault("doubtful", sentence))
+            doubtful.append(Fault("doubtful", found + wrong))
+    if len(low) == len(called):
+        return tuple(low)
     return (*refused, *doubtful)
+
+
+def _score(statistics: LogStatistics, task: int, rows: int) -> float:
+    """By how many standard errors the weights of a task miss their mean."""
+    variance = float(statistics.weight_squared[task] - statistics.weight[task])
+    gap = float(statistics.weight[task]) - rows
+    # Where the probability was always one there is no variance, and no gap but by rounding.
+    return float(gap / np.sqrt(variance) if variance > 1e-9 * rows else gap / rows * 1e9)
 
 
 def check_log(statistics: LogStatistics, names: Sequence[str] | None = None) -> tuple[str, ...]:

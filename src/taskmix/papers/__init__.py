@@ -8,6 +8,7 @@ from taskmix.papers._bandit import (
     play_bandit,
     reproduce_bandit,
 )
+from taskmix.papers._bandit_figure import bandit_figure
 from taskmix.papers._glue import GlueOptions, reproduce_glue
 from taskmix.papers._text_weightings import (
     NewsgroupsOptions,
@@ -22,6 +23,7 @@ __all__ = [
     "GlueOptions",
     "NewsgroupsOptions",
     "ReviewsOptions",
+    "bandit_figure",
     "bandit_rows",
     "gap_closed",
     "play_bandit",

@@ -10,12 +10,16 @@ of the mean final scores; its interval is over environments. `paper_recipe` pool
 rounds; `auto` does the same with λ chosen from the logs; `staged` replaces its second round by a policy
 in stages; `optimum` is the best fixed distribution, forgetting counted. All environments and seeds are
 played at once, as the rows of arrays.
+
+Beyond the paper, `transfer` and `cost` let arms teach or harm each other and differ in what a pull
+costs; rewards are then per unit of cost, and a run ends when its budget is spent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -48,6 +52,8 @@ class BanditOptions:
     entropy: float = PAPER_ENTROPY  # of the paper's recipe
     rounds: int = 2
     points: int = 100  # of the curves
+    transfer: tuple[float, float] = (0.0, 0.0)  # pulls of another arm that a pull is worth
+    cost: tuple[float, float] = (1.0, 1.0)  # of a pull
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -85,6 +91,8 @@ def play_bandit(
         concentration=options.concentration,
         steps=options.steps,
         environments=options.environments,
+        transfer=options.transfer,
+        cost=options.cost,
     )
     many = repeated(bandit, options.seeds)
     uniform = np.full(many.oracle.shape, 1.0 / options.arms)
@@ -178,10 +186,19 @@ def reproduce_bandit(
 
 def repeated(bandit: MultitaskBandit, seeds: int) -> MultitaskBandit:
     """Every environment `seeds` times, [run, arm]."""
+    return _each(bandit, lambda array: np.repeat(array, seeds, axis=0))
+
+
+def _each(
+    bandit: MultitaskBandit, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+) -> MultitaskBandit:
+    """The same bandit with every array changed."""
     arrays = (bandit.oracle, bandit.ceiling, bandit.learning, bandit.forgetting)
-    oracle, ceiling, learning, forgetting = (np.repeat(a, seeds, axis=0) for a in arrays)
-    cost = np.repeat(bandit.cost, seeds, axis=0)
-    return MultitaskBandit(oracle, ceiling, learning, forgetting, bandit.steps, cost)
+    oracle, ceiling, learning, forgetting = (change(array) for array in arrays)
+    transfer = None if bandit.transfer is None else change(bandit.transfer)
+    return MultitaskBandit(
+        oracle, ceiling, learning, forgetting, bandit.steps, change(bandit.cost), transfer
+    )
 
 
 def logs_of(plays: Plays) -> list[Log]:
@@ -189,33 +206,20 @@ def logs_of(plays: Plays) -> list[Log]:
     names = [str(arm) for arm in range(plays.arms)]
     return [
         log_from_arrays(
-            plays.tasks[:, run],
-            plays.rewards[:, run],
-            plays.probabilities[:, run],
-            plays.losses[:, run],
+            plays.tasks[:length, run],
+            plays.rewards[:length, run],
+            plays.probabilities[:length, run],
+            plays.losses[:length, run],
             names=names,
         )
-        for run in range(plays.tasks.shape[1])
+        for run, length in enumerate(plays.lengths)
     ]
 
 
 def _optima(bandit: MultitaskBandit) -> NDArray[np.float64]:
     """The best fixed distribution of each environment, [environment, arm]."""
-    return np.array(
-        [
-            MultitaskBandit(
-                bandit.oracle[place],
-                bandit.ceiling[place],
-                bandit.learning[place],
-                bandit.forgetting[place],
-                bandit.steps,
-                bandit.cost[place],
-            )
-            .optimum()
-            .probabilities
-            for place in range(len(bandit.oracle))
-        ]
-    )
+    alone = (_each(bandit, itemgetter(place)) for place in range(len(bandit.oracle)))
+    return np.array([one.optimum().probabilities for one in alone])
 
 
 def _in_stages(policies: list[NDArray[np.float64]]) -> NDArray[np.float64]:

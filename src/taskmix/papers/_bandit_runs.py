@@ -15,14 +15,17 @@ RESERVOIR = 1000  # rewards that Eq. 6 takes its quantiles from
 
 @dataclass(frozen=True, slots=True)
 class Plays:
-    """Logs of runs of the same length."""
+    """Logs of runs with the same budget; where pulls differ in cost, some runs are over sooner."""
 
     tasks: NDArray[np.int64]  # [step, run]
     probabilities: NDArray[np.float64]  # [step, run], that the task was drawn with
     losses: NDArray[np.float64]  # [step, run], before the pull
-    rewards: NDArray[np.float64]  # [step, run], Eq. 16; NaN at first visits
+    rewards: NDArray[np.float64]  # [step, run], Eq. 16 per unit of cost; NaN at first visits
     curve: NDArray[np.float64]  # [point, run], the mean score over arms
     steps: NDArray[np.int64]  # [point], after which the curve was taken
+    lengths: NDArray[
+        np.int64
+    ]  # [run], the steps until the budget was spent; later rows mean nothing
     arms: int
 
 
@@ -35,9 +38,12 @@ class _Recorder:
         self._scores = bandit.init()
         self._previous = np.full((runs, self._arms), np.nan)
         self._every = np.arange(runs)
-        self._tasks = np.empty((bandit.steps, runs), dtype=np.int64)
-        self._columns = np.empty((3, bandit.steps, runs))
-        self._points = np.linspace(0, bandit.steps, points + 1).astype(np.int64)[1:]
+        self.steps = most_steps(bandit)
+        self._left = np.full(runs, float(bandit.steps))
+        self._lengths = np.zeros(runs, dtype=np.int64)
+        self._tasks = np.empty((self.steps, runs), dtype=np.int64)
+        self._columns = np.empty((3, self.steps, runs))
+        self._points = np.linspace(0, self.steps, points + 1).astype(np.int64)[1:]
         self._curve = np.empty((points, runs))
         self._point = 0
 
@@ -49,40 +55,63 @@ class _Recorder:
         places = generator.random((len(self._every), 1)) * cumulative[:, -1:]
         arms = np.minimum((cumulative <= places).sum(axis=-1), self._arms - 1)
         before = self._bandit.losses(self._scores[self._every, arms])
-        self._scores = self._bandit.pull(self._scores, arms)
+        cost = self._bandit.cost[self._every, arms]
+        playing = self._left > 0
+        after_pull = self._bandit.pull(self._scores, arms)
+        self._scores = np.where(playing[:, None], after_pull, self._scores)
+        self._left -= cost
+        self._lengths += playing
         after = self._bandit.losses(self._scores[self._every, arms])
         previous = self._previous[self._every, arms]
         self._tasks[step] = arms
         self._columns[:, step] = (
             probabilities[self._every, arms],
             before,
-            hard_progress(before, previous),
+            hard_progress(before, previous) / cost,
         )
         self._previous[self._every, arms] = before
         if step + 1 == self._points[self._point]:
             self._curve[self._point] = self._scores.mean(axis=-1)
             self._point = min(self._point + 1, len(self._points) - 1)
-        return arms, before - after
+        return arms, (before - after) / cost
+
+    @property
+    def spent(self) -> NDArray[np.float64]:
+        """[run], of the budget so far."""
+        return self._bandit.steps - self._left
 
     def plays(self) -> Plays:
         probabilities, losses, rewards = self._columns
         return Plays(
-            self._tasks, probabilities, losses, rewards, self._curve, self._points, self._arms
+            self._tasks,
+            probabilities,
+            losses,
+            rewards,
+            self._curve,
+            self._points,
+            self._lengths,
+            self._arms,
         )
+
+
+def most_steps(bandit: MultitaskBandit) -> int:
+    """The steps of a run that pulls nothing but its cheapest arm."""
+    return max(int(np.ceil(bandit.steps / bandit.cost.min())), 1)
 
 
 def play_fixed(
     bandit: MultitaskBandit,  # [run, arm]
-    shares: NDArray[np.float64],  # [run, arm], or [stage, run, arm] for equal stages
+    shares: NDArray[np.float64],  # [run, arm], or [stage, run, arm] for equal stages of the budget
     *,
     generator: np.random.Generator,
     points: int = 100,
 ) -> Plays:
     """Every run with its own shares."""
     stages = shares if shares.ndim == 3 else shares[None]
-    recorder = _Recorder(bandit, points)
-    for step in range(bandit.steps):
-        recorder.pull(step, stages[step * len(stages) // bandit.steps], generator)
+    recorder, every = _Recorder(bandit, points), np.arange(len(bandit.oracle))
+    for step in range(recorder.steps):
+        stage = (recorder.spent * len(stages) // bandit.steps).astype(np.int64)
+        recorder.pull(step, stages[np.minimum(stage, len(stages) - 1), every], generator)
     return recorder.plays()
 
 
@@ -101,7 +130,7 @@ def play_exp3s(
     log_weights = np.zeros((runs, arms))
     scaler = _Scaler(runs, reservoir)
     recorder = _Recorder(bandit, points)
-    for step in range(bandit.steps):
+    for step in range(recorder.steps):
         probabilities = mix_uniform(softmax(log_weights), policy.epsilon)
         chosen, gains = recorder.pull(step, probabilities, generator)
         rewards = np.zeros((runs, arms))

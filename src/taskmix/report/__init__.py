@@ -1,5 +1,6 @@
 """A study as one self-contained HTML page: no server, no outside request, readable on a phone."""
 
+from taskmix.report._chart_file import check_chart_path, write_chart
 from taskmix.report._data import FinalScore, ReportData, RunRow, TaskRow, Trace
 from taskmix.report._gather import gather
 from taskmix.report._page import report_html
@@ -11,7 +12,9 @@ __all__ = [
     "RunRow",
     "TaskRow",
     "Trace",
+    "check_chart_path",
     "gather",
     "report_html",
+    "write_chart",
     "write_report",
 ]

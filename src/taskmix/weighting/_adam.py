@@ -10,14 +10,12 @@ where a few numbers cost less than one launch on a GPU.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-
-Vector = NDArray[np.float64]
 
 LARGEST = 1e100  # of a gradient: its square is still a float64
 MEAN, SQUARE = 0.9, 0.999  # how much of the running means is kept in a step
@@ -36,25 +34,40 @@ def adam_init(tasks: int) -> AdamState:
 
 def adam_step(
     values: Tensor,
-    gradient: Vector,
+    gradient: Sequence[float],
     state: AdamState,
     *,
     step_size: float,
     present: Tensor | None = None,
 ) -> tuple[Tensor, AdamState]:
     """The values after one step down the gradient, and Adam's own state."""
-    gradient = np.minimum(np.maximum(gradient, -LARGEST), LARGEST)
-    mean = MEAN * state.mean.numpy() + (1 - MEAN) * gradient
-    square = SQUARE * state.square.numpy() + (1 - SQUARE) * (gradient * gradient)
-    count = state.count.numpy() + 1
+    # Floats one by one: for tens of tasks they are faster than any array library's calls.
+    rows = list(
+        zip(
+            values.tolist(),
+            state.mean.tolist(),
+            state.square.tolist(),
+            state.count.tolist(),
+            strict=True,
+        )
+    )
+    here = [True] * len(rows) if present is None else present.tolist()
+    moved = [
+        _one_step(*row, slope, step_size) if there else row
+        for row, slope, there in zip(rows, gradient, here, strict=True)
+    ]
+    flat = [number for column in zip(*moved, strict=True) for number in column]
+    value, *own = torch.tensor(flat, dtype=torch.float64).view(4, -1).unbind()
+    return value, AdamState(*own)
+
+
+def _one_step(
+    value: float, mean: float, square: float, count: float, slope: float, step_size: float
+) -> tuple[float, float, float, float]:
+    slope = min(max(slope, -LARGEST), LARGEST)
+    mean = MEAN * mean + (1 - MEAN) * slope
+    square = SQUARE * square + (1 - SQUARE) * (slope * slope)
+    count += 1
     # Both means start at 0, and are too small by these factors until they have seen enough.
-    size = np.sqrt(square / (1 - SQUARE**count)) + 1e-8
-    moved = values.numpy() - step_size * (mean / (1 - MEAN**count)) / size
-    if present is not None:
-        here = present.numpy()
-        moved = np.where(here, moved, values.numpy())
-        mean = np.where(here, mean, state.mean.numpy())
-        square = np.where(here, square, state.square.numpy())
-        count = np.where(here, count, state.count.numpy())
-    after = AdamState(*(torch.from_numpy(part) for part in (mean, square, count)))
-    return torch.from_numpy(moved), after
+    size = math.sqrt(square / (1 - SQUARE**count)) + 1e-8
+    return value - step_size * (mean / (1 - MEAN**count)) / size, mean, square, count

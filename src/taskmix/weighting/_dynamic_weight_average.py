@@ -21,12 +21,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.weighting._scale import on_host, softmax_of_present, times_tasks
+from taskmix.weighting._scale import softmax, weights_of
 from taskmix.weighting._weighting import Needs
 
 
@@ -65,20 +64,21 @@ class DynamicWeightAverage:
     def weigh(
         self, state: DynamicWeightAverageState, losses: Tensor, present: Tensor | None = None
     ) -> Tensor:
-        known = (state.epochs.numpy() >= 2) & (state.previous.numpy() != 0)
-        rates = np.ones(len(known))
-        np.divide(state.latest.numpy(), state.previous.numpy(), out=rates, where=known)
-        shares = softmax_of_present(torch.from_numpy(rates / self.temperature), present)
-        return times_tasks(shares, present).to(losses.device, losses.dtype)
+        known = zip(
+            state.epochs.tolist(), state.latest.tolist(), state.previous.tolist(), strict=True
+        )
+        rates = [new / old if count >= 2 and old != 0 else 1.0 for count, new, old in known]
+        shares = softmax([rate / self.temperature for rate in rates])
+        return weights_of(shares, losses, present)
 
     def update(
         self, state: DynamicWeightAverageState, losses: Tensor, present: Tensor | None = None
     ) -> DynamicWeightAverageState:
-        here = 1.0 if present is None else present.numpy()
+        values = losses.detach().cpu()
         state = replace(
             state,
-            total=torch.from_numpy(state.total.numpy() + here * on_host(losses)),
-            count=torch.from_numpy(state.count.numpy() + here),
+            total=state.total + (values if present is None else values * present),
+            count=state.count + (1 if present is None else present),
             steps=state.steps + 1,
         )
         if self.steps_per_epoch is not None and int(state.steps) >= self.steps_per_epoch:

@@ -27,15 +27,15 @@ weights.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import mul
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
-from taskmix.weighting._scale import on_host, per_task, precise
+from taskmix.weighting._scale import per_task, precise, softmax
 from taskmix.weighting._weighting import Needs
 
 SMALLEST = 1e-8  # of a loss above its bound
@@ -80,11 +80,14 @@ class FAMO:
 
     def after_step(self, state: FAMOState, losses: Tensor) -> FAMOState:
         """The state once the losses [task] of the same batch after the step are known."""
-        gain = on_host(state.before - self._logarithms(losses))
-        logits = state.logits.numpy()
-        shares = np.exp(logits - logits.max())
-        shares = shares / shares.sum()
-        gradient = shares * (gain - shares @ gain) + self.decay * logits
+        gains: list[float] = (state.before - self._logarithms(losses)).tolist()
+        logits: list[float] = state.logits.tolist()
+        shares = softmax(logits)
+        mean = sum(map(mul, shares, gains))
+        gradient = [
+            share * (gain - mean) + self.decay * logit
+            for share, gain, logit in zip(shares, gains, logits, strict=True)
+        ]
         moved, adam = adam_step(state.logits, gradient, state.adam, step_size=self.step_size)
         return FAMOState(moved, adam, state.before)
 

@@ -17,6 +17,7 @@ Scale: twice the loss has half the weight. Shift: changes the weights.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -56,5 +57,4 @@ class GeometricMean:
 
 def _logarithms(losses: Tensor) -> Tensor:
     values = precise(losses)
-    smallest = torch.finfo(values.dtype).tiny
-    return torch.log(torch.where(values == 0, smallest, values))
+    return values.log().clamp(min=math.log(torch.finfo(values.dtype).tiny))

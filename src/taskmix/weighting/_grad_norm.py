@@ -99,7 +99,7 @@ class GradNorm:
         targets = (sizes.sum() / count) * rates.clamp(max=1e6) ** self.alpha
         slope = torch.sign(sizes - targets) * norms
         moved, adam = adam_step(
-            state.weights, slope.numpy(), state.adam, step_size=self.step_size, present=present
+            state.weights, slope.tolist(), state.adam, step_size=self.step_size, present=present
         )
         moved = moved.clamp(min=SMALLEST)
         moved = moved * (len(moved) / moved.sum())

@@ -18,17 +18,19 @@ Scale: twice the loss has, in the end, half the weight. Shift: changes the weigh
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
-from taskmix.weighting._scale import on_host, softmax_of_present, times_tasks
+from taskmix.weighting._scale import softmax, weights_of
 from taskmix.weighting._weighting import Needs
+
+LARGEST = 700.0  # exponent whose power is still a float64
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,7 @@ class IMTLL:
         return IMTLLState(start, adam_init(len(losses)))
 
     def weigh(self, state: IMTLLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
-        shares = softmax_of_present(state.log_scale, present)
-        return times_tasks(shares, present).to(losses.device, losses.dtype)
+        return weights_of(softmax(state.log_scale.tolist()), losses, present)
 
     def unscaled(self, state: IMTLLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
         """The paper's own weights, whose sum moves with the losses."""
@@ -65,7 +66,8 @@ class IMTLL:
     def update(
         self, state: IMTLLState, losses: Tensor, present: Tensor | None = None
     ) -> IMTLLState:
-        gradient = np.exp(state.log_scale.numpy()) * on_host(losses) - 1
+        pairs = zip(state.log_scale.tolist(), losses.tolist(), strict=True)
+        gradient = [math.exp(min(scale, LARGEST)) * loss - 1 for scale, loss in pairs]
         log_scale, adam = adam_step(
             state.log_scale, gradient, state.adam, step_size=self.step_size, present=present
         )

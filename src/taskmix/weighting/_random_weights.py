@@ -14,14 +14,14 @@ Scale and shift of the losses: none. Of two equal tasks neither is preferred, bu
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from taskmix.weighting._scale import softmax_of_present, times_tasks
+from taskmix.weighting._scale import softmax, weights_of
 from taskmix.weighting._weighting import Needs
 
 
@@ -44,10 +44,10 @@ class RandomWeights:
     def weigh(
         self, state: RandomWeightsState, losses: Tensor, present: Tensor | None = None
     ) -> Tensor:
-        generator = np.random.default_rng((self.seed, int(state.steps)))
-        logits = torch.from_numpy(generator.standard_normal(len(losses)))
-        shares = softmax_of_present(logits, present)
-        return times_tasks(shares, present).to(losses.device, losses.dtype)
+        # A text as seed is hashed: steps that follow each other have nothing in common.
+        generator = random.Random(f"{self.seed} {int(state.steps)}")
+        shares = softmax([generator.gauss(0.0, 1.0) for _ in range(len(losses))])
+        return weights_of(shares, losses, present)
 
     def update(
         self, state: RandomWeightsState, losses: Tensor, present: Tensor | None = None

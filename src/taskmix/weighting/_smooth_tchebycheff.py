@@ -63,17 +63,17 @@ class SmoothTchebycheff:
         return None
 
     def _gradient(self, losses: Tensor, present: Tensor | None) -> Tensor:
-        preferences = self.weights or (1 / len(losses),) * len(losses)
         values = precise(losses)
-        smallest = torch.finfo(values.dtype).tiny
-        positive = torch.where(values == 0, smallest, values)
-        scores = distances(positive.log() if self.logarithm else values, preferences, self.ideal)
-        shares = softmax_of_present(scores / self.smoothness, present)
-        shares = shares * values.new_tensor(preferences)
-        if not self.logarithm:
-            return shares
-        return (
-            shares / positive
-            if present is None
-            else torch.where(present.to(values.device), shares / positive, 0.0)
-        )
+        if self.logarithm:
+            positive = torch.where(values == 0, torch.finfo(values.dtype).tiny, values)
+            values = positive.log()
+        scores = distances(values, self.weights, self.ideal)
+        equal = 1 / len(losses) if self.weights is None else 1.0
+        shares = softmax_of_present(scores * (equal / self.smoothness), present) * equal
+        if self.weights is not None:
+            shares = shares * values.new_tensor(self.weights)
+        if self.logarithm:
+            shares = shares / positive
+            if present is not None:
+                shares = torch.where(present.to(values.device), shares, 0.0)
+        return shares

@@ -25,20 +25,20 @@ Scale: twice the loss has, in the end, half the weight. Shift: changes the weigh
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.errors import OptionError, ShapeError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
-from taskmix.weighting._scale import on_host, sum_to_tasks
+from taskmix.weighting._scale import weights_of
 from taskmix.weighting._weighting import Needs
 
 Form = Literal["classification", "regression"]
+LARGEST = 700.0  # exponent whose power is still a float64
 FACTORS = {"classification": 1.0, "regression": 0.5}  # of L / sigma²
 
 
@@ -75,35 +75,41 @@ class Uncertainty:
     def weigh(
         self, state: UncertaintyState, losses: Tensor, present: Tensor | None = None
     ) -> Tensor:
-        weights = sum_to_tasks(torch.from_numpy(self._weights(state)), present)
-        return weights.to(losses.device, losses.dtype)
+        # Only ratios count here: from the largest down, no exponent is too large.
+        least = min(logs := state.log_variance.tolist())
+        shares = [
+            f * math.exp(least - s) for f, s in zip(self._factors(len(logs)), logs, strict=True)
+        ]
+        return weights_of(shares, losses, present)
 
     def unscaled(
         self, state: UncertaintyState, losses: Tensor, present: Tensor | None = None
     ) -> Tensor:
         """The paper's own weights, whose sum moves with the losses."""
-        weights = torch.from_numpy(self._weights(state)).to(losses)
+        weights = losses.new_tensor(self._weights(state))
         return weights if present is None else weights * present.to(weights)
 
     def update(
         self, state: UncertaintyState, losses: Tensor, present: Tensor | None = None
     ) -> UncertaintyState:
-        gradient = 0.5 - self._weights(state) * on_host(losses)
+        weights = self._weights(state)
+        gradient = [0.5 - w * loss for w, loss in zip(weights, losses.tolist(), strict=True)]
         log_variance, adam = adam_step(
             state.log_variance, gradient, state.adam, step_size=self.step_size, present=present
         )
         return UncertaintyState(log_variance, adam)
 
-    def _weights(self, state: UncertaintyState) -> NDArray[np.float64]:
-        values = state.log_variance.numpy()
-        return np.asarray(self._factors(len(values)) * np.exp(-values))
+    def _weights(self, state: UncertaintyState) -> list[float]:
+        logs: list[float] = state.log_variance.tolist()
+        factors = self._factors(len(logs))
+        return [f * math.exp(min(-s, LARGEST)) for f, s in zip(factors, logs, strict=True)]
 
-    def _factors(self, tasks: int) -> NDArray[np.float64] | float:
+    def _factors(self, tasks: int) -> list[float]:
         if isinstance(self.forms, str):
-            return FACTORS[self.forms]
+            return [FACTORS[self.forms]] * tasks
         if len(self.forms) != tasks:
             raise ShapeError(
                 f"`forms` should be one for all tasks or one for each. Found {len(self.forms)} forms "
                 f"and {tasks} tasks. Give them in the order of the tasks."
             )
-        return np.array([FACTORS[form] for form in self.forms])
+        return [FACTORS[form] for form in self.forms]

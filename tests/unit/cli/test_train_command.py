@@ -10,36 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.cli import main
 from taskmix.records import Study
 
-
-def run_cli(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> int:
-    """The exit code of a command."""
-    monkeypatch.setattr(sys, "argv", ["taskmix", *map(str, words)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Two text tasks that a word decides."""
-    root = tmp_path / "tasks"
-    for name, word in (("fruit", "apple"), ("tool", "hammer")):
-        (root / name).mkdir(parents=True)
-        for split, rows in (("train", 40), ("dev", 12), ("test", 12)):
-            lines = [
-                json.dumps(
-                    {
-                        "text": f"this is {word if row % 2 else 'nothing'} {row % 5}",
-                        "label": row % 2,
-                    }
-                )
-                for row in range(rows)
-            ]
-            (root / name / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
-    return root
+from .running import run_cli
 
 
 def test_training_learns_and_prints_scores_as_json(
@@ -102,6 +75,14 @@ def test_the_table_for_people_names_every_task(
         (["--policy", "greedy"], "`--policy` should be"),
         (["--policy", "tempered:x"], "followed by a number"),
         (["--policy", "uniform:3"], "should stand alone"),
+        (["--policy", "fixed:0.5,0.3,0.2"], "one number per task"),
+        (["--policy", "scheduled:5=0.5,0.5"], "should start at step 0"),
+        (["--policy", "exp3s:speed=2"], "no options but eta, epsilon, propensity"),
+        (["--policy", "exp3s:epsilon=2"], "`epsilon` should lie above 0"),
+        (["--reward", "fame"], "`--reward` should be"),
+        (["--reward", "hard/loud"], "Found the mark /loud"),
+        (["--reward", "hard", "--weighting", "equal"], "should go with one task a step"),
+        (["--plan", "nowhere.json"], "should be a plan"),
         (["--policy", "uniform", "--weighting", "equal"], "Found --policy and --weighting"),
         (["--weighting", "fixed:1,2,3"], "one number for each task"),
         (["--only", "fruit,vegetable"], "vegetable"),

@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +98,15 @@ def test_lists_have_one_entry_a_task() -> None:
     assert parse_weighting("fixed:1,2", task_count=2) == FixedWeights(weights=(1.0, 2.0))
     with pytest.raises(OptionError, match=r"each of the 3 tasks\. Found 2"):
         parse_weighting("fixed:1,2", task_count=3)
+
+
+def test_the_page_on_weighting_has_a_row_for_every_word() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "weighting.md").read_text()
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
+    table = {
+        row[1].strip(" `").partition(":")[0]: row[2].strip(" `") for row in rows if len(row) == 7
+    }
+    assert table == {name: word.method for name, word in WORDS.items()}
 
 
 def test_the_words_are_known_without_torch() -> None:

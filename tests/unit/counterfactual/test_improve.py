@@ -63,6 +63,17 @@ def test_curves_of_two_logs_reach_as_far_as_the_longer_one() -> None:
     assert np.all(np.diff(curves.performance, axis=-1) >= 0)
 
 
+def test_a_task_that_a_later_log_left_out_keeps_the_curve_of_the_earlier_one() -> None:
+    first, second = learning_log(0), learning_log(1, shares=(0.5, 0.5, 0.0))
+    alone, both = learning_curves([first]), learning_curves([first, second])
+    for visits in (0.0, 50.0, 700.0, 1300.0, 5000.0):
+        expected, found = (curves.at(np.full(3, visits))[2] for curves in (alone, both))
+        assert found == pytest.approx(expected, abs=1e-6)
+    assert improve_policy([first, second]).probabilities[2] > 0
+    with pytest.raises(InputError, match="no row of task 2"):
+        learning_curves([second])
+
+
 def test_the_noise_of_a_curve_is_that_of_its_rows() -> None:
     curves = learning_curves([learning_log(0, rates=(0.0, 0.0, 0.0), noise=0.02)])
     # Cut off at 0.01, two standard deviations below.

@@ -118,6 +118,26 @@ def test_a_small_error_of_the_probabilities_is_flagged_before_it_is_refused() ->
         assert {fault.weight for fault in faults} == weights
 
 
+def test_a_task_that_a_later_policy_hardly_draws_is_doubtful_and_no_fault_of_the_log() -> None:
+    generator, doubts = np.random.default_rng(0), 0
+    first = gather(
+        generator.integers(4, size=2000), np.ones(2000), np.full(2000, 0.25), task_count=4
+    )
+    shares = np.array([0.5, 0.3, 0.1998, 0.0002])
+    for _ in range(20):
+        tasks = generator.choice(4, size=2000, p=shares)
+        second = gather(tasks, np.ones(2000), shares[tasks], task_count=4)
+        notes = check_log(first + second, ["a", "b", "c", "rare"])
+        doubts += any("`rare`" in note and "value is that of the rest" in note for note in notes)
+    assert doubts > 5
+
+
+def test_choices_that_were_never_drawn_are_refused() -> None:
+    # In turns, each logged as certain: nothing is known of the tasks that were not chosen.
+    with pytest.raises(InputError, match=r"not those the tasks were drawn with\. And 2 more"):
+        check_log(gather([0, 1, 2] * 100, np.ones(300), np.ones(300), task_count=3))
+
+
 def test_one_task_drawn_for_certain_is_sound_and_an_empty_log_is_not() -> None:
     assert check_log(gather([0] * 50, [1.0] * 50, [1.0] * 50, task_count=1)) == ()
     with pytest.raises(InputError, match="rows with a reward"):

@@ -1,0 +1,190 @@
+"""`taskmix reproduce`: published experiments, with the papers' figures beside ours."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taskmix.cli._train import Precision
+
+app = typer.Typer(
+    help="Run a published experiment and print the paper's figures beside ours.",
+    no_args_is_help=False,
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+EXPERIMENTS = {
+    "bandit": "selection, Figure 1: policies on the multitask bandit; about a minute",
+    "glue": "selection, Tables 1 to 3: eight GLUE tasks on one encoder; hours, or minutes on a GPU",
+}
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+QuickOption = Annotated[bool, typer.Option("--quick", help="A small version, to see it work.")]
+
+
+@app.callback()
+def reproduce(
+    context: typer.Context,
+    list_: Annotated[bool, typer.Option("--list", help="The experiments there are.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Run a published experiment and print the paper's figures beside ours.
+
+    Example: taskmix reproduce bandit --quick
+    """
+    if context.invoked_subcommand is not None and not list_:
+        return
+    if json_:
+        from taskmix.cli._display import print_json
+
+        print_json([{"name": name, "what": what} for name, what in EXPERIMENTS.items()])
+    else:
+        for name, what in EXPERIMENTS.items():
+            typer.echo(f"{name:12} {what}")
+    raise typer.Exit
+
+
+@app.command()
+def bandit(
+    environments: Annotated[int, typer.Option("--environments", min=1)] = 20,
+    seeds: Annotated[int, typer.Option("--seeds", min=1)] = 10,
+    steps: Annotated[int, typer.Option("--steps", min=100)] = 10_000,
+    seed: Annotated[int, typer.Option("--seed")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw Figure 1 into this .svg, .png or .html.")
+    ] = None,
+    quick: QuickOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Policies on the multitask bandit, where the best division of the budget is known.
+
+    Example: taskmix reproduce bandit --plot figure1.svg
+    """
+    from taskmix.papers import BanditOptions, bandit_figure, bandit_rows, play_bandit
+    from taskmix.report import check_chart_path, write_chart
+
+    if plot is not None:
+        check_chart_path(plot)
+    if quick:
+        environments, seeds, steps = min(environments, 3), min(seeds, 3), min(steps, 2_000)
+    begin = time.monotonic()
+    options = BanditOptions(environments=environments, seeds=seeds, steps=steps, seed=seed)
+    result = play_bandit(options, on_progress=_teller(json_))
+    if plot is not None:
+        write_chart(bandit_figure(result), plot)
+    _tell("bandit", bandit_rows(result), time.monotonic() - begin, as_json=json_)
+    if plot is not None and not json_:
+        typer.echo(f"Drew {plot}.")
+
+
+@app.command()
+def glue(
+    data: Annotated[
+        Path, typer.Argument(help="The folder of GLUE tasks: cola/, mnli/, mrpc/, ... wnli/.")
+    ],
+    encoder: Annotated[
+        str, typer.Option("--encoder", help="A Hugging Face encoder's path or name.")
+    ] = "bert-base-uncased",
+    out: Annotated[Path, typer.Option("--out", help="The study to write to.")] = Path("glue-study"),
+    steps: Annotated[int, typer.Option("--steps", min=1)] = 200_000,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1)] = 16,
+    learning_rate: Annotated[float, typer.Option("--learning-rate")] = 2e-5,
+    max_length: Annotated[int, typer.Option("--max-length", min=8)] = 256,
+    seeds: Annotated[int, typer.Option("--seeds", min=1)] = 3,
+    single: Annotated[
+        bool, typer.Option("--single/--no-single", help="Fine-tune on each task alone as well.")
+    ] = True,
+    single_epochs: Annotated[float, typer.Option("--single-epochs", min=0)] = 3.0,
+    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda, ...")] = "auto",
+    precision: Annotated[Precision, typer.Option("--precision")] = Precision.FLOAT32,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option("--cache", help="Keep encoded tasks here for the next run.")
+    ] = None,
+    quick: QuickOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Eight GLUE tasks on one encoder: uniform, size, tempered, Exp3.S and counterfactual policies.
+
+    Defaults are the paper's. Stop it and run it again: finished runs are not repeated.
+
+    Example: taskmix reproduce glue glue/ --encoder minilm/ --steps 4000 --batch-size 32 --device cuda
+    """
+    from taskmix.cli._display import counting_bar
+    from taskmix.cli._stopping import clean_stop
+    from taskmix.engine import choose_device
+    from taskmix.papers import GlueOptions, reproduce_glue
+    from taskmix.records import Study
+
+    begin = time.monotonic()
+    options = GlueOptions(
+        data=data,
+        encoder=encoder,
+        steps=min(steps, 20) if quick else steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        max_length=min(max_length, 32) if quick else max_length,
+        seeds=1 if quick else seeds,
+        single=single and not quick,
+        single_epochs=single_epochs,
+        device=choose_device(device),
+        precision=precision.value,
+        cache=cache,
+    )
+    with clean_stop() as should_stop, counting_bar("glue", quiet=json_) as tell:
+        rows = reproduce_glue(
+            options, Study(out), workers=workers, on_progress=tell, should_stop=should_stop
+        )
+    _tell("glue", rows, time.monotonic() - begin, as_json=json_)
+
+
+def _teller(quiet: bool) -> Any:
+    return None if quiet else lambda name: typer.echo(f"... {name}", err=True)
+
+
+def _tell(experiment: str, rows: list[dict[str, Any]], seconds: float, *, as_json: bool) -> None:
+    """The rows as a table, or as one object."""
+    if as_json:
+        from taskmix.cli._display import print_json
+
+        print_json(
+            {
+                "experiment": experiment,
+                "command": shlex.join(["taskmix", *sys.argv[1:]]),
+                "seconds": round(seconds, 1),
+                "rows": rows,
+            }
+        )
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("quantity", no_wrap=True)
+    for name in ("paper", "ours", "interval", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        known = row["low"] is not None and row["high"] is not None
+        table.add_row(
+            row["quantity"],
+            _shown(row["paper"]),
+            _shown(row["ours"]),
+            f"{row['low']:.3g} to {row['high']:.3g}" if known else "-",
+            str(row["n"]),
+        )
+    Console().print(table)
+    typer.echo(f"{seconds:.0f} s.")
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taskmix.records import Plan, Study
+
+from .running import run_cli
+
+STEPS = 300
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -> Path:
+    """A study of two uniform runs on two tasks of five words."""
+    out = tmp_path / "study"
+    words = ("--out", out, "--seeds", "2", "--workers", "1", "--steps", str(STEPS), "--json")
+    assert run_cli(monkeypatch, "train", folder, *words, "--batch-size", "4") == 0
+    return out
+
+
+def test_a_plan_is_learned_from_a_study_and_trained_with(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    logged: Path,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "plan.json"
+    capsys.readouterr()
+    assert run_cli(monkeypatch, "improve", logged, "--out", path, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = {row["policy"]: row for row in found["rows"]}
+    assert set(rows) == {"as logged", "uniform", "proportional", "tempered:2", "learned"}
+    for row in rows.values():
+        assert row["low"] <= row["value"] <= row["high"]
+        assert 0 < row["effective_rows"] <= 2 * STEPS
+    assert rows["as logged"]["gain"] == {"value": 0, "low": 0, "high": 0}
+    plan = Plan.load(path)
+    assert plan.tasks == ("fruit", "tool")
+    assert plan.evidence["entropy"] > 0
+    assert len(plan.evidence["runs"]) == 2
+
+    words = ("train", folder, "--plan", path, "--steps", "40", "--out", tmp_path / "next", "--json")
+    assert run_cli(monkeypatch, *words) == 0
+    (run,) = Study(tmp_path / "next").runs()
+    logged_with = run.probabilities()[0]
+    first = plan.stages[0].probabilities if plan.stages else plan.probabilities
+    assert logged_with == pytest.approx(first)
+
+
+def test_stages_of_a_plan_become_steps_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    stages = [
+        {"begin": 0.0, "probabilities": [0.9, 0.1]},
+        {"begin": 0.5, "probabilities": [0.2, 0.8]},
+    ]
+    plan = {"version": 1, "tasks": ["tool", "fruit"], "probabilities": [0.5, 0.5], "stages": stages}
+    path.write_text(json.dumps(plan))
+    words = ("train", folder, "--plan", path, "--steps", "10", "--out", tmp_path / "s", "--json")
+    assert run_cli(monkeypatch, *words) == 0
+    (run,) = Study(tmp_path / "s").runs()
+    by_step = run.probabilities()  # in the order of the folder: fruit, tool
+    np.testing.assert_allclose(by_step[:5], [[0.1, 0.9]] * 5)
+    np.testing.assert_allclose(by_step[5:], [[0.8, 0.2]] * 5)
+
+
+def test_a_given_entropy_is_taken_and_the_table_is_for_people(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    logged: Path,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "plan.json"
+    words = ("improve", logged, "--entropy", "0.2", "--fixed", "--out", path)
+    assert run_cli(monkeypatch, *words) == 0
+    shown = capsys.readouterr().out
+    assert "Weight of the entropy: 0.2." in shown
+    assert "effective rows" in shown
+    assert Plan.load(path).stages == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--entropy", "some"], "`--entropy` should be `auto` or a number above 0"),
+        (["--entropy", "-1"], "above 0"),
+        (["--label", "exp3s"], "Found runs labelled uniform"),
+    ],
+)
+def test_wrong_options_are_one_sentence_and_write_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    logged: Path,
+    tmp_path: Path,
+    words: list[str],
+    sentence: str,
+) -> None:
+    path = tmp_path / "plan.json"
+    assert run_cli(monkeypatch, "improve", logged, "--out", path, *words) == 2
+    assert sentence in capsys.readouterr().err
+    assert not path.exists()
+
+
+def test_runs_with_other_rewards_or_none_are_not_pooled(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    logged: Path,
+    tmp_path: Path,
+) -> None:
+    words = ("train", folder, "--out", logged, "--steps", "30", "--json", "--policy", "exp3s")
+    assert run_cli(monkeypatch, *words) == 0
+    path = tmp_path / "plan.json"
+    assert run_cli(monkeypatch, "improve", logged, "--out", path) == 2
+    assert "should have the same reward" in capsys.readouterr().err
+    assert run_cli(monkeypatch, "improve", tmp_path / "nowhere", "--out", path) == 2
+    assert "Found no such folder" in capsys.readouterr().err
+    words = ("train", folder, "--out", tmp_path / "all", "--steps", "3", "--json")
+    assert run_cli(monkeypatch, *words, "--weighting", "equal") == 0
+    assert run_cli(monkeypatch, "improve", tmp_path / "all", "--out", path) == 2
+    assert "drew one task a step" in capsys.readouterr().err
+    assert not path.exists()
+
+
+def test_a_task_of_random_labels_that_the_reward_falls_for_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    for split in ("train", "dev", "test"):
+        source = folder / "fruit" / f"{split}.jsonl"
+        target = folder / "noise" / f"{split}.jsonl"
+        target.parent.mkdir(exist_ok=True)
+        rows = [json.loads(line) for line in source.read_text().splitlines()]
+        for place, row in enumerate(rows):
+            row["label"] = (place * 7919 >> 3) % 2
+        target.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "study"
+    words = ("--out", out, "--seeds", "2", "--workers", "1", "--steps", "300", "--json")
+    assert run_cli(monkeypatch, "train", folder, *words) == 0
+    assert run_cli(monkeypatch, "improve", out, "--out", tmp_path / "plan.json", "--json") == 0
+    notes = json.loads(capsys.readouterr().out.split("\n}\n", 1)[1])["notes"]
+    assert any("`noise` gets" in note and "cannot be seen to rise" in note for note in notes)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .running import run_cli
+
+
+def test_the_experiments_are_listed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_cli(monkeypatch, "reproduce", "--list", "--json") == 0
+    names = {row["name"] for row in json.loads(capsys.readouterr().out)}
+    assert {"bandit", "glue"} <= names
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png", ".html"])
+def test_a_small_bandit_prints_rows_and_draws_the_figure(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    suffix: str,
+) -> None:
+    figure = tmp_path / f"figure{suffix}"
+    words = ("reproduce", "bandit", "--environments", "1", "--seeds", "2", "--steps", "2000")
+    assert run_cli(monkeypatch, *words, "--plot", figure, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["experiment"] == "bandit"
+    quantities = {row["quantity"] for row in found["rows"]}
+    assert {"gap_closed/paper_recipe", "gap_closed/auto", "score/exp3s"} <= quantities
+    assert figure.stat().st_size > 1000
+
+
+def test_a_figure_of_another_kind_is_refused_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    figure = tmp_path / "figure.gif"
+    words = ("reproduce", "bandit", "--environments", "1", "--seeds", "1", "--steps", "2000")
+    assert run_cli(monkeypatch, *words, "--plot", figure) == 2
+    assert "ends in .svg, .png or .html" in capsys.readouterr().err
+    assert not figure.exists()
