@@ -63,6 +63,7 @@ def demo(
         study,
         out / "report.html",
         labels=("single", "uniform", "proportional"),
+        title="Eight tasks from handwritten digits",
         notes=(
             f"The two tasks named `{_SHUFFLED}…` have random labels: nothing can be learned there.",
         ),

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taskmix.papers import GlueOptions, reproduce_glue
+from taskmix.records import Study
+
+PAIRS = ("mnli", "mrpc", "qnli", "qqp", "rte", "stsb", "wnli")
+WORDS = ("good", "bad", "one", "two", "three", "the")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Nine folders like GLUE's, with a few rows of six words."""
+    generator = np.random.default_rng(0)
+    for name in ("cola", "sst2", *PAIRS):
+        (tmp_path / "glue" / name).mkdir(parents=True)
+        for split in ("train", "dev"):
+            lines = []
+            for _ in range(24 if split == "train" else 12):
+                label = int(generator.integers(3 if name == "mnli" else 2))
+                words = [WORDS[label], *generator.choice(WORDS, 3)]
+                row: dict[str, object] = {"text": " ".join(words), "label": label}
+                if name in PAIRS:
+                    row["text2"] = WORDS[label]
+                if name == "stsb":
+                    row["label"] = label + 0.5 * float(generator.random())
+                lines.append(json.dumps(row))
+            (tmp_path / "glue" / name / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
+    return tmp_path / "glue"
+
+
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    """A BERT of one layer with random weights."""
+    transformers = pytest.importorskip("transformers")
+    path = tmp_path / "encoder"
+    path.mkdir()
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    (path / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
+    configuration = transformers.BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+    )
+    transformers.BertModel(configuration).save_pretrained(path)
+    transformers.BertTokenizerFast(str(path / "vocab.txt")).save_pretrained(path)
+    return path
+
+
+def test_all_policies_run_and_stand_beside_the_papers_figures(
+    data: Path, encoder: Path, tmp_path: Path
+) -> None:
+    options = GlueOptions(
+        data=data,
+        encoder=str(encoder),
+        steps=150,
+        batch_size=2,
+        learning_rate=1e-3,
+        max_length=16,
+        seeds=2,
+        single_epochs=1.0,
+    )
+    study = Study(tmp_path / "study")
+    rows = {row["quantity"]: row for row in reproduce_glue(options, study, workers=1)}
+    assert rows["glue/uniform/average"]["paper"] == 79.1
+    assert rows["glue/single/cola"]["paper"] == 52.1
+    assert rows["glue/majority/wnli"]["paper"] == 65.1
+    for label in ("uniform", "size", "tempered", "exp3s", "counterfactual", "single"):
+        tasks = [row["ours"] for name, row in rows.items() if name.startswith(f"glue/{label}/")]
+        assert len(tasks) == (9 if label == "uniform" else 10)  # the others minus uniform as well
+    shares = [
+        row["ours"] for name, row in rows.items() if name.startswith("glue/policy/counterfactual/")
+    ]
+    assert sum(shares) == pytest.approx(1)
+    before = {folder.name for folder in study.runs()}
+    again = {row["quantity"]: row for row in reproduce_glue(options, study, workers=1)}
+    assert again == rows, "finished runs are not repeated, and the figures are the records'"
+    assert {folder.name for folder in study.runs()} == before
