@@ -18,6 +18,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -196,8 +197,8 @@ def of_aggregator(problem: Problem, aggregator: Any) -> Step:
     return step
 
 
-def peers(kind: str, tasks: int) -> dict[str, Step]:
-    """TorchJD's steps, each with the defaults of its documentation."""
+def peers(tasks: int) -> dict[str, Callable[[Problem], Step]]:
+    """How TorchJD takes a step by each method, with the defaults of its documentation."""
     if importlib.util.find_spec("torchjd") is None:
         return {}
     import torchjd.aggregation as aggregation
@@ -225,32 +226,37 @@ def peers(kind: str, tasks: int) -> dict[str, Step]:
         "fairgrad": aggregation.FairGrad(alpha=2.0),
         "excess": aggregation.ExcessMTL(),
     }
-    made = {
-        name: of_scalarizer(Problem(kind, tasks), scalarizer, famo=name == "famo")
+    made: dict[str, Callable[[Problem], Step]] = {
+        name: partial(of_scalarizer, scalarizer=scalarizer, famo=name == "famo")
         for name, scalarizer in scalarizers.items()
     }
     for name, aggregator in aggregators.items():
-        made[name] = of_aggregator(Problem(kind, tasks), aggregator)
-    return {f"torchjd/{name}": step for name, step in made.items()}
+        made[name] = partial(of_aggregator, aggregator=aggregator)
+    return made
 
 
-def contestants(kind: str, tasks: int) -> dict[str, Step]:
+def contestants(tasks: int) -> dict[str, Callable[[Problem], Step]]:
     methods = LOSS_METHODS | GRADIENT_METHODS
-    made = {f"ours/{name}": ours(Problem(kind, tasks), m) for name, m in methods.items()}
-    return {"plain": plain(Problem(kind, tasks)), **made, **peers(kind, tasks)}
+    made = {f"ours/{name}": partial(ours, method=method) for name, method in methods.items()}
+    return made | {f"torchjd/{name}": of for name, of in peers(tasks).items()}
 
 
 def measure(kind: str, tasks: int, rounds: int) -> dict[str, float]:
-    """Median CPU time of each contestant's steps over that of the plain steps taken before them."""
-    steps = contestants(kind, tasks)
-    plain_step = steps.pop("plain")
-    for step in (plain_step, *steps.values()):
-        step()
-        step()
+    """Median CPU time of each contestant's steps over that of plain steps of the same model.
+
+    The two alternate on the same parameters, so that neither finds them nearer in the caches.
+    """
+    steps = {}
+    for name, of in contestants(tasks).items():
+        problem = Problem(kind, tasks)
+        steps[name] = plain(problem), of(problem)
+    for pair in steps.values():
+        for step in pair * 2:
+            step()
     cheap = {f"{side}/{name}" for name in LOSS_METHODS for side in ("ours", "torchjd")}
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in steps}
     for _ in range(rounds):
-        for name, step in steps.items():
+        for name, (plain_step, step) in steps.items():
             for _ in range(4 if name in cheap else 1):  # cheap steps differ by hundredths
                 times[name].append((timed(plain_step), timed(step)))
     return {

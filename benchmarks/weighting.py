@@ -1,9 +1,9 @@
 """What a step of each weighting costs, ours and TorchJD's, as a multiple of a plain step.
 
 A plain step descends the sum of the losses. All methods take their steps in turns in one process, in
-TorchJD's environment, a plain step before each; times are of the CPU, medians, and both figures are
-multiples of the plain steps'. Memory is what the largest of three steps takes above a plain one, with
-16 tasks and 3 million shared parameters, each method in a process of its own.
+TorchJD's environment, a plain step of the same model before each; times are of the CPU, medians, and
+both figures are multiples of the plain steps'. Memory is what the largest of three steps takes above
+a plain one, with 16 tasks and 3 million shared parameters, each method in a process of its own.
 
     python benchmarks/weighting.py [--quick] [--json]
 """

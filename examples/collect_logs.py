@@ -43,7 +43,9 @@ def train(policy, study, label):
     encoder = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.ReLU())
     heads = torch.nn.ModuleList(torch.nn.Linear(32, 1) for _ in NAMES)
     optimizer = torch.optim.Adam([*encoder.parameters(), *heads.parameters()], lr=2e-3)
-    specification = {"loop": "collect_logs", "label": label, "seed": SEED}
+    reward = HardProgress()
+    # All that determines the run; `taskmix improve` pools only runs with the same reward.
+    specification = {"loop": "collect_logs", "policy": policy, "reward": reward, "seed": SEED}
     run = study.run(specification)
     with run.claim() as claim:
         record = claim.writer
@@ -54,7 +56,7 @@ def train(policy, study, label):
         sampler = PolicyBatchSampler(
             SIZES,
             policy=policy,
-            reward=HardProgress(),
+            reward=reward,
             batch_size=32,
             steps=STEPS,
             generator=np.random.default_rng(SEED),

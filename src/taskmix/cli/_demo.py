@@ -114,7 +114,7 @@ def demo_runs(seeds: range) -> list[Run]:
         evaluate_every=_STEPS // len(names) // 8,
         checkpoint_every=_STEPS // len(names),
     )
-    runs = []
+    runs: list[Run] = []
     for seed in seeds:
         runs.extend(replace(alone, tasks=(name,), seed=seed) for name in names)
         runs.append(replace(shared, seed=seed))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
+from taskmix.cli._reproduced import tell_rows
 from taskmix.cli._train import Precision
 
 app = typer.Typer(
@@ -23,10 +23,9 @@ app = typer.Typer(
 EXPERIMENTS = {
     "bandit": "selection, Figure 1: policies on the multitask bandit; about a minute",
     "glue": "selection, Tables 1 to 3: eight GLUE tasks on one encoder; hours, or minutes on a GPU",
+    "newsgroups": "BanditMTL, Figures 3 to 9: loss weightings on four topic tasks; a GPU for hours",
+    "reviews": "BanditMTL, Figures 2 and 4 to 9: loss weightings on 14 review tasks; a GPU for hours",
 }
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
-QuickOption = Annotated[bool, typer.Option("--quick", help="A small version, to see it work.")]
 
 
 @app.callback()
@@ -79,7 +78,7 @@ def bandit(
     result = play_bandit(options, on_progress=_teller(json_))
     if plot is not None:
         write_chart(bandit_figure(result), plot)
-    _tell("bandit", bandit_rows(result), time.monotonic() - begin, as_json=json_)
+    tell_rows("bandit", bandit_rows(result), time.monotonic() - begin, as_json=json_)
     if plot is not None and not json_:
         typer.echo(f"Drew {plot}.")
 
@@ -144,47 +143,12 @@ def glue(
         rows = reproduce_glue(
             options, Study(out), workers=workers, on_progress=tell, should_stop=should_stop
         )
-    _tell("glue", rows, time.monotonic() - begin, as_json=json_)
+    tell_rows("glue", rows, time.monotonic() - begin, as_json=json_)
+
+
+app.command()(newsgroups)
+app.command()(reviews)
 
 
 def _teller(quiet: bool) -> Any:
     return None if quiet else lambda name: typer.echo(f"... {name}", err=True)
-
-
-def _tell(experiment: str, rows: list[dict[str, Any]], seconds: float, *, as_json: bool) -> None:
-    """The rows as a table, or as one object."""
-    if as_json:
-        from taskmix.cli._display import print_json
-
-        print_json(
-            {
-                "experiment": experiment,
-                "command": shlex.join(["taskmix", *sys.argv[1:]]),
-                "seconds": round(seconds, 1),
-                "rows": rows,
-            }
-        )
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("quantity", no_wrap=True)
-    for name in ("paper", "ours", "interval", "n"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        known = row["low"] is not None and row["high"] is not None
-        table.add_row(
-            row["quantity"],
-            _shown(row["paper"]),
-            _shown(row["ours"]),
-            f"{row['low']:.3g} to {row['high']:.3g}" if known else "-",
-            str(row["n"]),
-        )
-    Console().print(table)
-    typer.echo(f"{seconds:.0f} s.")
-
-
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"

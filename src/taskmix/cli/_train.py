@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskmix.cli._methods import POLICY_HELP, REWARD_HELP, parse_policy, parse_reward
+from taskmix.cli._trained import tell_results
 from taskmix.cli._weightings import WEIGHTING_HELP, parse_weighting
-from taskmix.errors import OptionError, RunError
+from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
     from taskmix.engine import Executed, Run
     from taskmix.models import Architecture
     from taskmix.policies import AnyPolicy
-    from taskmix.records import RunSummary, Study
+    from taskmix.records import Study
     from taskmix.tasks import TaskSet
 
 
@@ -190,7 +191,7 @@ def train(
     if not json_:
         _introduce(loaded, run)
     results = _carry_out(runs, study, workers=workers, fresh=not resume, quiet=json_)
-    _tell_results(runs, results, study, loaded, as_json=json_)
+    tell_results(runs, results, study, loaded, as_json=json_)
 
 
 def _check_one_way(**given: Any) -> None:
@@ -298,91 +299,3 @@ def _carry_out(
                 should_stop=should_stop,
                 fresh=fresh,
             )
-
-
-def _tell_results(
-    runs: list[Run], results: list[Executed], study: Study, tasks: TaskSet, *, as_json: bool
-) -> None:
-    from taskmix.cli._display import print_json
-    from taskmix.cli._tables import print_table, score_table
-
-    done = [
-        result.summary
-        for result in results
-        if result.summary is not None and result.summary.status == "finished"
-    ]
-    tables = {split: score_table(done, split) for split in ("dev", "test")}
-    entities = _entity_reports(runs, study, done)
-    if as_json:
-        print_json(
-            {
-                "study": str(study.path),
-                "runs": [_run_row(result) for result in results],
-                "rows": [row for table in tables.values() for row in table.rows()],
-                "conlleval": entities,
-            }
-        )
-    else:
-        sizes = {task.name: task.size for task in tasks}
-        for split, table in tables.items():
-            if table.cells:
-                print_table(table, sizes, title=f"Scores on {split}")
-        for name, text in entities.items():
-            typer.echo(f"Entities of `{name}` on test, as the CoNLL script counts them:\n{text}")
-        typer.echo(f"Records: {study.path}. The page: taskmix report {study.path}")
-    for result in results:
-        for note in result.notes:
-            typer.echo(f"Note: {note}", err=True)
-    _complain(results)
-
-
-def _complain(results: list[Executed]) -> None:
-    """Raises where a run asked for did not finish."""
-    reasons = {
-        "stopped": "stopped; run the same command again to continue",
-        "busy": "busy: another process is at it",
-        "failed": "failed",
-    }
-    for result in results:
-        if result.outcome in reasons:
-            count = sum(other.outcome == result.outcome for other in results)
-            raise RunError(
-                f"{count} of {len(results)} runs {reasons[result.outcome]}. {result.error or ''}"
-            )
-
-
-def _run_row(result: Executed) -> dict[str, Any]:
-    summary = result.summary
-    return {
-        "outcome": result.outcome,
-        "run": summary.name if summary else None,
-        "seed": summary.seed if summary else None,
-        "step": summary.step if summary else None,
-        "best_step": summary.best_step if summary else None,
-        "seconds": summary.seconds if summary else None,
-        "error": result.error,
-    }
-
-
-def _entity_reports(runs: list[Run], study: Study, done: list[RunSummary]) -> dict[str, str]:
-    """The CoNLL script's figures for each entity task, from the first finished run."""
-    from taskmix.engine import load_model
-    from taskmix.tasks import conlleval_report
-    from taskmix.training import predict_tags
-
-    finished = {summary.name for summary in done}
-    for run in runs:
-        if study.run(run.specification()).name not in finished:
-            continue
-        names = [
-            task.name for task in run.load() if task.metric == "entity_f1" and "test" in task.splits
-        ]
-        if not names:
-            continue
-        model, tasks = load_model(run, study)
-        reports = {}
-        for name in names:
-            predicted, true, sentences = predict_tags(model, tasks, name, "test")
-            reports[name] = conlleval_report(predicted, true, tasks[name].labels, sentences)
-        return reports
-    return {}

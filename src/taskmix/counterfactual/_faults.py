@@ -30,6 +30,7 @@ from taskmix.errors import InputError
 REFUSED_AT = 6.0  # standard errors: two logs in a thousand million, for each task
 DOUBTED_AT = 4.0
 FEW_VISITS = 30
+LISTED = 5  # names in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ def find_faults(
     refused: list[Fault] = []
     doubtful: list[Fault] = []
     low: list[Fault] = []
+    rare: list[str] = []
     for task, name in enumerate(called):
         visits = int(statistics.visits[task])
         if visits == 0:
@@ -66,9 +68,7 @@ def find_faults(
             )
             continue
         if visits < FEW_VISITS:
-            doubtful.append(
-                Fault("doubtful", f"Little is known of `{name}`: it was tried {visits} times only.")
-            )
+            rare.append(f"`{name}`")
         if statistics.clipped[task]:
             continue  # cut-off weights no longer have the mean they should
         score = _score(statistics, task, rows)
@@ -83,14 +83,21 @@ def find_faults(
             refused.append(Fault("refused", found + wrong))
         elif score < -REFUSED_AT:
             low.append(Fault("refused", found + wrong))
-            rare = (
-                "it was hardly ever drawn in a part of the log, and its value is that of the rest."
-            )
-            doubtful.append(Fault("doubtful", found + rare))
+            hidden = "it was hardly ever drawn in a part of the log, its value is that of the rest."
+            doubtful.append(Fault("doubtful", found + hidden))
         else:
             doubtful.append(Fault("doubtful", found + wrong))
     if len(low) == len(called):
         return tuple(low)
+    if rare:
+        listed = ", ".join(rare[:LISTED]) + (" and others" if len(rare) > LISTED else "")
+        doubtful.append(
+            Fault(
+                "doubtful",
+                f"Little is known of {listed}: {len(rare)} of {len(called)} tasks were tried fewer "
+                f"than {FEW_VISITS} times.",
+            )
+        )
     return (*refused, *doubtful)
 
 

@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from taskmix.counterfactual import improve_policy, log_of_runs
-from taskmix.engine import FolderSource, Optimization, Progress, Run, run_all
-from taskmix.errors import OptionError, RunError
+from taskmix.engine import FolderSource, Optimization, Progress, Run
+from taskmix.errors import OptionError
 from taskmix.models import Transformer
 from taskmix.numerics import Interval, mean_interval, paired_interval
 from taskmix.papers._rows import row
+from taskmix.papers._runs import carry_out
 from taskmix.policies import (
     Exp3S,
     Fixed,
@@ -165,24 +166,16 @@ def reproduce_glue(
     """Tables 1 and 3 from runs in `study`; runs that are there already cost nothing."""
     runs = glue_runs(options)
 
-    def carry_out(some: list[Run]) -> None:
-        results = run_all(
-            some, study, workers=workers, on_progress=on_progress, should_stop=should_stop
-        )
-        for run, result in zip(some, results, strict=True):
-            if result.outcome not in ("finished", "already finished"):
-                raise RunError(
-                    f"Run `{run.label}` with seed {run.seed} should have finished. Found it "
-                    f"{result.outcome}. {result.error or ''} Run the same command again to go on."
-                )
+    def do(some: list[Run]) -> None:
+        carry_out(some, study, workers=workers, on_progress=on_progress, should_stop=should_stop)
 
     # The long ones first, so that no core waits for one of them at the end.
     first = sorted((r for some in runs.values() for r in some), key=lambda r: -r.steps)
-    carry_out(first)
+    do(first)
     policies = {}
     for label, entropy in (("counterfactual", "auto"), ("counterfactual_paper", 0.15)):
         runs[label], policies[label] = learned_runs(study, runs["uniform"], entropy, label)
-    carry_out([run for label in policies for run in runs[label]])
+    do([run for label in policies for run in runs[label]])
     scores = {label: final_scores(study, some, options.seeds) for label, some in runs.items()}
     rows = glue_rows(scores, policies, options.seeds)
     if (options.data / "wnli").is_dir():

@@ -29,11 +29,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from taskmix.engine import FolderSource, Optimization, Progress, Run, run_all
-from taskmix.errors import OptionError, RunError
+from taskmix.engine import FolderSource, Optimization, Progress, Run
+from taskmix.errors import OptionError
 from taskmix.models import TextConvolution
 from taskmix.numerics import mean_interval, paired_interval
 from taskmix.papers._rows import row
+from taskmix.papers._runs import carry_out
 from taskmix.papers._text_measures import (
     Table,
     accuracies_on,
@@ -127,7 +128,8 @@ def reproduce_newsgroups(
 ) -> list[dict[str, Any]]:
     """Figures 3 to 9 for the topics, as rows; runs that `study` holds already cost nothing."""
     runs = text_runs(options)
-    _carry_out(runs, study, workers=workers, on_progress=on_progress, should_stop=should_stop)
+    wanted = [run for some in runs.values() for run in some]
+    carry_out(wanted, study, workers=workers, on_progress=on_progress, should_stop=should_stop)
     return text_rows("newsgroups", options, runs, study)
 
 
@@ -141,7 +143,8 @@ def reproduce_reviews(
 ) -> list[dict[str, Any]]:
     """Figures 2 and 4 to 9 for the reviews, as rows, on all test rows and on those not in train."""
     runs = text_runs(options)
-    _carry_out(runs, study, workers=workers, on_progress=on_progress, should_stop=should_stop)
+    wanted = [run for some in runs.values() for run in some]
+    carry_out(wanted, study, workers=workers, on_progress=on_progress, should_stop=should_stop)
     rows = text_rows("reviews", options, runs, study)
     unseen = rows_not_in_train(options.source.load())
     tables = {
@@ -232,23 +235,3 @@ def accuracy_rows(
             gain = paired_interval(table.mean(axis=1)[:count], equal[:count])
             rows.append(row(f"{experiment}/{label}/minus_equal", None, gain))
     return rows
-
-
-def _carry_out(
-    runs: dict[str, list[Run]],
-    study: Study,
-    *,
-    workers: int | None,
-    on_progress: Callable[[Progress], None] | None,
-    should_stop: Callable[[], bool] | None,
-) -> None:
-    wanted = [run for some in runs.values() for run in some]
-    results = run_all(
-        wanted, study, workers=workers, on_progress=on_progress, should_stop=should_stop
-    )
-    for run, result in zip(wanted, results, strict=True):
-        if result.outcome not in ("finished", "already finished"):
-            raise RunError(
-                f"Run `{run.label}` with seed {run.seed} should have finished. Found it "
-                f"{result.outcome}. {result.error or ''} Run the same command again to go on."
-            )

@@ -41,33 +41,24 @@ def adam_step(
     present: Tensor | None = None,
 ) -> tuple[Tensor, AdamState]:
     """The values after one step down the gradient, and Adam's own state."""
-    # Floats one by one: for tens of tasks they are faster than any array library's calls.
-    rows = list(
-        zip(
-            values.tolist(),
-            state.mean.tolist(),
-            state.square.tolist(),
-            state.count.tolist(),
-            strict=True,
-        )
-    )
-    here = [True] * len(rows) if present is None else present.tolist()
+    # Lists of floats: for tens of tasks they are faster than any array library's calls.
+    old = values.tolist(), state.mean.tolist(), state.square.tolist(), state.count.tolist()
+    slopes = [min(max(slope, -LARGEST), LARGEST) for slope in gradient]
+    mean = [MEAN * m + (1 - MEAN) * slope for m, slope in zip(old[1], slopes, strict=True)]
+    square = [SQUARE * s + (1 - SQUARE) * g * g for s, g in zip(old[2], slopes, strict=True)]
+    count = [steps + 1 for steps in old[3]]
+    # Both means start at 0, and are too small by these factors until they have seen enough.
     moved = [
-        _one_step(*row, slope, step_size) if there else row
-        for row, slope, there in zip(rows, gradient, here, strict=True)
+        value - step_size * (m / (1 - MEAN**n)) / (math.sqrt(s / (1 - SQUARE**n)) + 1e-8)
+        for value, m, s, n in zip(old[0], mean, square, count, strict=True)
     ]
-    flat = [number for column in zip(*moved, strict=True) for number in column]
+    new: tuple[list[float], ...] = (moved, mean, square, count)
+    if present is not None:
+        here = present.tolist()
+        new = tuple(
+            [a if there else b for a, b, there in zip(after, before, here, strict=True)]
+            for after, before in zip(new, old, strict=True)
+        )
+    flat = [number for column in new for number in column]
     value, *own = torch.tensor(flat, dtype=torch.float64).view(4, -1).unbind()
     return value, AdamState(*own)
-
-
-def _one_step(
-    value: float, mean: float, square: float, count: float, slope: float, step_size: float
-) -> tuple[float, float, float, float]:
-    slope = min(max(slope, -LARGEST), LARGEST)
-    mean = MEAN * mean + (1 - MEAN) * slope
-    square = SQUARE * square + (1 - SQUARE) * (slope * slope)
-    count += 1
-    # Both means start at 0, and are too small by these factors until they have seen enough.
-    size = math.sqrt(square / (1 - SQUARE**count)) + 1e-8
-    return value - step_size * (mean / (1 - MEAN**count)) / size, mean, square, count

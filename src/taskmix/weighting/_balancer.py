@@ -143,7 +143,7 @@ class Balancer:
             return self._by_gradients(step, factors, self._pass, representation)
         weights = cast("Tensor", self._weights).to(step.seen)
         self._pass.forget()
-        factors.backward(step.stacked @ weights[step.here])
+        factors.walk(step.losses, weights[step.here])
         self._steps += 1
         return self._report(step, weights)
 
@@ -203,7 +203,7 @@ class Balancer:
             weights = weights / len(step.tasks)
         on_cpu = step.seen.device.type == "cpu"
         # A sum is finite if all its parts are, and cheaper; it can only be wrong the other way.
-        finite = not on_cpu or math.isfinite(step.seen.sum()) or _all_finite(step.seen)
+        finite = not on_cpu or math.isfinite(sum(step.seen.tolist())) or _all_finite(step.seen)
         if not on_cpu:
             sound = torch.isfinite(step.seen).all()
             weights = torch.where(sound, weights, torch.nan)
@@ -215,7 +215,7 @@ class Balancer:
             fetched = torch.cuda.Event()  # type: ignore[no-untyped-call]
             fetched.record()
         here = weights if len(step.here) == len(step.names) else weights[step.here]
-        factors.backward(step.stacked @ here)
+        factors.walk(step.losses, here)
         if fetched is not None:
             fetched.synchronize()  # the values are here while the device is still at `backward`
             finite = _all_finite(values)

@@ -45,7 +45,7 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.weighting._scale import sum_to_tasks
+from taskmix.weighting._scale import weights_of
 from taskmix.weighting._weighting import Needs
 
 SMALLEST = 1e-300  # probability: a task whose share has all but vanished can still come back
@@ -93,11 +93,7 @@ class BanditMTL:
         )
 
     def weigh(self, state: BanditMTLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
-        if present is None:
-            weights = state.probabilities * len(losses)
-        else:
-            weights = sum_to_tasks(state.probabilities, present)
-        return weights.to(losses.device, losses.dtype)
+        return weights_of(state.probabilities.tolist(), losses, present)
 
     def update(
         self, state: BanditMTLState, losses: Tensor, present: Tensor | None = None

@@ -33,13 +33,26 @@ class Factors:
     scale: float = 1.0
     retain_graph: bool = False
 
-    def backward(self, total: Tensor) -> None:
-        """Steps back through the weighted sum of the losses."""
+    def walk(self, losses: Sequence[Tensor], weights: Tensor) -> None:
+        """Steps back through all losses at once, each with its weight: no sum has to be built."""
         if self.scale != 1:
-            total = total * self.scale
+            weights = weights * self.scale
         if self.scaler is not None:
-            total = self.scaler.scale(total)
-        total.backward(retain_graph=self.retain_graph)  # type: ignore[no-untyped-call]
+            weights = self.scaler.scale(weights)
+        starts = weights.unbind()
+        if any(loss.dtype is not weights.dtype for loss in losses):
+            starts = tuple(w.to(loss.dtype) for w, loss in zip(starts, losses, strict=True))
+        # What `torch.autograd.backward` does, without its checks of each pair of tensors, which
+        # take longer than all the rest of a weighting.
+        torch.autograd.Variable._execution_engine.run_backward(
+            tuple(losses),
+            starts,
+            self.retain_graph,
+            False,
+            (),
+            allow_unreachable=True,
+            accumulate_grad=True,
+        )
 
     def start(self, losses: Sequence[Tensor]) -> tuple[list[Tensor | None], float]:
         """What each loss's own gradient is taken to be, and that number."""
@@ -68,12 +81,12 @@ class Found:
         """Adds the weighted gradients to `.grad`; `weights` [task] are of all tasks."""
         step, scale = self.step, self.factors.scale
         here = weights[step.here]
-        device = step.stacked.device
+        device = step.seen.device
         if self.walked is None:
             kept = (
                 [_copy(tensor.grad) for tensor in self.tensors] if combination is not None else []
             )
-            self.factors.backward(step.stacked @ here.to(step.stacked))
+            self.factors.walk(step.losses, here.to(step.seen))
             if combination is not None:
                 self._replace(kept, combination * scale)
             return
@@ -202,7 +215,7 @@ class GradientPass:
             return self._workers.mean(rows)[tasks.to(local.device)]
         products = local.new_zeros(count, count)
         products[here[:, None], here[None, :]] = local
-        products = self._workers.mean_products(products, step.stacked.device)
+        products = self._workers.mean_products(products, step.seen.device)
         return products[tasks[:, None], tasks[None, :]]
 
     def _representations(self, given: Tensor | Sequence[Tensor] | None) -> list[Tensor]:

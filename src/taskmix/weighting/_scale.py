@@ -30,10 +30,15 @@ def softmax(logits: Sequence[float]) -> list[float]:
 
 def weights_of(shares: Sequence[float], losses: Tensor, present: Tensor | None) -> Tensor:
     """Shares [task] above 0, in any scale, as weights beside the losses that sum to their number."""
-    here = [True] * len(shares) if present is None else present.tolist()
-    kept = [share if there else 0.0 for share, there in zip(shares, here, strict=True)]
-    unit = sum(here) / sum(kept)
-    return torch.tensor([share * unit for share in kept], dtype=losses.dtype, device=losses.device)
+    count = len(shares)
+    if present is not None:
+        here = present.tolist()
+        shares, count = (
+            [s if there else 0.0 for s, there in zip(shares, here, strict=True)],
+            sum(here),
+        )
+    unit = count / sum(shares)
+    return torch.tensor([s * unit for s in shares], dtype=losses.dtype, device=losses.device)
 
 
 def sum_to_tasks(weights: Tensor, present: Tensor | None) -> Tensor:

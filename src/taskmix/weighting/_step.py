@@ -22,8 +22,7 @@ class Step:
     names: tuple[str, ...]  # of all tasks
     here: list[int]  # places of the tasks that have a loss in this process
     losses: list[Tensor]  # theirs
-    stacked: Tensor  # [here], theirs, with their graph, in float32 or better
-    seen: Tensor  # [task], values of all tasks, the mean over workers; 0 where none has one
+    seen: Tensor  # [task], values in float32 or better, the mean over workers; 0 where none has one
     present: Tensor | None  # [task], on the CPU, whether there is one; None where all are
 
     @property
@@ -46,10 +45,9 @@ def read_step(losses: Losses, names: tuple[str, ...] | None, workers: Workers) -
     for place, loss in zip(here, given, strict=True):
         if loss.dim() != 0 or not loss.requires_grad:
             _refuse(names[place], loss)
-    stacked = torch.stack(given)
-    if stacked.dtype not in (torch.float32, torch.float64):
-        stacked = stacked.float()
-    seen, present = stacked.detach(), None
+    seen, present = torch.stack(given).detach(), None
+    if seen.dtype not in (torch.float32, torch.float64):
+        seen = seen.float()
     if len(here) < len(names):
         present = torch.zeros(len(names), dtype=torch.bool)
         present[here] = True
@@ -60,7 +58,7 @@ def read_step(losses: Losses, names: tuple[str, ...] | None, workers: Workers) -
         everyone = torch.ones(len(names), dtype=torch.bool) if present is None else present
         seen, found = workers.mean_of_present(seen, everyone.to(seen.device))
         present = None if bool(found.all()) else found.cpu()
-    return Step(names, here, given, stacked, seen, present)
+    return Step(names, here, given, seen, present)
 
 
 def read_values(losses: Losses, names: tuple[str, ...], workers: Workers) -> Tensor:

@@ -106,7 +106,16 @@ def test_a_task_that_was_hardly_tried_is_doubtful() -> None:
     found = gather(tasks, np.ones(2000), np.where(tasks, 0.005, 0.995), task_count=2)
     notes = check_log(found, ["a", "b"])
     assert len(notes) == 1
-    assert "`b`: it was tried" in notes[0]
+    assert notes[0].startswith(
+        "Little is known of `b`: 1 of 2 tasks were tried fewer than 30 times"
+    )
+
+
+def test_many_tasks_that_were_hardly_tried_are_told_in_one_sentence() -> None:
+    tasks = np.arange(2000) % 1000
+    notes = check_log(gather(tasks, np.ones(2000), np.full(2000, 1e-3), task_count=1000))
+    assert len(notes) == 1
+    assert "`3`, `4` and others: 1000 of 1000 tasks" in notes[0]
 
 
 def test_a_small_error_of_the_probabilities_is_flagged_before_it_is_refused() -> None:
@@ -128,7 +137,9 @@ def test_a_task_that_a_later_policy_hardly_draws_is_doubtful_and_no_fault_of_the
         tasks = generator.choice(4, size=2000, p=shares)
         second = gather(tasks, np.ones(2000), shares[tasks], task_count=4)
         notes = check_log(first + second, ["a", "b", "c", "rare"])
-        doubts += any("`rare`" in note and "value is that of the rest" in note for note in notes)
+        doubts += any(
+            "`rare`" in note and "its value is that of the rest" in note for note in notes
+        )
     assert doubts > 5
 
 
@@ -179,11 +190,9 @@ def test_tasks_may_be_whole_numbers_of_any_size(kind: type) -> None:
         gather(tasks, np.ones(4), np.full(4, 0.5), task_count=2, first_row=10)
 
 
-@pytest.mark.parametrize("task", [-1, 256, 300, 2**40])
+@pytest.mark.parametrize("task", [-1, 299, 300, 2**40])
 @pytest.mark.parametrize("count", [3, 256, 299])
 def test_a_task_that_is_none_is_refused_however_tasks_are_counted(task: int, count: int) -> None:
-    if task == 256 and count == 299:
-        pytest.skip("a task")
     with pytest.raises(InputError, match=f"Found {task} in row 1 "):
         gather([0, task], [1.0, 1.0], [0.5, 0.5], task_count=count)
 

@@ -45,3 +45,13 @@ def test_streams_of_other_seeds_or_numbers_have_another_order() -> None:
         tuple(make(50, 50, seed, number).take().tolist()) for seed in (0, 1) for number in (0, 1)
     }
     assert len(orders) == 4
+
+
+def test_a_pass_is_complete_with_the_batch_that_has_its_last_row() -> None:
+    stream = Stream(torch.arange(10), 4, seed=1, number=0, device=torch.device("cpu"))
+    counted = []
+    for _ in range(5):
+        stream.take()
+        counted.append(stream.completed)
+    assert counted == [0, 0, 1, 1, 2]  # 4, 8, 12, 16 and 20 rows taken
+    assert len(stream) == 10

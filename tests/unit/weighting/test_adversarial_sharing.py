@@ -150,3 +150,13 @@ def test_the_discriminator_learns_to_guess_while_the_encoder_learns_to_hide() ->
 def test_negative_weights_are_refused() -> None:
     with pytest.raises(OptionError, match="at least 0"):
         AdversarialSharing(architecture=Perceptron(), adversarial_weight=-1.0)
+
+
+def test_the_last_layer_is_the_encoders_and_not_the_discriminator() -> None:
+    from taskmix.models import TextConvolutionEncoder
+    from taskmix.models._adversarial import SharedEncoder
+
+    encoder = build().encoder
+    assert encoder.last_layer is encoder.encoder[0]  # type: ignore[index,union-attr]
+    convolution = TextConvolutionEncoder(nn.Embedding(10, 4), filters=3, kernels=(3, 5))
+    assert SharedEncoder(convolution, 6, 2).last_layer is convolution.convolutions

@@ -1,0 +1,146 @@
+"""`taskmix reproduce newsgroups` and `reviews`: loss weightings on two sets of text tasks."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._train import Precision
+from taskmix.errors import OptionError
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+QuickOption = Annotated[bool, typer.Option("--quick", help="A small version, to see it work.")]
+DataArgument = Annotated[Path, typer.Argument(help="The folder of the data set.")]
+VectorsOption = Annotated[
+    Path | None, typer.Option("--vectors", help="Word vectors: GloVe text, or .npz.")
+]
+OutOption = Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")]
+MethodsOption = Annotated[
+    str | None,
+    typer.Option("--methods", help="Names with commas [the document's and modern ones]."),
+]
+SeedsOption = Annotated[int, typer.Option("--seeds", min=1)]
+EpochsOption = Annotated[
+    float, typer.Option("--epochs", min=0.01, help="Passes over the largest task.")
+]
+StepsOption = Annotated[int | None, typer.Option("--steps", min=1, help="Steps instead of epochs.")]
+BatchOption = Annotated[int, typer.Option("--batch-size", min=1)]
+LengthOption = Annotated[int, typer.Option("--max-length", min=7, help="Words of a text.")]
+RadiiOption = Annotated[
+    str | None,
+    typer.Option("--radii", help="Values of a sweep of BanditMTL's radius, with commas."),
+]
+StepSizesOption = Annotated[
+    str | None,
+    typer.Option("--step-sizes", help="Values of a sweep of BanditMTL's step size, with commas."),
+]
+DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, ...")]
+PrecisionOption = Annotated[Precision, typer.Option("--precision")]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
+]
+CacheOption = Annotated[
+    Path | None, typer.Option("--cache", help="Keep encoded tasks here for the next run.")
+]
+
+
+def newsgroups(
+    data: DataArgument,
+    vectors: VectorsOption = None,
+    out: OutOption = None,
+    methods: MethodsOption = None,
+    seeds: SeedsOption = 10,
+    epochs: EpochsOption = 3000.0,
+    steps: StepsOption = None,
+    batch_size: BatchOption = 256,
+    max_length: LengthOption = 500,
+    radii: RadiiOption = None,
+    step_sizes: StepSizesOption = None,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = Precision.FLOAT32,
+    workers: WorkersOption = None,
+    cache: CacheOption = None,
+    quick: QuickOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Loss weightings on four 4-class tasks made of 20 Newsgroups.
+
+    Example: taskmix reproduce newsgroups newsgroups20/ --vectors glove.npz --methods equal,bandit
+    """
+    _text(dict(locals()), "newsgroups")
+
+
+def reviews(
+    data: DataArgument,
+    vectors: VectorsOption = None,
+    out: OutOption = None,
+    methods: MethodsOption = None,
+    seeds: SeedsOption = 10,
+    epochs: EpochsOption = 3000.0,
+    steps: StepsOption = None,
+    batch_size: BatchOption = 256,
+    max_length: LengthOption = 500,
+    radii: RadiiOption = None,
+    step_sizes: StepSizesOption = None,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = Precision.FLOAT32,
+    workers: WorkersOption = None,
+    cache: CacheOption = None,
+    quick: QuickOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Loss weightings on 14 domains of Amazon reviews, with and without test rows seen in training.
+
+    Example: taskmix reproduce reviews fdu_mtl/ --vectors glove.npz --methods equal,bandit
+    """
+    _text(dict(locals()), "reviews")
+
+
+def _text(given: dict[str, Any], name: str) -> None:
+    """Runs one of the two text experiments with the options of its command."""
+    from taskmix.cli._display import counting_bar
+    from taskmix.cli._stopping import clean_stop
+    from taskmix.engine import choose_device
+    from taskmix.papers import (
+        NewsgroupsOptions,
+        ReviewsOptions,
+        reproduce_newsgroups,
+        reproduce_reviews,
+    )
+    from taskmix.records import Study
+
+    begin = time.monotonic()
+    quick, as_json = given["quick"], given["json_"]
+    kept = ("data", "vectors", "batch_size", "cache", "epochs", "steps", "seeds", "max_length")
+    options: dict[str, Any] = {key: given[key] for key in kept}
+    if given["methods"]:
+        options["methods"] = tuple(word.strip() for word in given["methods"].split(","))
+    for key in ("radii", "step_sizes"):
+        options[key] = _numbers(given[key], key)
+    if quick:
+        options |= {"steps": 4, "seeds": 2, "batch_size": 8, "max_length": 30}
+        options["methods"] = options.get("methods", ("equal", "bandit"))
+    options |= {
+        "device": choose_device(given["device"]),
+        "precision": given["precision"].value,
+    }
+    study = Study(given["out"] or Path(f"{name}-study"))
+    with clean_stop() as should_stop, counting_bar(name, quiet=as_json) as tell:
+        common = {"workers": given["workers"], "on_progress": tell, "should_stop": should_stop}
+        if name == "newsgroups":
+            rows = reproduce_newsgroups(NewsgroupsOptions(**options), study, **common)
+        else:
+            rows = reproduce_reviews(ReviewsOptions(**options), study, **common)
+    tell_rows(name, rows, time.monotonic() - begin, as_json=as_json)
+
+
+def _numbers(text: str | None, name: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        option = name.replace("_", "-")
+        raise OptionError(f"`--{option}` should be numbers with commas. Found {text!r}.") from None
