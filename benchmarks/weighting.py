@@ -29,7 +29,8 @@ def measure(quick: bool) -> list[dict[str, Any]]:
     rows = []
     for kind, shown in MODELS.items():
         for tasks in (4, 16) if quick else (4, 16, 50):
-            multiples = contest(python, "time", kind, str(tasks), "3" if quick else "15")
+            rounds = "3" if quick else "15" if tasks < 50 else "8"
+            multiples = contest(python, "time", kind, str(tasks), rounds)
             rows += time_rows(f"{shown}, {tasks} tasks", multiples)
     methods = ["banditmtl", "mgda"] if quick else [*LOSS_METHODS, *GRADIENT_METHODS]
     plain = contest(python, "memory", "plain")
