@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from taskmix.tasks._streams import LINE_LIMIT, CheckedStream, bad_file
+from taskmix.tasks._streams import LINE_LIMIT, CheckedStream, arrow_file, bad_file
 
 _BLOCK = 4 * 2**20
 
@@ -68,11 +68,14 @@ def _read_with_arrow(path: Path, byte_limit: int, width: int) -> pa.Table | None
     """All rows with the header as the first, so that no column's type is guessed; None if not."""
     types = {f"f{place}": pa.string() for place in range(width)}
     for block in (_BLOCK, 2 * LINE_LIMIT):
-        with CheckedStream(path, byte_limit=byte_limit) as stream:
+        with (
+            CheckedStream(path, byte_limit=byte_limit) as stream,
+            arrow_file(stream) as source,
+        ):
             options = arrow_csv.ReadOptions(autogenerate_column_names=True, block_size=block)
             try:
                 return arrow_csv.read_csv(
-                    pa.PythonFile(stream, mode="r"),
+                    source,
                     read_options=options,
                     parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
                     convert_options=arrow_csv.ConvertOptions(column_types=types),

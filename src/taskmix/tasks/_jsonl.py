@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 from numpy.typing import NDArray
 
-from taskmix.tasks._streams import LINE_LIMIT, CheckedStream, bad_file, show
+from taskmix.tasks._streams import LINE_LIMIT, CheckedStream, arrow_file, bad_file, show
 
 DEPTH_LIMIT = 500  # of nesting, also counting brackets that are part of a text
 _BLOCK = 4 * 2**20
@@ -93,10 +93,10 @@ def _read_with_arrow(path: Path, byte_limit: int) -> pa.Table | None:
     schema: pa.Schema | None = None
     block = _BLOCK
     while True:
-        with ObjectStream(path, byte_limit=byte_limit) as stream:
+        with ObjectStream(path, byte_limit=byte_limit) as stream, arrow_file(stream) as source:
             try:
                 table = arrow_json.read_json(
-                    pa.PythonFile(stream, mode="r"),
+                    source,
                     read_options=arrow_json.ReadOptions(block_size=block),
                     parse_options=arrow_json.ParseOptions(explicit_schema=schema),
                 )

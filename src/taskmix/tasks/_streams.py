@@ -16,6 +16,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+import pyarrow as pa
+
 from taskmix.errors import TaskFileError
 
 BYTE_LIMIT = 16 * 2**30  # uncompressed, of one file
@@ -63,6 +65,15 @@ def too_large(path: Path, byte_limit: int) -> NoReturn:
         "more",
         "Split the file, or raise `byte_limit` if it is meant to be so large.",
     )
+
+
+def arrow_file(stream: io.RawIOBase) -> pa.PythonFile:
+    """A stream as Arrow reads it, to be closed by `with`.
+
+    One that is left open is let go of by a thread of Arrow's, some time later; a process that ends in
+    between, for instance with a sentence about the file, is aborted.
+    """
+    return pa.PythonFile(stream, mode="r")
 
 
 class CheckedStream(io.RawIOBase):

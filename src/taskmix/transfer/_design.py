@@ -1,0 +1,170 @@
+r"""Which subsets of the source tasks to train with the target.
+
+    Li, Nguyen and Zhang, "Identification of Negative Transfers in Multitask Learning Using
+    Surrogate Models", TMLR 2023, "Constructing training data".
+
+The paper draws `count` (its $n$) subsets of one `size` (its $\alpha k$, also written $\alpha$)
+uniformly from `sources` (its $k$). Every function here returns an indicator matrix [subset,
+source]; none of its rows is empty, since the runs of the target alone are asked for beside the
+design. No subset is drawn twice before all have been drawn once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.errors import OptionError
+from taskmix.transfer._checks import check_count, check_size, check_sources
+
+MOST_LISTED = 100_000  # subsets that may be written out to be shuffled
+
+
+def fixed_size_subsets(
+    sources: int, size: int, count: int, *, generator: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Subsets of one size, each as likely as any other: the paper's design."""
+    check_sources(sources)
+    check_size(size, sources)
+    check_count(count)
+    available = comb(sources, size)
+    if available <= max(MOST_LISTED, 2 * count):
+        rounds = -(-count // available)
+        order = np.concatenate([generator.permutation(available) for _ in range(rounds)])
+        return np.asarray(_every_subset(sources, size)[order[:count]])
+    drawn: dict[bytes, NDArray[np.bool_]] = {}
+    while len(drawn) < count:
+        row = np.zeros(sources, dtype=np.bool_)
+        row[generator.choice(sources, size=size, replace=False)] = True
+        drawn.setdefault(row.tobytes(), row)
+    return np.stack(list(drawn.values()))
+
+
+def all_size_subsets(
+    sources: int,
+    count: int,
+    *,
+    generator: np.random.Generator,
+    smallest: int = 1,
+    largest: int | None = None,  # all sources
+) -> NDArray[np.bool_]:
+    """Subsets of every size from `smallest` to `largest`, as many of each as of any other.
+
+    A size that has fewer subsets than its part (there is one of all sources) leaves the rest of it
+    to the other sizes; only when all subsets are spent do they begin again.
+    """
+    check_sources(sources)
+    check_count(count)
+    most = sources if largest is None else largest
+    check_size(smallest, sources)
+    check_size(most, sources)
+    if smallest > most:
+        raise OptionError(
+            f"`smallest` should not be above `largest`. Found {smallest} and {most}. Swap them."
+        )
+    sizes = list(range(smallest, most + 1))
+    available = {size: comb(sources, size) for size in sizes}
+    total = sum(available.values())
+    rounds, rest = divmod(count, total)
+    parts = dict.fromkeys(sizes, 0)
+    open_sizes = list(sizes)
+    while rest:
+        for size in generator.permutation(open_sizes)[:rest].tolist():
+            parts[size] += 1
+            rest -= 1
+        open_sizes = [size for size in open_sizes if parts[size] < available[size]]
+    drawn = [
+        fixed_size_subsets(
+            sources, size, parts[size] + rounds * available[size], generator=generator
+        )
+        for size in sizes
+        if parts[size] + rounds
+    ]
+    return np.asarray(generator.permutation(np.concatenate(drawn)))
+
+
+def leave_one_out_subsets(sources: int) -> NDArray[np.bool_]:
+    """All sources, and then all without one, each in its turn: [sources + 1, source]."""
+    check_sources(sources)
+    return np.concatenate([np.ones((1, sources), bool), ~np.eye(sources, dtype=bool)])
+
+
+def balanced_subsets(
+    sources: int, size: int, count: int, *, generator: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Subsets of one size in which no source occurs more than once more often than another.
+
+    Each subset takes the sources that occurred least so far, ties by lot. A subset drawn twice then
+    trades a source with another subset, which leaves all counts as they are.
+    """
+    check_sources(sources)
+    check_size(size, sources)
+    check_count(count)
+    available = comb(sources, size)
+    rounds, rest = divmod(count, available)
+    if rounds == 0 and (2 * count <= available or available > MOST_LISTED):
+        return _traded(_least_used(sources, size, count, generator), generator)
+    every = _every_subset(sources, size)
+    parts = [every] * rounds
+    if 2 * rest > available:
+        # What a balanced design leaves out is balanced as well, and easier to find.
+        left_out = balanced_subsets(sources, size, available - rest, generator=generator)
+        names = {row.tobytes() for row in left_out}
+        parts.append(every[[row.tobytes() not in names for row in every]])
+    elif rest:
+        parts.append(balanced_subsets(sources, size, rest, generator=generator))
+    return np.asarray(generator.permutation(np.concatenate(parts)))
+
+
+def _least_used(
+    sources: int, size: int, count: int, generator: np.random.Generator
+) -> NDArray[np.bool_]:
+    subsets = np.zeros((count, sources), dtype=np.bool_)
+    used = np.zeros(sources, dtype=np.int64)
+    for row in subsets:
+        row[np.lexsort([generator.random(sources), used])[:size]] = True
+        used += row
+    return subsets
+
+
+def _traded(subsets: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.bool_]:
+    """The same counts of every source, without repeats wherever a trade avoids them."""
+    held = Counter(row.tobytes() for row in subsets)
+    for place in range(len(subsets)):
+        if held[subsets[place].tobytes()] == 1:
+            continue
+        for other in generator.permutation(len(subsets)):
+            traded = _trade(subsets[place], subsets[other], held, generator)
+            if traded is not None:
+                held.subtract([subsets[place].tobytes(), subsets[other].tobytes()])
+                subsets[place], subsets[other] = traded
+                held.update(row.tobytes() for row in traded)
+                break
+    return subsets
+
+
+def _trade(
+    one: NDArray[np.bool_],
+    other: NDArray[np.bool_],
+    held: Counter[bytes],
+    generator: np.random.Generator,
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+    for give in generator.permutation(np.flatnonzero(one & ~other)):
+        for take in generator.permutation(np.flatnonzero(other & ~one)):
+            first, second = one.copy(), other.copy()
+            first[[give, take]] = second[[take, give]] = False, True
+            names = first.tobytes(), second.tobytes()
+            if names[0] != names[1] and not any(held[name] for name in names):
+                return first, second
+    return None
+
+
+def _every_subset(sources: int, size: int) -> NDArray[np.bool_]:
+    chosen = np.array(list(combinations(range(sources), size)))
+    subsets = np.zeros((len(chosen), sources), dtype=np.bool_)
+    np.put_along_axis(subsets, chosen, True, axis=1)
+    return subsets

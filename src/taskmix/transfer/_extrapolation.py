@@ -1,0 +1,199 @@
+r"""Does a surrogate know subsets it was not fitted to?
+
+    Li, Nguyen and Zhang, "Identification of Negative Transfers in Multitask Learning Using
+    Surrogate Models", TMLR 2023, "Predicting positive vs. negative transfers".
+
+Some subsets are held out, those of other sizes or a share at random; the surrogate is fitted to the
+rest and predicts them. Reported are Spearman's rank correlation, $R^2$ about the mean of the
+held-out losses (below zero where that mean would have been the better prediction), and F1 of saying
+whether a subset helps the target, f(S) < f(∅), and of saying that it harms it. Intervals are
+percentiles of the bootstrap over held-out subsets: they say how much hangs on which subsets were
+held out, given the fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.errors import InputError, OptionError
+from taskmix.numerics import Interval, check_level
+from taskmix.transfer._outcomes import SubsetOutcomes
+from taskmix.transfer._surrogate import Fit
+
+FEWEST_HELD_OUT = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extrapolation:
+    """How well held-out subsets were predicted. NaN where a figure is not defined."""
+
+    spearman: Interval
+    r_squared: Interval
+    f1_positive: Interval  # of "this subset helps"
+    f1_negative: Interval  # of "this subset harms"
+    positive_share: float  # of held-out subsets that did help
+    observed: NDArray[np.float64]  # [held-out subset], losses
+    predicted: NDArray[np.float64]  # [held-out subset]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Several surrogates on the same held-out subsets."""
+
+    results: Mapping[str, Extrapolation]
+    # R² of each less that of the first, on the same resampled subsets.
+    r_squared_difference: Mapping[str, Interval]
+
+
+def hold_out_sizes(outcomes: SubsetOutcomes, sizes: Collection[int]) -> NDArray[np.bool_]:
+    """[subset], those of the sizes given."""
+    held = np.isin(outcomes.sizes, list(sizes))
+    if not held.any():
+        raise InputError(
+            f"There should be subsets of the sizes {sorted(sizes)} to hold out. Found the sizes "
+            f"{np.unique(outcomes.sizes).tolist()}. Name some of these, or train others."
+        )
+    return held
+
+
+def hold_out_share(
+    outcomes: SubsetOutcomes, share: float, *, generator: np.random.Generator
+) -> NDArray[np.bool_]:
+    """[subset], a share at random."""
+    if not 0 < share < 1:
+        raise OptionError(f"`share` should lie between 0 and 1, such as 0.2. Found {share}.")
+    rows = len(outcomes.losses)
+    held = np.zeros(rows, dtype=np.bool_)
+    held[generator.permutation(rows)[: max(round(share * rows), 1)]] = True
+    return held
+
+
+def extrapolate(
+    outcomes: SubsetOutcomes,
+    fit: Fit,
+    held_out: NDArray[np.bool_],  # [subset]
+    *,
+    generator: np.random.Generator,
+    resamples: int = 1000,
+    level: float = 0.95,
+) -> Extrapolation:
+    """One surrogate, fitted without the held-out subsets and tried on them."""
+    chosen = _resampled(outcomes, held_out, resamples, generator)
+    return _tried(outcomes, fit, held_out, chosen, level)[0]
+
+
+def compare_surrogates(
+    outcomes: SubsetOutcomes,
+    fits: Mapping[str, Fit],
+    held_out: NDArray[np.bool_],  # [subset]
+    *,
+    generator: np.random.Generator,
+    resamples: int = 1000,
+    level: float = 0.95,
+) -> Comparison:
+    """Several surrogates, fitted to the same subsets and tried on the same others."""
+    if not fits:
+        raise OptionError("`fits` should name at least one surrogate. Found none.")
+    chosen = _resampled(outcomes, held_out, resamples, generator)
+    results, drawn = {}, {}
+    for name, fit in fits.items():
+        results[name], drawn[name] = _tried(outcomes, fit, held_out, chosen, level)
+    first = next(iter(fits))
+    differences = {
+        name: _interval(
+            results[name].r_squared.mean - results[first].r_squared.mean,
+            drawn[name] - drawn[first],
+            int(held_out.sum()),
+            level,
+        )
+        for name in fits
+        if name != first
+    }
+    return Comparison(results=results, r_squared_difference=differences)
+
+
+def _resampled(
+    outcomes: SubsetOutcomes,
+    held_out: NDArray[np.bool_],
+    resamples: int,
+    generator: np.random.Generator,
+) -> NDArray[np.int64]:
+    held = int(held_out.sum())
+    if held_out.shape != outcomes.losses.shape or held in (0, len(held_out)) or held < 3:
+        raise InputError(
+            f"At least {FEWEST_HELD_OUT} of the {len(outcomes.losses)} subsets should be held out, and "
+            f"some left to fit. Found {held} held out of {len(held_out)}."
+        )
+    if resamples < 1:
+        raise OptionError(f"`resamples` should be at least 1. Found {resamples}.")
+    return generator.integers(held, size=(resamples, held))
+
+
+def _tried(
+    outcomes: SubsetOutcomes,
+    fit: Fit,
+    held_out: NDArray[np.bool_],
+    chosen: NDArray[np.int64],
+    level: float,
+) -> tuple[Extrapolation, NDArray[np.float64]]:
+    check_level(level)
+    surrogate = fit(outcomes.take(~held_out))
+    held = outcomes.take(held_out)
+    observed, predicted = held.losses, surrogate.predict(held.subsets)
+    seen, said = observed[chosen], predicted[chosen]
+    helped, hoped = observed < outcomes.anchor, predicted < outcomes.anchor
+    r_squared = _r_squared(seen, said)
+
+    def interval(value: NDArray[np.float64], samples: NDArray[np.float64]) -> Interval:
+        return _interval(float(value), samples, len(observed), level)
+
+    return Extrapolation(
+        spearman=interval(_spearman(observed, predicted), _spearman(seen, said)),
+        r_squared=interval(_r_squared(observed, predicted), r_squared),
+        f1_positive=interval(_f1(helped, hoped), _f1(helped[chosen], hoped[chosen])),
+        f1_negative=interval(_f1(~helped, ~hoped), _f1(~helped[chosen], ~hoped[chosen])),
+        positive_share=float(helped.mean()),
+        observed=observed,
+        predicted=predicted,
+    ), r_squared
+
+
+def _interval(value: float, samples: NDArray[np.float64], n: int, level: float) -> Interval:
+    known = samples[np.isfinite(samples)]
+    if len(known) == 0 or not np.isfinite(value):
+        return Interval(value, np.nan, np.nan, n, level)
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(value, float(low), float(high), n, level)
+
+
+def _spearman(observed: NDArray[np.float64], predicted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Along the last axis; ties share their mean rank."""
+    from scipy.stats import rankdata
+
+    one, other = (rankdata(values, axis=-1) for values in (observed, predicted))
+    one, other = (ranks - ranks.mean(axis=-1, keepdims=True) for ranks in (one, other))
+    below = np.sqrt((one * one).sum(axis=-1) * (other * other).sum(axis=-1))
+    return _over((one * other).sum(axis=-1), below)
+
+
+def _r_squared(
+    observed: NDArray[np.float64], predicted: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    apart = ((observed - predicted) ** 2).sum(axis=-1)
+    spread = ((observed - observed.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
+    return 1 - _over(apart, spread)
+
+
+def _f1(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Along the last axis; not defined where there is nothing to find and nothing was said."""
+    right = (truth & said).sum(axis=-1)
+    return _over(2.0 * right, 1.0 * truth.sum(axis=-1) + said.sum(axis=-1))
+
+
+def _over(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+    known = below > 0
+    return np.where(known, above / np.where(known, below, 1.0), np.nan)

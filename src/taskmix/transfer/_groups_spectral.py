@@ -1,0 +1,53 @@
+r"""Groups by the leading eigenvectors of the gains.
+
+If $Z$ [task, group] says who is where, the worth is $\mathrm{tr}(Z^\top A Z)/2$. Without the demand
+that $Z$ be zeros and ones its best c columns span the leading eigenvectors of A, so tasks of one
+group lie near each other among the rows of these; k-means finds them there, sizes are mended, and
+moves and exchanges polish the result. Every number of groups the limits allow is tried.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from taskmix.transfer._groups import Grouping, GroupLimits, as_gains, polished
+
+
+def group_spectrally(
+    gains: ArrayLike, limits: GroupLimits | None = None, *, generator: np.random.Generator
+) -> Grouping:
+    """Spectral grouping of `gains` [target, source]; the generator starts k-means."""
+    from sklearn.cluster import KMeans
+
+    square, bounds = as_gains(gains), limits or GroupLimits()
+    count = len(square)
+    largest, most = bounds.resolved(count)
+    both = square + square.T
+    values, vectors = np.linalg.eigh(both)
+    leading = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
+    best: Grouping | None = None
+    for number in range(-(-count // largest), most + 1):
+        model = KMeans(number, n_init=4, random_state=int(generator.integers(2**31)))
+        # Noise far below every difference that matters keeps equal rows from being one point.
+        jitter = 1e-9 * (1 + np.abs(leading).max()) * generator.normal(size=(count, number))
+        label = model.fit_predict(leading[:, :number] + jitter)
+        groups = _mended(
+            both, [list(np.flatnonzero(label == one)) for one in range(number)], largest
+        )
+        found = polished(square, groups, bounds)
+        if best is None or found.value > best.value:
+            best = found
+    assert best is not None
+    return best
+
+
+def _mended(both: NDArray[np.float64], groups: list[list[int]], largest: int) -> list[list[int]]:
+    """Tasks that a full group holds least go where they are welcome and there is room."""
+    for group in groups:
+        while len(group) > largest:
+            task = min(group, key=lambda one: float(both[one, group].sum()))
+            group.remove(task)
+            room = [other for other in groups if other is not group and len(other) < largest]
+            max(room, key=lambda other: float(both[task, other].sum())).append(task)
+    return [group for group in groups if group]

@@ -1,0 +1,164 @@
+"""The table every surrogate is fitted to: one target, subsets of its sources, what came of each.
+
+Inside, an outcome is a loss, as in Li, Nguyen and Zhang (2023): smaller is better, and an effect
+below zero helps. A metric or a margin, where higher is better, is negated at this door and nowhere
+else; `gains` of a surrogate give the improvement, which is positive where a source helps, for both.
+
+Runs of one subset under several seeds become one row, their mean, whose weight is their number. For
+least squares this loses nothing: the coefficients are those of the single runs, and the robust
+errors are those that allow for runs of one subset sharing what is not linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from taskmix.errors import InputError, ShapeError
+from taskmix.transfer._checks import check_sources
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetOutcomes:
+    """What each subset came to; the empty one, the target alone, is the anchor."""
+
+    target: str
+    sources: tuple[str, ...]
+    subsets: NDArray[np.bool_]  # [subset, source], all different, none empty
+    losses: NDArray[np.float64]  # [subset], the paper's f(t; S), mean over the finished runs
+    weights: NDArray[
+        np.float64
+    ]  # [subset], the number of finished runs, or the sum of their weights
+    anchor: float  # f(t; ∅), mean over the finished runs of the target alone
+    anchor_runs: int
+    anchor_variance: float  # among those runs; NaN where there is one
+    seed_variance: float  # of a run about the mean of its subset, pooled; NaN without repetition
+    seed_degrees: int  # of that variance
+    failed: int  # runs left out because they have no finite outcome
+    lost: tuple[tuple[str, ...], ...]  # subsets of which every run failed
+    higher_is_better: bool = False  # of what was given; the losses here are lower-is-better always
+
+    def take(self, rows: NDArray[np.bool_]) -> SubsetOutcomes:
+        """A part of the subsets, with the same anchor."""
+        return replace(
+            self,
+            subsets=self.subsets[rows],
+            losses=self.losses[rows],
+            weights=self.weights[rows],
+        )
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """[subset], how many sources each has."""
+        return np.asarray(self.subsets.sum(axis=1))
+
+    @property
+    def remark(self) -> str:
+        """One sentence about what failed; empty where nothing did."""
+        if not self.failed:
+            return ""
+        whole = f"; all runs of {len(self.lost)} subsets among them" if self.lost else ""
+        return f"{self.failed} runs of target `{self.target}` failed and were left out{whole}."
+
+
+def gather_outcomes(
+    subsets: ArrayLike,  # [run, source], which sources were trained with the target; none: it alone
+    outcomes: ArrayLike,  # [run], of the target; NaN or infinite where the run failed
+    *,
+    target: str,
+    sources: Sequence[str],
+    higher_is_better: bool = False,
+    weights: ArrayLike | None = None,  # [run]; one each
+) -> SubsetOutcomes:
+    """Runs as the table of subsets. Failed runs are left out and counted."""
+    members, values = np.asarray(subsets, dtype=np.bool_), np.asarray(outcomes, dtype=np.float64)
+    heavy = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    _check(members, values, heavy, target, sources)
+    finished = np.isfinite(values)
+    distinct, place = _distinct(members)
+    tried = np.bincount(place[finished], minlength=len(distinct)) > 0
+    empty = ~distinct.any(axis=1)
+    if not tried[empty].any():
+        raise InputError(
+            f"Target `{target}` should have at least one finished run alone, with no source: effects "
+            "are changes from it, and subsets of one size cannot tell them otherwise. Found none. Train "
+            "it alone under a few seeds."
+        )
+    if not tried[~empty].any():
+        raise InputError(
+            f"At least one run of target `{target}` with sources should have finished. Found that all "
+            f"{int((~finished).sum())} failed. See their records for the reason and run them again."
+        )
+    signed = -values if higher_is_better else values
+    groups, losses, mass = place[finished], signed[finished], heavy[finished]
+    totals = np.bincount(groups, mass, len(distinct)).astype(np.float64)
+    means = np.bincount(groups, mass * losses, len(distinct)) / np.where(tried, totals, 1.0)
+    runs = np.bincount(groups, minlength=len(distinct))
+    squares = np.bincount(groups, (losses - means[groups]) ** 2, len(distinct))
+    degrees = int(np.maximum(runs - 1, 0).sum())
+    alone = int(np.flatnonzero(empty)[0])
+    kept = tried & ~empty
+    never = ~distinct[kept].any(axis=0)
+    if never.any():
+        raise InputError(
+            f"Every source should be in a subset of which a run finished. Found none with "
+            f"`{sources[int(never.argmax())]}`. Train one with it, or leave the source out."
+        )
+    return SubsetOutcomes(
+        target=target,
+        sources=tuple(sources),
+        subsets=distinct[kept],
+        losses=means[kept],
+        weights=totals[kept],
+        anchor=float(means[alone]),
+        anchor_runs=int(runs[alone]),
+        anchor_variance=float(squares[alone] / (runs[alone] - 1)) if runs[alone] > 1 else np.nan,
+        seed_variance=float(squares.sum() / degrees) if degrees else np.nan,
+        seed_degrees=degrees,
+        failed=int((~finished).sum()),
+        lost=tuple(
+            tuple(name for name, inside in zip(sources, row, strict=True) if inside)
+            for row in distinct[~tried]
+        ),
+        higher_is_better=higher_is_better,
+    )
+
+
+def _distinct(members: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """The different rows in the order they first occur, and which of them each row is."""
+    known: dict[bytes, int] = {}
+    place = np.array([known.setdefault(row.tobytes(), len(known)) for row in members])
+    first = np.unique(place, return_index=True)[1]
+    return members[first], place
+
+
+def _check(
+    members: NDArray[np.bool_],
+    values: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    target: str,
+    sources: Sequence[str],
+) -> None:
+    check_sources(len(sources))
+    if target in sources:
+        raise InputError(
+            f"Target `{target}` should not be among its own sources. Found it there. Leave it out of "
+            "`sources` and of the columns of `subsets`."
+        )
+    if len(set(sources)) != len(sources):
+        raise InputError(
+            f"Every source should have its own name. Found {sorted(sources)}. Rename the twins."
+        )
+    if values.ndim != 1 or members.shape != (len(values), len(sources)):
+        raise ShapeError(
+            f"`subsets` should be [run, source] with the {len(sources)} sources, and `outcomes` [run]. "
+            f"Found shapes {members.shape} and {values.shape}."
+        )
+    if weights.shape != values.shape or not np.all(np.isfinite(weights) & (weights > 0)):
+        raise ShapeError(
+            "`weights` should be one number above zero for each run. Found "
+            f"shape {weights.shape} for {len(values)} runs, or a number that is not above zero."
+        )

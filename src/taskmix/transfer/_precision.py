@@ -1,0 +1,97 @@
+r"""How well a design of `count` subsets will tell sources apart, before any of it is trained.
+
+With n subsets of one size drawn uniformly from k sources and q = size/k, the matrix $X^\top X$ of
+the indicators is in expectation $a I + b J$ with $a = n q (1-q) k/(k-1)$. So a coefficient less the
+mean of all has the standard error
+
+$$\mathrm{SE}(\theta_i - \bar\theta) = \sigma \big/ \sqrt{n\, q (1-q)\, k/(k-1)},$$
+
+of which the exact value for a balanced design is the part $\sqrt{1 - 1/k}$. The noise σ is the
+standard deviation of one row about the linear surrogate: that over seeds and what is not linear,
+together. An effect itself, measured from the target alone, also needs the mean effect, which is the
+mean of all rows less f(∅), divided by the size.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from taskmix.errors import OptionError, ShapeError
+from taskmix.transfer._checks import check_count, check_size, check_sources
+
+
+def contrast_error(noise: float, *, sources: int, size: int, count: int) -> float:
+    """The standard error of θ_i − mean θ that `count` subsets will give."""
+    check_count(count)
+    return _positive("noise", noise) / math.sqrt(count * _information(sources, size))
+
+
+def subsets_for_error(noise: float, *, sources: int, size: int, error: float) -> int:
+    """The least number of subsets with `contrast_error` of no more than `error`.
+
+    Never below k + 1, with which the noise itself can just be seen.
+    """
+    ratio = _positive("noise", noise) / _positive("error", error)
+    needed = ratio * ratio / _information(sources, size)
+    # A division that ends a hair above a whole number has not asked for one more subset.
+    return max(math.ceil(needed * (1 - 1e-12)), sources + 1)
+
+
+def anchored_error(
+    noise: float,
+    *,
+    sources: int,
+    size: int,
+    count: int,
+    single_runs: int,
+    single_noise: float | None = None,  # the same as `noise`
+) -> float:
+    """The standard error of an effect itself, the runs of the target alone counted in."""
+    if single_runs < 1:
+        raise OptionError(
+            f"`single_runs` should be at least 1 run of the target alone. Found {single_runs}."
+        )
+    alone = noise if single_noise is None else single_noise
+    contrast = contrast_error(noise, sources=sources, size=size, count=count)
+    level = (noise * noise / count + _positive("single_noise", alone) ** 2 / single_runs) / size**2
+    return math.sqrt(contrast * contrast * (1 - 1 / sources) + level)
+
+
+def seed_noise(
+    outcomes: ArrayLike,  # [subset, seed]; NaN where a run failed or was not made
+) -> float:
+    """The standard deviation over seeds, pooled over the subsets of a pilot.
+
+    It is a lower bound of the noise above: what is not linear comes on top. Where a surrogate has
+    been fitted to the pilot, its `deviation` has both.
+    """
+    table = np.asarray(outcomes, dtype=np.float64)
+    if table.ndim != 2:
+        raise ShapeError(f"`outcomes` should be [subset, seed]. Found shape {table.shape}.")
+    runs = np.isfinite(table).sum(axis=1)
+    repeated = table[runs > 1]
+    degrees = int((runs[runs > 1] - 1).sum())
+    if degrees == 0:
+        raise ShapeError(
+            "A pilot should have a subset with at least two finished runs. Found none. Train one "
+            "subset under several seeds."
+        )
+    apart = repeated - np.nanmean(repeated, axis=1, keepdims=True)
+    return math.sqrt(float(np.nansum(apart * apart)) / degrees)
+
+
+def _information(sources: int, size: int) -> float:
+    """What one subset adds to a, in units of 1/σ²."""
+    check_sources(sources)
+    check_size(size, sources - 1)
+    share = size / sources
+    return share * (1 - share) * sources / (sources - 1)
+
+
+def _positive(name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0):
+        raise OptionError(f"`{name}` should be a number above zero. Found {value}.")
+    return value

@@ -1,0 +1,176 @@
+r"""A linear surrogate: every source changes the target's loss by a fixed amount.
+
+    Li, Nguyen and Zhang, "Identification of Negative Transfers in Multitask Learning Using
+    Surrogate Models", TMLR 2023, "Estimating surrogate models": $g(S) = \theta^\top 1_S$ by least
+    squares.
+
+The paper's $\theta$ is `effects`, up to the anchor. Subsets of one size α all have the row sum α,
+so that a constant added to every loss only adds constant/α to every coefficient: the paper's θ
+tells sources apart, and nothing in it says where help ends and harm begins. Here g is anchored in
+the runs of the target alone,
+
+$$g(S) = f(\emptyset) + \sum_{i \in S} \theta_i,$$
+
+so `effects` are changes relative to single-task training, and with subsets of one size they are the
+paper's coefficients less f(∅)/α. The mean effect then rests on the line from ∅ to size α being
+straight; effects less their mean (`contrasts`) do not rest on it, nor on the anchor.
+
+Standard errors are robust to unequal noise (HC3: MacKinnon and White, 1985, with leverages h) and
+count the noise of the anchor, which all rows share:
+
+$$\mathrm{Cov}(\hat\theta) =
+P\,\mathrm{diag}\big(e^2/(1-h)^2\big)P^\top + \mathrm{Var}(f(\emptyset))\,uu^\top,$$
+
+with $P = (X^\top W X + \rho I)^{-1} X^\top W$ and $u = P 1$.
+
+Intervals are Student's with n less the trace of the hat matrix as degrees of freedom, joined with
+those of the anchor's variance by Satterthwaite's formula. With `ridge` (ρ) above zero effects are
+drawn towards zero, and intervals are those of the drawn effects.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from taskmix.errors import InputError, OptionError
+from taskmix.numerics import check_level
+from taskmix.transfer._discoveries import adjusted_p_values
+from taskmix.transfer._outcomes import SubsetOutcomes
+from taskmix.transfer._surrogate import as_indicators
+
+ENOUGH_SINGLE_RUNS = 5  # from so many on, their own variance is used
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearSurrogate:
+    """Effects of sources on one target; below zero is help, as for every loss."""
+
+    target: str
+    sources: tuple[str, ...]
+    anchor: float  # f(∅)
+    effects: NDArray[np.float64]  # [source]
+    covariance: NDArray[np.float64]  # [source, source]; NaN where no residual is left over
+    degrees: NDArray[np.float64]  # [source], of freedom
+    deviation: float  # the noise σ of one run: over seeds and what is not linear
+    subsets: int  # rows it was fitted to
+    anchor_runs: int
+
+    @property
+    def gains(self) -> NDArray[np.float64]:
+        """[source], the improvement of the outcome, whichever way it runs: above zero is help."""
+        return -self.effects
+
+    @property
+    def standard_errors(self) -> NDArray[np.float64]:
+        """[source]."""
+        return np.sqrt(np.diag(self.covariance))
+
+    def predict(self, subsets: ArrayLike) -> NDArray[np.float64]:
+        """The loss of each subset [..., source]."""
+        return np.asarray(self.anchor + as_indicators(subsets, len(self.effects)) @ self.effects)
+
+    def intervals(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The ends of Student's interval of each effect, each [source]."""
+        from scipy.special import stdtrit
+
+        check_level(level)
+        half = stdtrit(self.degrees, (1 + level) / 2) * self.standard_errors
+        return self.effects - half, self.effects + half
+
+    def p_values(self, *, adjusted: bool = False) -> NDArray[np.float64]:
+        """[source], of the effect being zero, two-sided; adjusted by Benjamini and Hochberg."""
+        from scipy.special import stdtr
+
+        errors = self.standard_errors
+        ratio = np.abs(self.effects) / np.where(errors > 0, errors, np.nan)
+        values = np.where(errors == 0, (self.effects == 0) * 1.0, 2 * stdtr(self.degrees, -ratio))
+        return adjusted_p_values(values) if adjusted else np.asarray(values)
+
+    def contrasts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Effects less their mean and their standard errors, each [source]."""
+        count = len(self.effects)
+        centre = np.eye(count) - 1 / count
+        return centre @ self.effects, np.sqrt(np.diag(centre @ self.covariance @ centre))
+
+
+def fit_linear_surrogate(
+    outcomes: SubsetOutcomes,
+    *,
+    ridge: float = 0.0,
+    errors: Literal["robust", "equal"] = "robust",
+) -> LinearSurrogate:
+    """Least squares (or ridge) from subsets to the loss, anchored in the target alone."""
+    if not (math.isfinite(ridge) and ridge >= 0):
+        raise OptionError(f"`ridge` should be a number of at least zero. Found {ridge}.")
+    if errors not in ("robust", "equal"):
+        raise OptionError(f"`errors` should be `robust` or `equal`. Found `{errors}`.")
+    members = outcomes.subsets.astype(np.float64)
+    rows, count = members.shape
+    # Weights of mean one, so that `ridge` means the same however many seeds there are.
+    mean_weight = float(outcomes.weights.mean())
+    root = np.sqrt(outcomes.weights / mean_weight)
+    design, wanted = root[:, None] * members, root * (outcomes.losses - outcomes.anchor)
+    if ridge == 0 and (rank := int(np.linalg.matrix_rank(design))) < count:
+        raise InputError(
+            f"The subsets should tell {count} sources apart. Found {rows} subsets of rank {rank}. Train "
+            "more subsets, or pass `ridge`, such as 1.0."
+        )
+    project = np.linalg.solve(design.T @ design + ridge * np.eye(count), design.T)
+    effects = project @ wanted
+    residuals = wanted - design @ effects
+    leverage = np.einsum("nk,kn->n", design, project)
+    spare = rows - float(leverage.sum())
+    if spare < 0.5:
+        variance, spare = math.nan, math.nan
+    else:
+        variance = float(residuals @ residuals) / spare
+    squares = np.full(rows, variance)
+    if errors == "robust" and math.isfinite(variance):
+        # A row the fit must pass through says nothing of its noise; the common variance stands in.
+        free = leverage < 1 - 1e-8
+        squares[free] = (residuals[free] / (1 - leverage[free])) ** 2
+    shared = project @ root
+    own, own_degrees = _anchor_variance(outcomes, variance * mean_weight, spare)
+    from_rows = (project * squares) @ project.T
+    from_anchor = own * np.outer(shared, shared)
+    return LinearSurrogate(
+        target=outcomes.target,
+        sources=outcomes.sources,
+        anchor=outcomes.anchor,
+        effects=effects,
+        covariance=from_rows + from_anchor,
+        degrees=_joined(np.diag(from_rows), spare, np.diag(from_anchor), own_degrees),
+        deviation=math.sqrt(variance * mean_weight),
+        subsets=rows,
+        anchor_runs=outcomes.anchor_runs,
+    )
+
+
+def _anchor_variance(
+    outcomes: SubsetOutcomes, residual: float, spare: float
+) -> tuple[float, float]:
+    """The variance of the mean of the single-task runs, and its degrees of freedom.
+
+    Their own from five runs on; else that over seeds anywhere in the table; else that about the
+    fit, which is larger, since it has in it what is not linear.
+    """
+    runs = outcomes.anchor_runs
+    if runs >= ENOUGH_SINGLE_RUNS:
+        return outcomes.anchor_variance / runs, runs - 1
+    if outcomes.seed_degrees >= ENOUGH_SINGLE_RUNS:
+        return outcomes.seed_variance / runs, outcomes.seed_degrees
+    return residual / runs, spare
+
+
+def _joined(
+    one: NDArray[np.float64], one_degrees: float, other: NDArray[np.float64], other_degrees: float
+) -> NDArray[np.float64]:
+    """Satterthwaite's degrees of freedom of a sum of two variances."""
+    below = one * one / one_degrees + other * other / other_degrees
+    total = (one + other) ** 2
+    return np.where(below > 0, total / np.where(below > 0, below, 1.0), one_degrees)

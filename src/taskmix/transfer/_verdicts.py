@@ -1,0 +1,125 @@
+r"""What is known of each source: it helps, it harms, or how many more subsets would tell.
+
+An effect is told from zero where its interval excludes zero, or, with `false_discovery`, where it
+is among the discoveries of Benjamini and Hochberg (1995). For the others the standard error s would
+have to fall until an effect θ̂ of the size found is told with probability `power`:
+
+$$s' = \max(|\hat\theta|, \text{smallest}) \,/\, (t_{level} + z_{power}),$$
+
+and since s falls as one over the square root of the runs, subsets and runs of the target alone both
+have to grow by the factor (s/s')². An effect found near zero asks for very many: `smallest`, the
+least change of the outcome that matters, puts an end to that, and lets an effect be called
+negligible.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.errors import OptionError
+from taskmix.numerics import check_level
+from taskmix.transfer._selection import Selection, selected
+from taskmix.transfer._surrogate_linear import LinearSurrogate
+
+Answer = Literal["helps", "harms", "negligible", "cannot tell"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the runs say of one source."""
+
+    source: str
+    answer: Answer
+    effect: float  # on the loss: below zero is help
+    low: float
+    high: float
+    p_value: float  # adjusted where false discoveries are controlled
+    further_subsets: int | None  # that would tell; None where told, or where no number is known
+    further_single_runs: int | None  # of the target alone, beside them
+
+    def __str__(self) -> str:
+        found = f"{self.source}: {self.answer} ({self.effect:+.4g}, {self.low:+.4g} to {self.high:+.4g})"
+        if self.answer != "cannot tell":
+            return found
+        if self.further_subsets is None:
+            return f"{found}; more subsets than sources would be needed to say how many would tell"
+        return (
+            f"{found}; about {self.further_subsets} further subsets and "
+            f"{self.further_single_runs} runs of the target alone would tell"
+        )
+
+
+def judge_sources(
+    surrogate: LinearSurrogate,
+    *,
+    level: float = 0.95,
+    false_discovery: bool = False,  # hold the expected share of wrong tellings at 1 − level
+    smallest: float = 0.0,  # changes of the loss below this do not matter
+    power: float = 0.8,
+) -> tuple[Verdict, ...]:
+    """A verdict on every source, in the order of the sources."""
+    check_level(level)
+    if not 0 < power < 1:
+        raise OptionError(f"`power` should lie between 0 and 1, such as 0.8. Found {power}.")
+    if not (math.isfinite(smallest) and smallest >= 0):
+        raise OptionError(f"`smallest` should be a number of at least zero. Found {smallest}.")
+    low, high = surrogate.intervals(level)
+    p_values = surrogate.p_values(adjusted=false_discovery)
+    told = p_values <= 1 - level
+    # The next discovery would have to pass at this share of the error.
+    share = (int(told.sum()) + 1) / len(told) if false_discovery else 1.0
+    factors = _factors(surrogate, 1 - (1 - level) * min(share, 1.0), smallest, power)
+    verdicts = []
+    for place, source in enumerate(surrogate.sources):
+        answer: Answer = "cannot tell"
+        if -smallest < low[place] and high[place] < smallest:
+            answer = "negligible"
+        elif told[place]:
+            answer = "helps" if surrogate.effects[place] < 0 else "harms"
+        open_ = answer == "cannot tell" and bool(np.isfinite(factors[place]))
+        more = max(float(factors[place]) - 1, 0.0) if open_ else 0.0
+        verdicts.append(
+            Verdict(
+                source=source,
+                answer=answer,
+                effect=float(surrogate.effects[place]),
+                low=float(low[place]),
+                high=float(high[place]),
+                p_value=float(p_values[place]),
+                further_subsets=max(math.ceil(more * surrogate.subsets), 1) if open_ else None,
+                further_single_runs=math.ceil(more * surrogate.anchor_runs) if open_ else None,
+            )
+        )
+    return tuple(verdicts)
+
+
+def select_unless_harmful(
+    surrogate: LinearSurrogate,
+    *,
+    level: float = 0.95,
+    false_discovery: bool = False,
+    smallest: float = 0.0,
+) -> Selection:
+    """All sources but those that surely harm the target."""
+    verdicts = judge_sources(
+        surrogate, level=level, false_discovery=false_discovery, smallest=smallest
+    )
+    kept = np.array([verdict.answer != "harms" for verdict in verdicts])
+    return selected(surrogate, kept, rule="unless surely harmful", threshold=None)
+
+
+def _factors(
+    surrogate: LinearSurrogate, level: float, smallest: float, power: float
+) -> NDArray[np.float64]:
+    """By how much the runs would have to grow, [source]; infinite or NaN where no number is known."""
+    from scipy.special import ndtri, stdtrit
+
+    reach = stdtrit(surrogate.degrees, (1 + level) / 2) + ndtri(power)
+    size = np.maximum(np.abs(surrogate.effects), smallest)
+    wanted = np.where(size > 0, size, np.nan) / reach
+    return np.asarray((surrogate.standard_errors / wanted) ** 2)
