@@ -275,9 +275,9 @@ def _device(name: str) -> torch.device:
 
 
 def choose_device(name: str) -> str:
-    """`auto` becomes the first accelerator PyTorch can use, else the CPU."""
+    """`auto` becomes the first accelerator PyTorch can use, else the CPU; others are checked."""
     if name != "auto":
-        return name
+        return str(_device(name))
     if torch.cuda.is_available():
         return "cuda"
     return "cpu"

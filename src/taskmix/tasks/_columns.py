@@ -176,7 +176,9 @@ def _cells(part: Rows, name: str) -> pa.ChunkedArray:
     names = part.table.column_names
     if name not in names:
         known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        remedy = "Add the column, or say which one is meant (`--label`, `--task-column`, `task.toml`)."
+        remedy = (
+            "Add the column, or say which one is meant (`--label`, `--task-column`, `task.toml`)."
+        )
         part.bad(f"There should be a column `{name}`.", f"the columns {known or '(none)'}", remedy)
     if name in part.unusable:
         remedy = "Write all its values in the same way."

@@ -121,5 +121,7 @@ def _lasso(
         best = int(means.argmin())
         limit = means[best] + errors[:, best].std(ddof=1) / np.sqrt(folds)
         chosen = float(penalties[int(np.argmax(means <= limit))])
-        model = Lasso(alpha=chosen, fit_intercept=False, max_iter=20_000).fit(design, wanted)
+        model = Lasso(alpha=chosen, fit_intercept=False, max_iter=20_000, tol=1e-9).fit(
+            design, wanted
+        )
     return np.asarray(model.coef_, dtype=np.float64), chosen
