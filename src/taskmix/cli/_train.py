@@ -267,7 +267,8 @@ def _introduce(tasks: TaskSet, run: Run) -> None:
     rows = sum(task.size for task in tasks)
     typer.echo(
         f"{len(tasks)} task{'' if len(tasks) == 1 else 's'} with {rows:,} rows to train on; "
-        f"{type(run.architecture).__name__}, {run.label}, {run.steps:,} steps of {run.batch_size} rows on {run.device}."
+        f"{type(run.architecture).__name__}, {run.label}, {run.steps:,} steps of "
+        f"{run.batch_size} rows on {run.device}."
     )
     for note in tasks.notes:
         typer.echo(f"Note: {note}")
