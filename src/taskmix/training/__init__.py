@@ -10,9 +10,9 @@ from taskmix.training._events import (
     StepEvent,
 )
 from taskmix.training._losses import task_loss
+from taskmix.training._machinery import Scheduler
 from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
 from taskmix.training._state import state_from_tree, state_to_tree
-from taskmix.training._steps import Scheduler
 from taskmix.training._streams import Stream
 from taskmix.training._train import train
 

@@ -28,7 +28,9 @@ from taskmix.training._events import (
     Score,
 )
 from taskmix.training._losses import task_loss
-from taskmix.training._steps import Machinery, PolicySteps, Scheduler, Steps, WeightingSteps
+from taskmix.training._machinery import Machinery, Scheduler, Steps
+from taskmix.training._policy_steps import PolicySteps
+from taskmix.training._weighting_steps import WeightingSteps
 from taskmix.weighting import AnyWeighting
 
 

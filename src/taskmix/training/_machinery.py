@@ -1,0 +1,101 @@
+"""What both ways of multitask training share: the model, its optimiser and the streams of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from taskmix.errors import DivergedError, InputError
+from taskmix.models import HardSharing
+from taskmix.tasks import MISSING, EncodedTasks
+from taskmix.training._events import StepEvent
+from taskmix.training._losses import LossFunction
+from taskmix.training._streams import Stream, mix
+
+
+class Scheduler(Protocol):
+    """PyTorch's schedulers, as far as the loop calls them."""
+
+    def step(self) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machinery:
+    """What both ways of training share."""
+
+    model: HardSharing
+    tasks: EncodedTasks
+    losses: Sequence[LossFunction]
+    optimizer: torch.optim.Optimizer
+    scheduler: Scheduler | None
+    batch_size: int
+    clip_norm: float | None
+    precision: torch.dtype
+    device: torch.device
+    seed: int
+
+    def seed_step(self, step: int) -> None:
+        """Makes dropout a function of (seed, step): resuming needs no random state of torch."""
+        seed = mix(self.seed, step)
+        torch.default_generator.manual_seed(seed)
+        if self.device.type == "cuda":
+            with torch.cuda.device(self.device):
+                torch.cuda.manual_seed(seed)
+
+    def autocast(self) -> torch.autocast:
+        return torch.autocast(
+            self.device.type, self.precision, enabled=self.precision != torch.float32
+        )
+
+    def descend(self, loss: Tensor) -> None:
+        """One step of the optimiser down this loss."""
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.move()
+
+    def move(self) -> None:
+        """One step of the optimiser down the gradients that are there."""
+        if self.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
+        self.optimizer.step()
+        if self.scheduler is not None:
+            self.scheduler.step()
+
+    def stream(self, members: Sequence[int], number: int) -> Stream:
+        """The rows of `members`, tasks with the same inputs, that have a target of any of them."""
+        rows: Tensor | None = None
+        for position in members:
+            targets = self.tasks[position].splits["train"].targets
+            known = ~targets.isnan() if targets.is_floating_point() else targets != MISSING
+            known = known.flatten(1).any(dim=1) if known.dim() > 1 else known
+            rows = known if rows is None else rows | known
+        places = rows.nonzero().flatten().cpu() if rows is not None else torch.empty(0)
+        if not len(places):
+            names = ", ".join(self.tasks[position].name for position in members)
+            raise InputError(
+                f"Every task should have rows with a target to train on. Found none for {names}. "
+                "Leave the task out, or give it a train split."
+            )
+        return Stream(places, self.batch_size, seed=self.seed, number=number, device=self.device)
+
+
+class Steps(Protocol):
+    """Takes steps, and can be put where it was."""
+
+    def take(self, step: int) -> StepEvent: ...
+    def measured(self, scores: Mapping[int, float]) -> None: ...
+    def state(self) -> dict[str, Any]: ...
+    def restore(self, tree: dict[str, Any]) -> None: ...
+
+
+def must_be_finite(loss: float, step: int, task: str) -> None:
+    """Raises where a run cannot go on from this loss."""
+    if not math.isfinite(loss):
+        raise DivergedError(step=step, task=task, loss=loss, checkpoint=None)
