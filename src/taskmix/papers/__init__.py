@@ -16,6 +16,7 @@ from taskmix.papers._text_weightings import (
     reproduce_newsgroups,
     reproduce_reviews,
 )
+from taskmix.papers._transfer_theory import TransferTheoryOptions, reproduce_transfer_theory
 
 __all__ = [
     "BanditOptions",
@@ -23,6 +24,7 @@ __all__ = [
     "GlueOptions",
     "NewsgroupsOptions",
     "ReviewsOptions",
+    "TransferTheoryOptions",
     "bandit_figure",
     "bandit_rows",
     "gap_closed",
@@ -31,4 +33,5 @@ __all__ = [
     "reproduce_glue",
     "reproduce_newsgroups",
     "reproduce_reviews",
+    "reproduce_transfer_theory",
 ]

@@ -98,8 +98,10 @@ def balanced_subsets(
 ) -> NDArray[np.bool_]:
     """Subsets of one size in which no source occurs more than once more often than another.
 
-    Each subset takes the sources that occurred least so far, ties by lot. A subset drawn twice then
-    trades a source with another subset, which leaves all counts as they are.
+    Subsets are drawn at random, and then sources that occur too often give their places to those
+    that occur too seldom. (To take the least used sources every time would be simpler, but then
+    subsets that follow each other exclude each other, and near half of the sources they say less:
+    errors were a sixth larger for 50 subsets of 12 of 25.)
     """
     check_sources(sources)
     check_size(size, sources)
@@ -107,7 +109,8 @@ def balanced_subsets(
     available = comb(sources, size)
     rounds, rest = divmod(count, available)
     if rounds == 0 and (2 * count <= available or available > MOST_LISTED):
-        return _traded(_least_used(sources, size, count, generator), generator)
+        drawn = fixed_size_subsets(sources, size, count, generator=generator)
+        return _traded(_levelled(drawn, generator), generator)
     every = _every_subset(sources, size)
     parts = [every] * rounds
     if 2 * rest > available:
@@ -120,14 +123,23 @@ def balanced_subsets(
     return np.asarray(generator.permutation(np.concatenate(parts)))
 
 
-def _least_used(
-    sources: int, size: int, count: int, generator: np.random.Generator
-) -> NDArray[np.bool_]:
-    subsets = np.zeros((count, sources), dtype=np.bool_)
-    used = np.zeros(sources, dtype=np.int64)
-    for row in subsets:
-        row[np.lexsort([generator.random(sources), used])[:size]] = True
-        used += row
+def _levelled(subsets: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.bool_]:
+    """Every source as often as any other, up to one; new subsets where there are any."""
+    held = Counter(row.tobytes() for row in subsets)
+    used = subsets.sum(axis=0)
+    while used.max() - used.min() > 1:
+        often = generator.choice(np.flatnonzero(used == used.max()))
+        seldom = generator.choice(np.flatnonzero(used == used.min()))
+        places = generator.permutation(np.flatnonzero(subsets[:, often] & ~subsets[:, seldom]))
+        changed = subsets[places]
+        changed[:, often], changed[:, seldom] = False, True
+        new = (number for number, row in enumerate(changed) if not held[row.tobytes()])
+        number = next(new, 0)
+        held[subsets[places[number]].tobytes()] -= 1
+        held[changed[number].tobytes()] += 1
+        subsets[places[number]] = changed[number]
+        used[often] -= 1
+        used[seldom] += 1
     return subsets
 
 

@@ -123,7 +123,7 @@ def _resampled(
     generator: np.random.Generator,
 ) -> NDArray[np.int64]:
     held = int(held_out.sum())
-    if held_out.shape != outcomes.losses.shape or held in (0, len(held_out)) or held < 3:
+    if held_out.shape != outcomes.losses.shape or not FEWEST_HELD_OUT <= held < len(held_out):
         raise InputError(
             f"At least {FEWEST_HELD_OUT} of the {len(outcomes.losses)} subsets should be held out, and "
             f"some left to fit. Found {held} held out of {len(held_out)}."

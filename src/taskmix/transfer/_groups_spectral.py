@@ -8,6 +8,8 @@ moves and exchanges polish the result. Every number of groups the limits allow i
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,6 +21,7 @@ def group_spectrally(
 ) -> Grouping:
     """Spectral grouping of `gains` [target, source]; the generator starts k-means."""
     from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
 
     square, bounds = as_gains(gains), limits or GroupLimits()
     count = len(square)
@@ -29,9 +32,10 @@ def group_spectrally(
     best: Grouping | None = None
     for number in range(-(-count // largest), most + 1):
         model = KMeans(number, n_init=4, random_state=int(generator.integers(2**31)))
-        # Noise far below every difference that matters keeps equal rows from being one point.
-        jitter = 1e-9 * (1 + np.abs(leading).max()) * generator.normal(size=(count, number))
-        label = model.fit_predict(leading[:, :number] + jitter)
+        with warnings.catch_warnings():
+            # Fewer places than groups only means that some tasks are alike.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            label = model.fit_predict(leading[:, :number])
         groups = _mended(
             both, [list(np.flatnonzero(label == one)) for one in range(number)], largest
         )

@@ -9,7 +9,7 @@ tasks gives each target n m / K rows, and K surrogates for what one would have c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,6 +47,10 @@ class TransferMatrix:
         """
         alone = np.array([abs(one.anchor) for one in self.surrogates])
         return -self.effects / np.where(alone > 0, alone, 1.0)[:, None]
+
+    def centred(self) -> TransferMatrix:
+        """The same with every effect relative to the target's average source."""
+        return replace(self, surrogates=tuple(one.centred() for one in self.surrogates))
 
     def intervals(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The ends of Student's intervals, each [target, source]."""

@@ -60,8 +60,8 @@ class SubsetOutcomes:
         """One sentence about what failed; empty where nothing did."""
         if not self.failed:
             return ""
-        whole = f"; all runs of {len(self.lost)} subsets among them" if self.lost else ""
-        return f"{self.failed} runs of target `{self.target}` failed and were left out{whole}."
+        whole = f", with them {_counted(len(self.lost), 'whole subset')}" if self.lost else ""
+        return f"Of target `{self.target}`, {_counted(self.failed, 'failed run')} left out{whole}."
 
 
 def gather_outcomes(
@@ -125,6 +125,10 @@ def gather_outcomes(
         ),
         higher_is_better=higher_is_better,
     )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _distinct(members: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -1,15 +1,19 @@
 r"""How well a design of `count` subsets will tell sources apart, before any of it is trained.
 
 With n subsets of one size drawn uniformly from k sources and q = size/k, the matrix $X^\top X$ of
-the indicators is in expectation $a I + b J$ with $a = n q (1-q) k/(k-1)$. So a coefficient less the
-mean of all has the standard error
+the indicators is in expectation $a I + b J$ with $a = n q (1-q) k/(k-1)$, so that with many subsets
 
-$$\mathrm{SE}(\theta_i - \bar\theta) = \sigma \big/ \sqrt{n\, q (1-q)\, k/(k-1)},$$
+$$\mathrm{SE}(\theta_i - \bar\theta) = \sigma \big/ \sqrt{n\, q (1-q)\, k/(k-1)}.$$
 
-of which the exact value for a balanced design is the part $\sqrt{1 - 1/k}$. The noise σ is the
-standard deviation of one row about the linear surrogate: that over seeds and what is not linear,
-together. An effect itself, measured from the target alone, also needs the mean effect, which is the
-mean of all rows less f(∅), divided by the size.
+With few the inverse of a random matrix is larger than that of its expectation, and k of the n are
+spent on the coefficients: n − k takes the place of n. That lies one to ten hundredths above the
+errors of drawn designs from n = 2k on, where the formula with n lies far below (docs/transfer.md).
+Where every subset occurs equally often (`complete`) the formula
+stands as it is, and its exact value is the part $\sqrt{1 - 1/k}$ of it.
+
+The noise σ is the standard deviation of one row about the linear surrogate: that over seeds and
+what is not linear, together. An effect itself, measured from the target alone, also needs the mean
+effect, which is the mean of all rows less f(∅), divided by the size.
 """
 
 from __future__ import annotations
@@ -23,21 +27,28 @@ from taskmix.errors import OptionError, ShapeError
 from taskmix.transfer._checks import check_count, check_size, check_sources
 
 
-def contrast_error(noise: float, *, sources: int, size: int, count: int) -> float:
+def contrast_error(
+    noise: float, *, sources: int, size: int, count: int, complete: bool = False
+) -> float:
     """The standard error of θ_i − mean θ that `count` subsets will give."""
     check_count(count)
-    return _positive("noise", noise) / math.sqrt(count * _information(sources, size))
+    information = _information(sources, size)
+    if complete:
+        return _positive("noise", noise) / math.sqrt(count * information)
+    if count <= sources:
+        raise OptionError(
+            f"`count` should be above the number of sources, {sources}, so that every effect can be "
+            f"fitted. Found {count}. Ask for more subsets."
+        )
+    return _positive("noise", noise) / math.sqrt((count - sources) * information)
 
 
 def subsets_for_error(noise: float, *, sources: int, size: int, error: float) -> int:
-    """The least number of subsets with `contrast_error` of no more than `error`.
-
-    Never below k + 1, with which the noise itself can just be seen.
-    """
+    """The least number of subsets with `contrast_error` of no more than `error`."""
     ratio = _positive("noise", noise) / _positive("error", error)
     needed = ratio * ratio / _information(sources, size)
     # A division that ends a hair above a whole number has not asked for one more subset.
-    return max(math.ceil(needed * (1 - 1e-12)), sources + 1)
+    return sources + max(math.ceil(needed * (1 - 1e-12)), 1)
 
 
 def anchored_error(
@@ -48,6 +59,7 @@ def anchored_error(
     count: int,
     single_runs: int,
     single_noise: float | None = None,  # the same as `noise`
+    complete: bool = False,
 ) -> float:
     """The standard error of an effect itself, the runs of the target alone counted in."""
     if single_runs < 1:
@@ -55,7 +67,7 @@ def anchored_error(
             f"`single_runs` should be at least 1 run of the target alone. Found {single_runs}."
         )
     alone = noise if single_noise is None else single_noise
-    contrast = contrast_error(noise, sources=sources, size=size, count=count)
+    contrast = contrast_error(noise, sources=sources, size=size, count=count, complete=complete)
     level = (noise * noise / count + _positive("single_noise", alone) ** 2 / single_runs) / size**2
     return math.sqrt(contrast * contrast * (1 - 1 / sources) + level)
 

@@ -60,7 +60,7 @@ def select_two_groups(surrogate: LinearSurrogate) -> Selection:
     between = below**2 / count + (total - below) ** 2 / (len(order) - count)
     last = int(between.argmax())
     threshold = float(order[last] + order[last + 1]) / 2
-    kept = surrogate.effects < threshold
+    kept = surrogate.effects <= order[last]  # the middle of neighbouring numbers may be either
     return selected(surrogate, kept, rule="two groups", threshold=threshold)
 
 

@@ -13,7 +13,7 @@ $$g(S) = f(\emptyset) + \sum_{i \in S} \theta_i,$$
 
 so `effects` are changes relative to single-task training, and with subsets of one size they are the
 paper's coefficients less f(∅)/α. The mean effect then rests on the line from ∅ to size α being
-straight; effects less their mean (`contrasts`) do not rest on it, nor on the anchor.
+straight; effects relative to the average source (`centred`) do not, nor on the anchor.
 
 Standard errors are robust to unequal noise (HC3: MacKinnon and White, 1985, with leverages h) and
 count the noise of the anchor, which all rows share:
@@ -31,7 +31,7 @@ drawn towards zero, and intervals are those of the drawn effects.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -58,7 +58,9 @@ class LinearSurrogate:
     degrees: NDArray[np.float64]  # [source], of freedom
     deviation: float  # the noise σ of one run: over seeds and what is not linear
     subsets: int  # rows it was fitted to
-    anchor_runs: int
+    mean_size: float  # sources in a row, on average
+    row_degrees: float  # of freedom of the noise of the rows alone
+    anchor_runs: int  # of the target alone; 0 where effects are not relative to it
 
     @property
     def gains(self) -> NDArray[np.float64]:
@@ -91,11 +93,23 @@ class LinearSurrogate:
         values = np.where(errors == 0, (self.effects == 0) * 1.0, 2 * stdtr(self.degrees, -ratio))
         return adjusted_p_values(values) if adjusted else np.asarray(values)
 
-    def contrasts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Effects less their mean and their standard errors, each [source]."""
+    def centred(self) -> LinearSurrogate:
+        """The same relative to the average source instead of to the target alone.
+
+        Every effect is less the mean effect, and the anchor is the predicted loss of a subset of
+        `mean_size` average sources, so predictions for subsets of that size stay as they are. What
+        selections and verdicts then say is which sources are better or worse company than the rest.
+        """
         count = len(self.effects)
         centre = np.eye(count) - 1 / count
-        return centre @ self.effects, np.sqrt(np.diag(centre @ self.covariance @ centre))
+        return replace(
+            self,
+            anchor=self.anchor + self.mean_size * float(self.effects.mean()),
+            effects=centre @ self.effects,
+            covariance=centre @ self.covariance @ centre,
+            degrees=np.full(count, self.row_degrees),
+            anchor_runs=0,
+        )
 
 
 def fit_linear_surrogate(
@@ -147,6 +161,8 @@ def fit_linear_surrogate(
         degrees=_joined(np.diag(from_rows), spare, np.diag(from_anchor), own_degrees),
         deviation=math.sqrt(variance * mean_weight),
         subsets=rows,
+        mean_size=float(members.sum(axis=1).mean()),
+        row_degrees=spare,
         anchor_runs=outcomes.anchor_runs,
     )
 

@@ -6,10 +6,10 @@ have to fall until an effect θ̂ of the size found is told with probability `po
 
 $$s' = \max(|\hat\theta|, \text{smallest}) \,/\, (t_{level} + z_{power}),$$
 
-and since s falls as one over the square root of the runs, subsets and runs of the target alone both
-have to grow by the factor (s/s')². An effect found near zero asks for very many: `smallest`, the
-least change of the outcome that matters, puts an end to that, and lets an effect be called
-negligible.
+and since s falls as one over the square root of n − k with n subsets of k sources (`_precision.py`),
+n − k and the runs of the target alone both have to grow by the factor (s/s')². An effect found near
+zero asks for very many: `smallest`, the least change of the outcome that matters, puts an end to
+that, and lets an effect be called negligible.
 """
 
 from __future__ import annotations
@@ -47,11 +47,10 @@ class Verdict:
         if self.answer != "cannot tell":
             return found
         if self.further_subsets is None:
-            return f"{found}; more subsets than sources would be needed to say how many would tell"
-        return (
-            f"{found}; about {self.further_subsets} further subsets and "
-            f"{self.further_single_runs} runs of the target alone would tell"
-        )
+            return f"{found}; how many more subsets would tell is not known"
+        alone = self.further_single_runs
+        beside = f" and {alone} runs of the target alone" if alone else ""
+        return f"{found}; about {self.further_subsets} further subsets{beside} would tell"
 
 
 def judge_sources(
@@ -74,6 +73,8 @@ def judge_sources(
     # The next discovery would have to pass at this share of the error.
     share = (int(told.sum()) + 1) / len(told) if false_discovery else 1.0
     factors = _factors(surrogate, 1 - (1 - level) * min(share, 1.0), smallest, power)
+    beyond = surrogate.subsets - len(surrogate.sources)
+    spare = beyond if beyond > 0 else surrogate.subsets  # ridge manages with fewer
     verdicts = []
     for place, source in enumerate(surrogate.sources):
         answer: Answer = "cannot tell"
@@ -91,7 +92,7 @@ def judge_sources(
                 low=float(low[place]),
                 high=float(high[place]),
                 p_value=float(p_values[place]),
-                further_subsets=max(math.ceil(more * surrogate.subsets), 1) if open_ else None,
+                further_subsets=max(math.ceil(more * spare), 1) if open_ else None,
                 further_single_runs=math.ceil(more * surrogate.anchor_runs) if open_ else None,
             )
         )

@@ -40,20 +40,20 @@ def test_weights_of_runs_weigh_the_mean_and_add_up() -> None:
 
 def test_failed_runs_are_left_out_and_counted() -> None:
     found = gather_outcomes(
-        [*SUBSETS, [1, 1, 1], [1, 1, 1]], [np.nan, 0.7, 1.0, 0.9, np.inf, 0.8, np.nan, np.nan], **ASK
+        [*SUBSETS, [1, 1, 1], [1, 1, 1]],
+        [np.nan, 0.7, 1.0, 0.9, np.inf, 0.8, np.nan, np.nan],
+        **ASK,
     )
     assert found.losses == pytest.approx([0.7, 0.9, 0.8])
     assert found.anchor == 1.0
     assert np.isnan(found.anchor_variance)
     assert found.failed == 4
     assert found.lost == (("a", "b", "c"),)
-    assert found.remark == (
-        "4 runs of target `t` failed and were left out; all runs of 1 subsets among them."
-    )
+    assert found.remark == ("Of target `t`, 4 failed runs left out, with them 1 whole subset.")
 
 
 def test_tables_that_cannot_be_used_are_refused_in_words() -> None:
-    with pytest.raises(InputError, match="at least 3 source tasks. Found 2"):
+    with pytest.raises(InputError, match=r"at least 3 source tasks\. Found 2"):
         gather_outcomes([[1, 0], [0, 0]], [1.0, 1.0], target="t", sources=["a", "b"])
     with pytest.raises(InputError, match="not be among its own sources"):
         gather_outcomes(SUBSETS, OUTCOMES, target="a", sources=["a", "b", "c"])

@@ -17,7 +17,6 @@ from taskmix.transfer import (
     fit_kernel_surrogate,
     fit_linear_surrogate,
     fit_pair_surrogate,
-    fixed_size_subsets,
     gather_outcomes,
 )
 
@@ -78,7 +77,7 @@ def test_the_fit_meets_the_conditions_of_the_lasso_with_free_single_effects() ->
 def test_pairs_ask_for_more_subsets_than_sources() -> None:
     generator = np.random.default_rng(0)
     given_ = simulated(generator, effects=EFFECTS, size=2, count=9)
-    with pytest.raises(InputError, match="at least 10 subsets. Found 9"):
+    with pytest.raises(InputError, match=r"at least 10 subsets\. Found 9"):
         fit_pair_surrogate(given_, generator=generator)
     with pytest.raises(OptionError, match="`folds`"):
         fit_pair_surrogate(given_, generator=generator, folds=1)

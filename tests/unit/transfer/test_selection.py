@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from simulated_subsets import NAMES, simulated
+
+from taskmix.errors import InputError, OptionError, ShapeError
+from taskmix.transfer import (
+    LinearSurrogate,
+    PairSurrogate,
+    best_prefixes,
+    choose_prefix,
+    fit_linear_surrogate,
+    judge_sources,
+    select_below,
+    select_by_prefixes,
+    select_least_loss,
+    select_two_groups,
+    select_unless_harmful,
+)
+
+
+def surrogate(
+    effects: list[float], *, error: float = 0.1, degrees: float = 1e6, subsets: int = 50
+) -> LinearSurrogate:
+    count = len(effects)
+    return LinearSurrogate(
+        target="target",
+        sources=NAMES[:count],
+        anchor=1.0,
+        effects=np.array(effects),
+        covariance=error**2 * np.eye(count),
+        degrees=np.full(count, degrees),
+        deviation=1.0,
+        subsets=subsets,
+        mean_size=2.0,
+        row_degrees=degrees,
+        anchor_runs=10,
+    )
+
+
+def test_the_papers_rule_keeps_what_lowers_the_predicted_loss() -> None:
+    found = select_below(surrogate([0.2, -0.1, 0.0, -0.3]))
+    assert found.sources == ("d", "b")  # most helpful first
+    assert found.kept.tolist() == [False, True, False, True]
+    assert found.predicted == pytest.approx(0.6)
+    assert found.threshold == 0.0
+    assert select_below(surrogate([0.2, -0.1, 0.0, -0.3]), 0.1).sources == ("d", "b", "c")
+    assert select_below(surrogate([0.2, 0.1, 0.3])).sources == ()
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=7))
+def test_no_subset_has_a_lower_predicted_loss_than_the_papers(effects: list[float]) -> None:
+    given_ = surrogate(effects)
+    found = select_below(given_)
+    every = np.array(list(product([False, True], repeat=len(effects))))
+    assert found.predicted <= given_.predict(every).min() + 1e-12
+    assert select_least_loss(given_).predicted == pytest.approx(found.predicted)
+
+
+def test_two_groups_by_hand() -> None:
+    # 0.1, 0.2 | 0.7, 0.8, 0.9: γ is midway between 0.2 and 0.7, though all are above zero.
+    found = select_two_groups(surrogate([0.8, 0.1, 0.9, 0.2, 0.7]))
+    assert found.sources == ("b", "d")
+    assert found.threshold == pytest.approx(0.45)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1, 1), min_size=3, max_size=9, unique=True))
+def test_two_groups_are_those_of_least_squares(effects: list[float]) -> None:
+    values = np.array(effects)
+    found = select_two_groups(surrogate(effects))
+
+    def squares(kept: NDArray[np.bool_]) -> float:
+        return float(
+            sum(((part - part.mean()) ** 2).sum() for part in (values[kept], values[~kept]))
+        )
+
+    splits = [values <= limit for limit in np.sort(values)[:-1]]
+    assert squares(found.kept) <= min(squares(split) for split in splits) + 1e-9
+
+
+def pairs(seed: int, count: int) -> PairSurrogate:
+    generator = np.random.default_rng(seed)
+    together = np.triu(
+        generator.normal(size=(count, count)) * (generator.random((count, count)) < 0.2), 1
+    )
+    return PairSurrogate(
+        target="target",
+        sources=NAMES[:count],
+        anchor=1.0,
+        effects=generator.normal(size=count),
+        interactions=together + together.T,
+        penalty=0.1,
+    )
+
+
+@pytest.mark.parametrize("largest", [None, 3, 0])
+def test_the_least_loss_of_a_surrogate_with_pairs_is_that_of_all_subsets(
+    largest: int | None,
+) -> None:
+    given_ = pairs(0, 8)
+    found = select_least_loss(given_, largest=largest)
+    losses = [
+        float(given_.predict([place in some for place in range(8)]))
+        for size in range((8 if largest is None else largest) + 1)
+        for some in combinations(range(8), size)
+    ]
+    assert found.predicted == pytest.approx(min(losses))
+
+
+def test_the_search_for_many_sources_stops_where_no_exchange_helps() -> None:
+    given_ = pairs(1, 20)
+    found = select_least_loss(given_, largest=9)
+    assert found.kept.sum() <= 9
+    for one, other in combinations(range(20), 2):
+        near = found.kept.copy()
+        near[[one, other]] ^= True
+        if near.sum() <= 9:
+            assert given_.predict(near) >= found.predicted - 1e-9
+    plain = surrogate(list(np.random.default_rng(0).normal(size=20)))
+    assert select_least_loss(plain).sources == select_below(plain).sources
+
+
+def test_verdicts_by_hand() -> None:
+    # Errors of 0.1 and the quantile 1.96: told beyond 0.196.
+    found = judge_sources(surrogate([-0.3, 0.3, 0.1, -0.05]))
+    assert [one.answer for one in found] == ["helps", "harms", "cannot tell", "cannot tell"]
+    assert (found[0].low, found[0].high) == pytest.approx((-0.496, -0.104), abs=1e-3)
+    assert found[0].further_subsets is None
+    # An effect of 0.1 needs an error of 0.1 / (1.96 + 0.8416) = 0.03569: 7.849 times the runs.
+    assert found[2].further_subsets == 316  # 46 · 6.849 = 315.05
+    assert found[2].further_single_runs == 69
+    assert found[3].further_subsets == 1399  # 46 · 30.396 = 1398.2
+    assert str(found[1]) == "b: harms (+0.3, +0.104 to +0.496)"
+    assert "about 316 further subsets and 69 runs of the target alone would tell" in str(found[2])
+
+
+def test_company_is_judged_against_the_average_source_when_centred() -> None:
+    # All harm compared with the target alone; a is the best company among them and d the worst.
+    given_ = surrogate([0.3, 0.7, 0.6, 1.2], error=0.1)
+    assert {one.answer for one in judge_sources(given_)} == {"harms"}
+    found = given_.centred()
+    assert found.effects == pytest.approx([-0.4, 0.0, -0.1, 0.5])
+    # 0.1² (1 - 1/4) is what is left of each variance; two average sources make 1 + 2 · 0.7.
+    assert found.standard_errors == pytest.approx([np.sqrt(0.0075)] * 4)
+    assert found.anchor == pytest.approx(2.4)
+    assert given_.predict([0, 1, 1, 0]) == pytest.approx(float(found.predict([0, 1, 1, 0])))
+    answers = judge_sources(found)
+    assert [one.answer for one in answers] == ["helps", "cannot tell", "cannot tell", "harms"]
+    assert answers[2].further_single_runs == 0
+    assert "runs of the target alone" not in str(answers[2])
+
+
+def test_the_subsets_asked_for_do_tell() -> None:
+    effects = np.array([-0.12, 0.0, 0.0, 0.12, 0.0, 0.0])
+    settings_ = {"effects": effects, "noise": 0.3}
+    told = asked = 0
+    for seed in range(60):
+        few = fit_linear_surrogate(
+            simulated(np.random.default_rng(seed), count=12, alone=10, **settings_)
+        )
+        verdict = judge_sources(few, smallest=0.12)[0]
+        if verdict.answer != "cannot tell" or abs(verdict.effect) > 0.2:
+            continue
+        assert verdict.further_subsets is not None
+        assert verdict.further_single_runs is not None
+        asked += 1
+        # Subsets of 20 repeat as seeds here, and the truth is linear, so that runs are what counts.
+        runs, alone = 12 + verdict.further_subsets, 10 + verdict.further_single_runs
+        more = fit_linear_surrogate(
+            simulated(np.random.default_rng(1000 + seed), count=runs, alone=alone, **settings_)
+        )
+        told += judge_sources(more)[0].answer == "helps"
+    assert asked >= 20
+    assert told / asked > 0.6
+
+
+def test_what_is_too_small_to_matter_is_called_so() -> None:
+    found = judge_sources(surrogate([0.01, 0.3, -0.02], error=0.02), smallest=0.1)
+    assert [one.answer for one in found] == ["negligible", "harms", "negligible"]
+    assert judge_sources(surrogate([0.0, 0.3, -0.2]))[0].further_subsets is None
+    limited = judge_sources(surrogate([0.0, 0.3, -0.2]), smallest=0.1)[0]
+    assert limited.answer == "cannot tell"
+    assert limited.further_subsets == 322  # three sources: 47 · 6.849
+
+
+def test_false_discoveries_are_controlled_over_all_sources_when_asked() -> None:
+    effects = [0.21, *[0.0] * 9]
+    assert judge_sources(surrogate(effects))[0].answer == "harms"
+    careful = judge_sources(surrogate(effects), false_discovery=True)[0]
+    assert careful.answer == "cannot tell"
+    assert careful.further_subsets is not None
+    assert careful.further_subsets > 0
+    many = judge_sources(surrogate([0.4] * 10), false_discovery=True)
+    assert {one.answer for one in many} == {"harms"}
+
+
+def test_only_what_surely_harms_is_left_out() -> None:
+    found = select_unless_harmful(surrogate([-0.3, 0.3, 0.1, -0.05]))
+    assert found.sources == ("a", "d", "c")
+    # Without residuals nothing is sure, and no number of subsets can be named.
+    blind = surrogate([1.0, 2.0, 3.0], error=float("nan"))
+    assert select_unless_harmful(blind).sources == ("a", "b", "c")
+    verdict = judge_sources(blind)[0]
+    assert (verdict.answer, verdict.further_subsets) == ("cannot tell", None)
+    assert "how many more subsets would tell is not known" in str(verdict)
+
+
+def test_the_best_prefixes_lie_where_effects_change_sign() -> None:
+    given_ = surrogate([0.2, -0.3, 0.05, -0.1, -0.01])
+    found = best_prefixes(given_, count=3)
+    # In the order b d e c a the predicted losses are 1, 0.7, 0.6, 0.59, 0.64, 0.84.
+    assert found.sum(axis=1).tolist() == [0, 2, 3, 4]
+    assert found[1].tolist() == [False, True, False, True, False]
+    assert best_prefixes(given_, count=2, with_single=False).sum(axis=1).tolist() == [2, 3]
+
+
+def test_the_best_measured_prefix_is_taken() -> None:
+    given_ = surrogate([0.2, -0.3, 0.05, -0.1, -0.01])
+    prefixes = best_prefixes(given_, count=3)
+    measured = [[1.0, 1.1, 0.9], [0.5, 0.6, 0.4], [0.6, 0.7, np.nan], [np.nan] * 3]
+    found = choose_prefix(given_, prefixes, measured)
+    assert found.selection.sources == ("b", "d")
+    assert found.selection.threshold == pytest.approx(-0.055)
+    assert found.means == pytest.approx([1.0, 0.5, 0.65, np.nan], nan_ok=True)
+    assert found.failed == 4
+    assert found.lead is not None
+    assert found.lead.mean == pytest.approx(-0.1)  # over the two seeds both have
+    scores = choose_prefix(given_, prefixes, -np.array(measured), higher_is_better=True)
+    assert scores.selection.sources == found.selection.sources
+
+
+def test_a_function_that_trains_serves_as_well_as_a_table() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def measure(sources: tuple[str, ...]) -> list[float]:
+        asked.append(sources)
+        return [abs(len(sources) - 2.2), abs(len(sources) - 2.2)]
+
+    found = select_by_prefixes(surrogate([0.2, -0.3, 0.05, -0.1, -0.01]), measure, count=3)
+    assert asked == [(), ("b", "d"), ("b", "d", "e"), ("b", "d", "e", "c")]
+    assert found.selection.sources == ("b", "d")
+    assert found.sizes == (0, 2, 3, 4)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.permutations(range(6)))
+def test_the_order_of_sources_does_not_change_what_is_selected(order: list[int]) -> None:
+    effects = [-0.31, 0.32, 0.1, -0.05, 0.02, -0.2]
+    plain, turned = surrogate(effects), surrogate([effects[place] for place in order])
+    for select in (select_below, select_two_groups, select_unless_harmful, select_least_loss):
+        assert (select(turned).kept == select(plain).kept[order]).all()
+
+
+def test_selections_that_cannot_be_are_refused() -> None:
+    given_ = surrogate([0.2, -0.3, 0.05])
+    with pytest.raises(OptionError, match="`threshold`"):
+        select_below(given_, float("nan"))
+    with pytest.raises(OptionError, match="`largest`"):
+        select_least_loss(given_, largest=4)
+    with pytest.raises(OptionError, match="`power`"):
+        judge_sources(given_, power=1.0)
+    with pytest.raises(OptionError, match="`smallest`"):
+        judge_sources(given_, smallest=-1.0)
+    with pytest.raises(OptionError, match="`count`"):
+        best_prefixes(given_, count=0)
+    prefixes = best_prefixes(given_, count=2)
+    with pytest.raises(ShapeError, match="Found shapes"):
+        choose_prefix(given_, prefixes, [1.0, 2.0])
+    with pytest.raises(InputError, match="all 4 failed"):
+        choose_prefix(given_, prefixes[:2], np.full((2, 2), np.nan))
+    lengths = iter([[1.0], [1.0, 2.0], [1.0]])
+    with pytest.raises(ShapeError, match="the same seeds every time"):
+        select_by_prefixes(given_, lambda _: next(lengths), count=2)
