@@ -23,6 +23,7 @@ app = typer.Typer(
 EXPERIMENTS = {
     "bandit": "selection, Figure 1: policies on the multitask bandit; about a minute",
     "glue": "selection, Tables 1 to 3: eight GLUE tasks on one encoder; hours, or minutes on a GPU",
+    "transfer-theory": "transfer, Theorems 1 and 2: linear sources, related or not; half a minute",
     "newsgroups": "BanditMTL, Figures 3 to 9: loss weightings on four topic tasks; a GPU for hours",
     "reviews": "BanditMTL, Figures 2 and 4 to 9: loss weightings on 14 review tasks; a GPU for hours",
 }
@@ -46,7 +47,7 @@ def reproduce(
         print_json([{"name": name, "what": what} for name, what in EXPERIMENTS.items()])
     else:
         for name, what in EXPERIMENTS.items():
-            typer.echo(f"{name:12} {what}")
+            typer.echo(f"{name:16} {what}")
     raise typer.Exit
 
 
@@ -144,6 +145,29 @@ def glue(
             options, Study(out), workers=workers, on_progress=tell, should_stop=should_stop
         )
     tell_rows("glue", rows, time.monotonic() - begin, as_json=json_)
+
+
+@app.command("transfer-theory")
+def transfer_theory(
+    seeds: Annotated[int, typer.Option("--seeds", min=2)] = 20,
+    seed: Annotated[int, typer.Option("--seed")] = 0,
+    quick: QuickOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Related and unrelated linear sources: can a surrogate of subsets tell them apart?
+
+    Example: taskmix reproduce transfer-theory --json
+    """
+    from taskmix.papers import TransferTheoryOptions, reproduce_transfer_theory
+
+    begin = time.monotonic()
+    options = TransferTheoryOptions(seeds=seeds, error_seeds=min(seeds, 10), seed=seed)
+    if quick:
+        options = TransferTheoryOptions(
+            seeds=2, error_seeds=2, counts=(160, 640), reference=4000, seed=seed
+        )
+    rows = reproduce_transfer_theory(options, on_progress=_teller(json_))
+    tell_rows("transfer-theory", rows, time.monotonic() - begin, as_json=json_)
 
 
 app.command()(newsgroups)

@@ -30,7 +30,7 @@ def tell_rows(
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("quantity", no_wrap=True)
+    table.add_column("quantity", overflow="fold")
     for name in ("paper", "ours", "interval", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
