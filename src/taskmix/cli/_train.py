@@ -81,6 +81,12 @@ def train(
         Path | None,
         typer.Option("--vectors", help="Word vectors: GloVe or fastText text, or .npz."),
     ] = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            "--max-length", min=1, help="Words or word pieces of a text; the rest is cut off."
+        ),
+    ] = None,
     tasks: Annotated[
         Path | None,
         typer.Option("--tasks", help="A TOML file that says how tasks are made from the folder."),
@@ -158,7 +164,7 @@ def train(
         cache=cache,
     )
     loaded = source.load()
-    architecture, pretrained = choose_architecture(model, loaded, vectors)
+    architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
     rate = learning_rate or (2e-5 if pretrained else 1e-3)
     run = Run(
         label="single" if single else "plan" if plan else weighting or policy or "uniform",
@@ -228,7 +234,7 @@ def _choose_policy(word: str | None, path: Path | None, tasks: TaskSet, steps: i
 
 
 def choose_architecture(
-    word: str, tasks: TaskSet, vectors: Path | None
+    word: str, tasks: TaskSet, vectors: Path | None, max_length: int | None = None
 ) -> tuple[Architecture, bool]:
     """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs."""
     from taskmix.models import Perceptron, TextConvolution, Transformer, WindowBiLSTM
@@ -252,15 +258,21 @@ def choose_architecture(
                 f"Found {', '.join(sorted(kinds))}. Choose tasks with --only, or give a Hugging "
                 "Face encoder with --model, which reads text, pairs and tokens."
             )
+    length: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
+    if length and word in ("perceptron", "bilstm"):
+        raise OptionError(
+            f"`--max-length` should go with a model that reads whole texts. Found it with {word}. "
+            "Leave it out."
+        )
     match word:
         case "perceptron":
             return Perceptron(), False
         case "convolution":
-            return TextConvolution(vectors=vectors), False
+            return TextConvolution(vectors=vectors, **length), False
         case "bilstm":
             return WindowBiLSTM(vectors=vectors), False
         case _:
-            return Transformer(path=word), True
+            return Transformer(path=word, **length), True
 
 
 def _introduce(tasks: TaskSet, run: Run) -> None:

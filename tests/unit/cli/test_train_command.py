@@ -90,6 +90,7 @@ def test_the_table_for_people_names_every_task(
         (["--model", "no/such/encoder"], "no/such/encoder"),
         (["--vectors", "nowhere.txt"], "nowhere.txt"),
         (["--device", "toaster"], "a device of PyTorch"),
+        (["--model", "bilstm", "--max-length", "9"], "reads whole texts"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_exit_code_two(
