@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-from taskmix.errors import InputError, MissingExtraError, OptionError
+from taskmix.errors import MissingExtraError, OptionError
+from taskmix.report._file import write_whole
 
 SUFFIXES = (".svg", ".png", ".html")
 
@@ -35,15 +35,4 @@ def write_chart(specification: dict[str, Any], path: Path) -> Path:
             content = vl_convert.vegalite_to_png(specification, scale=2)
         case _:
             content = vl_convert.vegalite_to_html(specification, bundle=True).encode()
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_bytes(content)
-        aside.replace(path)
-    except OSError as error:
-        raise InputError(
-            f"`{path}` should be a place to write a chart to. Found: {error.strerror}. Choose another."
-        ) from error
-    finally:
-        aside.unlink(missing_ok=True)
-    return path
+    return write_whole(path, content, "a chart")
