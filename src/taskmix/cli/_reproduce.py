@@ -56,6 +56,9 @@ def bandit(
     environments: Annotated[int, typer.Option("--environments", min=1)] = 20,
     seeds: Annotated[int, typer.Option("--seeds", min=1)] = 10,
     steps: Annotated[int, typer.Option("--steps", min=100)] = 10_000,
+    entropy: Annotated[
+        float, typer.Option("--entropy", help="Its weight in the paper's recipe.")
+    ] = 0.2,
     seed: Annotated[int, typer.Option("--seed")] = 0,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw Figure 1 into this .svg, .png or .html.")
@@ -75,7 +78,9 @@ def bandit(
     if quick:
         environments, seeds, steps = min(environments, 3), min(seeds, 3), min(steps, 2_000)
     begin = time.monotonic()
-    options = BanditOptions(environments=environments, seeds=seeds, steps=steps, seed=seed)
+    options = BanditOptions(
+        environments=environments, seeds=seeds, steps=steps, entropy=entropy, seed=seed
+    )
     result = play_bandit(options, on_progress=_teller(json_))
     if plot is not None:
         write_chart(bandit_figure(result), plot)
