@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from taskmix.errors import OptionError
 from taskmix.models._sharing import HardSharing, make_head
@@ -43,12 +45,38 @@ class TextConvolutionEncoder(nn.Module):
         return self._encode(batch)
 
     def _encode(self, ids: Tensor) -> Tensor:
+        half = ids.is_cuda and torch.is_autocast_enabled("cuda")
+        if half and not self.words.weight.requires_grad:
+            return self.encode_windows(ids, torch.get_autocast_dtype("cuda"))
         vectors = self.words(ids).transpose(1, 2)
         # After the ReLU nothing is below 0, so a product with the mask takes padding out of the
         # maximum: a row's code does not depend on how long its neighbours in the batch are.
         inside = (ids != 0).unsqueeze(1)
         found = [(conv(vectors).relu_() * inside).amax(dim=2) for conv in self.convolutions]
         return torch.cat(found, dim=1)
+
+    def encode_windows(self, ids: Tensor, precision: torch.dtype) -> Tensor:
+        """The same as one product of all windows with all kernels.
+
+        In half precision a GPU takes half the time for it, in spite of the narrow kernels' zeros; sizes
+        are rounded up to the multiples of 8 its matrix units want. Nothing flows back to the vectors.
+        """
+        layers = [cast("nn.Conv1d", conv) for conv in self.convolutions]
+        kernels = [conv.weight for conv in layers]
+        widest = max(kernel.shape[2] for kernel in kernels)
+        more, side = -self.words.embedding_dim % 8, widest // 2
+        vectors = pad(self.words(ids).to(precision), (0, more, side, side))
+        rows, places, width = len(ids), ids.shape[1], vectors.shape[2]
+        strides = (vectors.stride(0), vectors.stride(1), 1)
+        windows = vectors.as_strided((rows, places, widest * width), strides)
+        centred = [
+            pad(kernel, 2 * ((widest - kernel.shape[2]) // 2,) + (0, more)) for kernel in kernels
+        ]
+        matrix = torch.cat(centred).permute(2, 1, 0).reshape(widest * width, self.features)
+        answers = windows @ pad(matrix, (0, -self.features % 8)).to(precision)
+        answers = answers.masked_fill((ids == 0).unsqueeze(2), -torch.inf)
+        bias = torch.cat([cast("Tensor", conv.bias) for conv in layers])
+        return (answers.amax(dim=1)[:, : self.features] + bias).relu()
 
 
 @dataclass(frozen=True, kw_only=True)

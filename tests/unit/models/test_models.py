@@ -182,3 +182,22 @@ def test_heads_follow_the_order_of_the_tasks() -> None:
     assert isinstance(model, HardSharing)
     assert model.names == ("a", "b/with.dots")
     assert [model(inputs.values, position).shape[1] for position in (0, 1)] == [2, 4]
+
+
+def test_convolving_as_one_product_of_windows_gives_the_same_code_and_gradients() -> None:
+    torch.manual_seed(0)
+    words = torch.nn.Embedding(50, 13, padding_idx=0)
+    words.weight.requires_grad_(False)
+    encoder = TextConvolutionEncoder(words, 5, (3, 5, 7))
+    ids = torch.randint(1, 50, (6, 11))
+    ids[1, 4:] = 0
+    ids[2] = 0  # an empty text
+    direction = torch.randn(6, encoder.features)
+    found = []
+    for code in (encoder(ids), encoder.encode_windows(ids, torch.float32)):
+        encoder.zero_grad()
+        (code * direction).sum().backward()
+        found.append([code.detach(), *(p.grad.clone() for p in encoder.convolutions.parameters())])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs)
+    assert not found[1][0][2].any()  # nothing in an empty text, whatever the bias
