@@ -45,17 +45,17 @@ class TextConvolutionEncoder(nn.Module):
         return self._encode(batch)
 
     def _encode(self, ids: Tensor) -> Tensor:
-        half = ids.is_cuda and torch.is_autocast_enabled("cuda")
-        if half and not self.words.weight.requires_grad:
-            return self.encode_windows(ids, torch.get_autocast_dtype("cuda"))
-        vectors = self.words(ids).transpose(1, 2)
+        vectors = self.words(ids)
+        if ids.is_cuda and torch.is_autocast_enabled("cuda") and not vectors.requires_grad:
+            return self.encode_windows(ids, vectors.to(torch.get_autocast_dtype("cuda")))
+        vectors = vectors.transpose(1, 2)
         # After the ReLU nothing is below 0, so a product with the mask takes padding out of the
         # maximum: a row's code does not depend on how long its neighbours in the batch are.
         inside = (ids != 0).unsqueeze(1)
         found = [(conv(vectors).relu_() * inside).amax(dim=2) for conv in self.convolutions]
         return torch.cat(found, dim=1)
 
-    def encode_windows(self, ids: Tensor, precision: torch.dtype) -> Tensor:
+    def encode_windows(self, ids: Tensor, vectors: Tensor) -> Tensor:
         """The same as one product of all windows with all kernels.
 
         In half precision a GPU takes half the time for it, in spite of the narrow kernels' zeros; sizes
@@ -64,8 +64,8 @@ class TextConvolutionEncoder(nn.Module):
         layers = [cast("nn.Conv1d", conv) for conv in self.convolutions]
         kernels = [conv.weight for conv in layers]
         widest = max(kernel.shape[2] for kernel in kernels)
-        more, side = -self.words.embedding_dim % 8, widest // 2
-        vectors = pad(self.words(ids).to(precision), (0, more, side, side))
+        more, side = -vectors.shape[2] % 8, widest // 2
+        vectors = pad(vectors, (0, more, side, side))
         rows, places, width = len(ids), ids.shape[1], vectors.shape[2]
         strides = (vectors.stride(0), vectors.stride(1), 1)
         windows = vectors.as_strided((rows, places, widest * width), strides)
@@ -73,7 +73,7 @@ class TextConvolutionEncoder(nn.Module):
             pad(kernel, 2 * ((widest - kernel.shape[2]) // 2,) + (0, more)) for kernel in kernels
         ]
         matrix = torch.cat(centred).permute(2, 1, 0).reshape(widest * width, self.features)
-        answers = windows @ pad(matrix, (0, -self.features % 8)).to(precision)
+        answers = windows @ pad(matrix, (0, -self.features % 8)).to(vectors.dtype)
         answers = answers.masked_fill((ids == 0).unsqueeze(2), -torch.inf)
         bias = torch.cat([cast("Tensor", conv.bias) for conv in layers])
         return (answers.amax(dim=1)[:, : self.features] + bias).relu()

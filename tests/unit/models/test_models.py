@@ -194,7 +194,7 @@ def test_convolving_as_one_product_of_windows_gives_the_same_code_and_gradients(
     ids[2] = 0  # an empty text
     direction = torch.randn(6, encoder.features)
     found = []
-    for code in (encoder(ids), encoder.encode_windows(ids, torch.float32)):
+    for code in (encoder(ids), encoder.encode_windows(ids, words(ids))):
         encoder.zero_grad()
         (code * direction).sum().backward()
         found.append([code.detach(), *(p.grad.clone() for p in encoder.convolutions.parameters())])
