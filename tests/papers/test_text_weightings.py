@@ -17,6 +17,7 @@ from taskmix.papers import (
     ReviewsOptions,
     reproduce_newsgroups,
     reproduce_reviews,
+    text_figure,
 )
 from taskmix.papers._text_measures import Curves
 from taskmix.papers._text_methods import MODERN_METHODS, PAPER_METHODS
@@ -120,6 +121,12 @@ def test_the_topics_give_accuracies_differences_variances_and_sweeps(
     assert found["newsgroups/bandit/weight_change"]["ours"] > 0
     assert len(list(study.runs())) == 2 * (4 + 3) + 2, "one run a task where tasks are alone"
     assert reproduce_newsgroups(options, study, workers=1) == rows, "asking twice costs once"
+
+    variance, weights = text_figure(options, study)["vconcat"]
+    drawn = [each["variance"] for each in variance["data"]["values"] if each["method"] == "bandit"]
+    assert np.mean(drawn) == pytest.approx(found["newsgroups/bandit/task_variance_all"]["ours"])
+    assert {each["method"] for each in weights["data"]["values"]} == {"bandit"}, "it alone has some"
+    assert sum(each["weight"] for each in weights["data"]["values"]) == pytest.approx(4 * 3)
 
 
 def test_reviews_that_also_occur_in_train_are_left_out_of_the_second_figures(

@@ -43,6 +43,10 @@ PrecisionOption = Annotated[Precision, typer.Option("--precision")]
 WorkersOption = Annotated[
     int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
 ]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option("--plot", help="Draw variance and weights into this .svg, .png or .html."),
+]
 CacheOption = Annotated[
     Path | None, typer.Option("--cache", help="Keep encoded tasks here for the next run.")
 ]
@@ -64,6 +68,7 @@ def newsgroups(
     precision: PrecisionOption = Precision.FLOAT32,
     workers: WorkersOption = None,
     cache: CacheOption = None,
+    plot: PlotOption = None,
     quick: QuickOption = False,
     json_: JsonOption = False,
 ) -> None:
@@ -90,6 +95,7 @@ def reviews(
     precision: PrecisionOption = Precision.FLOAT32,
     workers: WorkersOption = None,
     cache: CacheOption = None,
+    plot: PlotOption = None,
     quick: QuickOption = False,
     json_: JsonOption = False,
 ) -> None:
@@ -110,11 +116,15 @@ def _text(given: dict[str, Any], name: str) -> None:
         ReviewsOptions,
         reproduce_newsgroups,
         reproduce_reviews,
+        text_figure,
     )
     from taskmix.records import Study
+    from taskmix.report import check_chart_path, write_chart
 
     begin = time.monotonic()
-    quick, as_json = given["quick"], given["json_"]
+    quick, as_json, plot = given["quick"], given["json_"], given["plot"]
+    if plot is not None:
+        check_chart_path(plot)
     kept = ("data", "vectors", "batch_size", "cache", "epochs", "steps", "seeds", "max_length")
     options: dict[str, Any] = {key: given[key] for key in kept}
     if given["methods"]:
@@ -131,11 +141,18 @@ def _text(given: dict[str, Any], name: str) -> None:
     study = Study(given["out"] or Path(f"{name}-study"))
     with clean_stop() as should_stop, counting_bar(name, quiet=as_json) as tell:
         common = {"workers": given["workers"], "on_progress": tell, "should_stop": should_stop}
+        asked: NewsgroupsOptions | ReviewsOptions
         if name == "newsgroups":
-            rows = reproduce_newsgroups(NewsgroupsOptions(**options), study, **common)
+            asked = NewsgroupsOptions(**options)
+            rows = reproduce_newsgroups(asked, study, **common)
         else:
-            rows = reproduce_reviews(ReviewsOptions(**options), study, **common)
+            asked = ReviewsOptions(**options)
+            rows = reproduce_reviews(asked, study, **common)
+    if plot is not None:
+        write_chart(text_figure(asked, study), plot)
     tell_rows(name, rows, time.monotonic() - begin, as_json=as_json)
+    if plot is not None and not as_json:
+        typer.echo(f"Drew {plot}.")
 
 
 def _numbers(text: str | None, name: str) -> tuple[float, ...]:

@@ -10,6 +10,7 @@ from taskmix.papers._bandit import (
 )
 from taskmix.papers._bandit_figure import bandit_figure
 from taskmix.papers._glue import GlueOptions, reproduce_glue
+from taskmix.papers._text_figure import text_figure
 from taskmix.papers._text_weightings import (
     NewsgroupsOptions,
     ReviewsOptions,
@@ -34,4 +35,5 @@ __all__ = [
     "reproduce_newsgroups",
     "reproduce_reviews",
     "reproduce_transfer_theory",
+    "text_figure",
 ]
