@@ -16,9 +16,11 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / ".benchmarks"
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """`--quick` and `--json`, which every benchmark takes."""
+def arguments(description: str, *, device: bool = False) -> argparse.Namespace:
+    """`--quick` and `--json`, which every benchmark takes, and `--device` where one can be chosen."""
     parser = argparse.ArgumentParser(description=description)
+    if device:
+        parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--quick", action="store_true", help="a version of a minute or so")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     return parser.parse_args()
@@ -47,12 +49,16 @@ def row(
 
 
 def report(
-    experiment: str, measure: Callable[[bool], list[dict[str, Any]]], description: str
+    experiment: str,
+    measure: Callable[..., list[dict[str, Any]]],
+    description: str,
+    *,
+    device: bool = False,
 ) -> None:
     """Measures, and prints the rows as a table or as one object."""
-    options = arguments(description)
+    options = arguments(description, device=device)
     begin = time.monotonic()
-    rows = measure(options.quick)
+    rows = measure(options.quick, *([options.device] if device else []))
     if options.json:
         command = f"python benchmarks/{Path(sys.argv[0]).name} " + " ".join(sys.argv[1:])
         found = {

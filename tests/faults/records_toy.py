@@ -32,6 +32,7 @@ def toy(
     every: int = 4,
     pause: float = 0.0,
     fresh: bool = False,
+    last_commit: bool = True,
 ) -> str:
     """Does the run, or what is left of it; gives the outcome of the claim."""
     described = specification(number, steps, every)
@@ -44,11 +45,13 @@ def toy(
                 tasks=[{"name": name, "sizes": {"train": 10}} for name in TASKS],
                 steps=steps,
             )
-            _train(claim.writer, number, steps, every, pause)
+            _train(claim.writer, number, steps, every, pause, last_commit)
         return claim.outcome
 
 
-def _train(writer: RecordWriter, number: int, steps: int, every: int, pause: float) -> None:
+def _train(
+    writer: RecordWriter, number: int, steps: int, every: int, pause: float, last_commit: bool
+) -> None:
     generator = np.random.default_rng(number)
     parameters = torch.zeros(50)
     probabilities = np.full(len(TASKS), 1 / len(TASKS))
@@ -89,11 +92,16 @@ def _train(writer: RecordWriter, number: int, steps: int, every: int, pause: flo
                 "best_step": best_step,
                 "best_score": best_score,
             }
-            writer.commit(step, state, best=best, best_step=best_step)
+            if last_commit or step < steps:
+                writer.commit(step, state, best=best, best_step=best_step)
         if pause:
             time.sleep(pause)
     writer.add_scores(steps, [("news", "test", "accuracy", best_score)])
-    writer.finish(scores=[("news", "test", "accuracy", best_score)], best_step=best_step)
+    writer.finish(
+        scores=[("news", "test", "accuracy", best_score)],
+        best_step=best_step,
+        best=None if last_commit else best,
+    )
 
 
 def outcome(folder: RunFolder) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from taskmix.engine import DigitsSource, Run, execute
+from taskmix.engine import DigitsSource, Progress, Run, execute, run_fleet
 from taskmix.models import Perceptron
 from taskmix.policies import SizeProportional
 from taskmix.records import Study
@@ -110,3 +110,50 @@ def same_records(first: Path, second: Path, run: Run) -> None:
 def without_seconds(table: pa.Table) -> pa.Table:
     names = [name for name in table.column_names if name != "seconds"]
     return table.select(names).combine_chunks()
+
+
+def work_together(runs: list[Run], path: Path, die_after: float | None) -> None:
+    """Trains the runs as a fleet, dying so many seconds after the first word of it."""
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGALRM, lambda number, frame: os.kill(os.getpid(), signal.SIGKILL))
+
+    def tell(progress: Progress) -> None:
+        if die_after is not None and signal.getitimer(signal.ITIMER_REAL)[0] == 0:
+            signal.setitimer(signal.ITIMER_REAL, die_after)
+
+    run_fleet(runs, Study(path), workers=1, on_progress=tell)
+
+
+def test_a_fleet_killed_again_and_again_ends_with_the_records_of_one_that_never_was(
+    tmp_path: Path,
+) -> None:
+    torch.set_num_threads(1)
+    subsets = [("parity", "half"), ("ten_digits",), ("remainder", "parity", "loop")]
+    runs = [
+        replace(base, seed=seed, tasks=tasks, steps=120, policy=None)
+        for base in (WEIGHTING, POLICY)
+        for seed, tasks in enumerate(subsets)
+    ]
+    run_fleet(runs, Study(tmp_path / "whole"), workers=1)
+    chance = random.Random(0)
+    context = multiprocessing.get_context("fork")
+    deaths = 0
+    for number in range(9):
+        die_after = chance.uniform(0.001, 0.2) if number < 8 else None
+        process = context.Process(target=work_together, args=(runs, tmp_path / "killed", die_after))
+        process.start()
+        process.join(timeout=120)
+        deaths += process.exitcode == -signal.SIGKILL
+        if process.exitcode == 0:
+            break
+    assert deaths > 2
+    for run in runs:
+        one, two = (Study(tmp_path / name).run(run.specification()) for name in ("whole", "killed"))
+        first, second = one.steps(), two.steps()
+        assert first.drop_columns(["loss", "seconds"]) == second.drop_columns(["loss", "seconds"])
+        # Members that go on from different steps train in fleets of other sizes, and sums of
+        # floats come in another order.
+        assert first["loss"].to_pylist() == pytest.approx(second["loss"].to_pylist(), abs=1e-4)
+        summaries = [folder.summary() for folder in (one, two)]
+        assert all(summary is not None for summary in summaries)
+        assert len({summary.best_step for summary in summaries if summary}) == 1

@@ -90,11 +90,11 @@ def folder_of(study: Path) -> RunFolder:
 
 
 def disturbed(
-    study: Path, disk: FaultyDisk, monkeypatch: pytest.MonkeyPatch, *, fresh: bool = False
+    study: Path, disk: FaultyDisk, monkeypatch: pytest.MonkeyPatch, **options: Any
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(_atomic, "os", disk)
-        TOY.toy(study, fresh=fresh)
+        TOY.toy(study, **options)
 
 
 def calls_of_a_whole_run(study: Path, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -118,6 +118,28 @@ def test_a_death_at_any_call_leaves_a_record_that_reads_right_and_ends_the_same(
         disturbed(study, FaultyDisk(0, None), monkeypatch)
         assert TOY.outcome(folder) == whole, f"after a death at call {number} of {calls}"
         must_be_tidy(folder)
+        shutil.rmtree(study)
+
+
+@pytest.mark.parametrize("every", [4, 12], ids=["after commits", "without any"])
+def test_a_run_that_ends_without_a_last_commit_survives_a_death_at_any_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    options = {"every": every, "last_commit": False}
+    TOY.toy(tmp_path / "whole", every=every)
+    wanted = TOY.outcome(Study(tmp_path / "whole").run(TOY.specification(0, 12, every)))
+    disk = FaultyDisk(0, None)
+    disturbed(tmp_path / "counted", disk, monkeypatch, **options)
+    for number in range(1, disk.count + 1):
+        study = tmp_path / "killed"
+        with pytest.raises(Killed):
+            disturbed(study, FaultyDisk(number, Killed()), monkeypatch, **options)
+        folder = Study(study).run(TOY.specification(0, 12, every))
+        TOY.must_read_right(folder, wanted)
+        disturbed(study, FaultyDisk(0, None), monkeypatch, **options)
+        assert TOY.outcome(folder) == wanted, f"after a death at call {number} of {disk.count}"
+        assert len([*folder.path.rglob("*.safetensors")]) == 1
+        assert not (folder.path / "checkpoint" / "latest.json").exists()
         shutil.rmtree(study)
 
 

@@ -1,6 +1,7 @@
 """Where runs execute."""
 
-from taskmix.engine._here import Progress, run_all
+from taskmix.engine._fleet import fleet_pays, run_fleet
+from taskmix.engine._here import run_all
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._run import (
     Executed,
@@ -13,6 +14,7 @@ from taskmix.engine._run import (
     record_event,
 )
 from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
+from taskmix.engine._units import Progress
 
 __all__ = [
     "DigitsSource",
@@ -26,7 +28,9 @@ __all__ = [
     "build",
     "choose_device",
     "execute",
+    "fleet_pays",
     "load_model",
     "record_event",
     "run_all",
+    "run_fleet",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from taskmix.engine._optimization import Optimization
-from taskmix.engine._source import TaskSource, load_once
+from taskmix.engine._source import TaskSource, load_once, select_once
 from taskmix.errors import OptionError, RunError
 from taskmix.models import Architecture, HardSharing
 from taskmix.policies import AnyPolicy, AnyReward, Uniform
@@ -60,8 +60,9 @@ class Run:
 
     def load(self) -> TaskSet:
         """The run's tasks, in its order."""
-        tasks = load_once(self.source)
-        return tasks if self.tasks is None else tasks.select(self.tasks)
+        return (
+            load_once(self.source) if self.tasks is None else select_once(self.source, self.tasks)
+        )
 
     def specification(self) -> dict[str, Any]:
         """The run as plain values; where the tasks lie does not matter, what they say does."""
@@ -137,26 +138,9 @@ def _train_into(
     should_stop: Callable[[], bool] | None,
 ) -> bool:
     """Trains and writes; False where it was stopped before the end."""
-    raw = run.load()
     model, tasks = build(run)
     optimizer, scheduler = run.optimization.build(model.parameters(), run.steps)
-    writer.start(
-        specification=specification,
-        seed=run.seed,
-        label=run.label,
-        steps=run.steps,
-        tasks=[
-            {
-                "name": task.name,
-                "kind": task.kind,
-                "metric": task.metric,
-                "source": task.source,
-                "sizes": task.sizes,
-                "labels": len(task.labels),
-            }
-            for task in raw
-        ],
-    )
+    begin_record(writer, run, specification)
     resumed = writer.resumed
     events = train(
         model,
@@ -189,15 +173,46 @@ def _train_into(
     return ended
 
 
+def begin_record(writer: RecordWriter, run: Run, specification: dict[str, Any]) -> None:
+    """Writes what the record says of the run before its first step."""
+    writer.start(
+        specification=specification,
+        seed=run.seed,
+        label=run.label,
+        steps=run.steps,
+        tasks=[
+            {
+                "name": task.name,
+                "kind": task.kind,
+                "metric": task.metric,
+                "source": task.source,
+                "sizes": task.sizes,
+                "labels": len(task.labels),
+            }
+            for task in run.load()
+        ],
+    )
+
+
 def build(run: Run) -> tuple[HardSharing, EncodedTasks]:
     """The run's model with its first parameters, on its device, and its tasks encoded."""
+    tasks = encode(run)
+    device = find_device(run.device)
+    return first_model(run, tasks).to(device), tasks
+
+
+def encode(run: Run) -> EncodedTasks:
+    """The run's tasks as its architecture reads them."""
     cache = getattr(run.source, "cache", None)
     tasks: EncodedTasks = run.architecture.encoding.encode(run.load(), cache=cache)
-    device = _device(run.device)
+    return tasks
+
+
+def first_model(run: Run, tasks: EncodedTasks) -> HardSharing:
+    """The run's model with its first parameters, a function of its seed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(run.seed)
-        model = run.architecture.build(tasks)
-    return model.to(device), tasks
+        return run.architecture.build(tasks)
 
 
 def load_model(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
@@ -220,7 +235,7 @@ def record_event(writer: RecordWriter, event: Event) -> None:
         case StepEvent():
             _write_step(writer, event)
         case EvaluationEvent():
-            writer.add_scores(event.step, [_row(score) for score in event.scores])
+            writer.add_scores(event.step, [score_row(score) for score in event.scores])
         case CheckpointEvent():
             writer.commit(
                 event.step,
@@ -231,13 +246,14 @@ def record_event(writer: RecordWriter, event: Event) -> None:
             )
         case EndEvent():
             writer.finish(
-                scores=[_row(score) for score in event.scores],
+                scores=[score_row(score) for score in event.scores],
                 best_step=event.best_step,
                 step=event.step,
             )
 
 
-def _row(score: Score) -> tuple[str, str, str, float]:
+def score_row(score: Score) -> tuple[str, str, str, float]:
+    """A score as the record takes it."""
     return score.task, score.split, score.metric, score.value
 
 
@@ -259,7 +275,8 @@ def _write_step(writer: RecordWriter, event: StepEvent) -> None:
         )
 
 
-def _device(name: str) -> torch.device:
+def find_device(name: str) -> torch.device:
+    """The device of that name, if this machine has it."""
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -277,7 +294,7 @@ def _device(name: str) -> torch.device:
 def choose_device(name: str) -> str:
     """`auto` becomes the first accelerator PyTorch can use, else the CPU; others are checked."""
     if name != "auto":
-        return str(_device(name))
+        return str(find_device(name))
     if torch.cuda.is_available():
         return "cuda"
     return "cpu"

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 from taskmix.tasks import TaskSet, digits_tasks, load_tasks
 
@@ -51,3 +52,15 @@ class FolderSource:
 def load_once(source: TaskSource) -> TaskSet:
     """The tasks of a source, read once in each process."""
     return source.load()
+
+
+_selected: WeakKeyDictionary[TaskSet, dict[tuple[str, ...], TaskSet]] = WeakKeyDictionary()
+
+
+def select_once(source: TaskSource, names: tuple[str, ...]) -> TaskSet:
+    """Some of a source's tasks, the same object for the same names: its content is hashed once."""
+    tasks = load_once(source)
+    known = _selected.setdefault(tasks, {})  # forgotten with the source
+    if names not in known:
+        known[names] = tasks.select(names)
+    return known[names]

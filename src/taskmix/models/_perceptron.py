@@ -1,23 +1,31 @@
-"""A multilayer perceptron for tables, one linear head for each task."""
+"""A multilayer perceptron for vectors, with one linear head for each task or one for all of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from torch import nn
 
-from taskmix.errors import OptionError
+from taskmix.errors import InputError, OptionError
 from taskmix.models._sharing import HardSharing, make_head
-from taskmix.tasks import EncodedTasks, TableEncoding
+from taskmix.tasks import EncodedTask, EncodedTasks, Encoding, TableEncoding
 
 
 @dataclass(frozen=True, kw_only=True)
 class Perceptron:
-    """Shared hidden layers with ReLU; `dropout` follows each of them."""
+    """Shared hidden layers with ReLU; `dropout` follows each of them.
+
+    With `one_head` all tasks, which must then have the same labels, answer by the same output layer:
+    they are the same question put to different rows, as in pooled training, or with different
+    labels, as in weak supervision. The output layer is then the last of the encoder.
+    """
 
     hidden: tuple[int, ...] = (64, 64)
     dropout: float = 0.0
     head_dropout: float = 0.0
+    one_head: bool = False
+    reads: Encoding = field(default_factory=TableEncoding)  # how rows become vectors
 
     def __post_init__(self) -> None:
         if not self.hidden or min(self.hidden) < 1:
@@ -25,10 +33,15 @@ class Perceptron:
                 f"`hidden` should name at least one width, each 1 or more. Found {self.hidden}. "
                 "Give for instance (64, 64)."
             )
+        if self.one_head and self.head_dropout:
+            raise OptionError(
+                "`head_dropout` should be 0 where all tasks have one head. Found "
+                f"{self.head_dropout}. Use `dropout`."
+            )
 
     @property
-    def encoding(self) -> TableEncoding:
-        return TableEncoding()
+    def encoding(self) -> Encoding:
+        return self.reads
 
     def build(self, tasks: EncodedTasks) -> HardSharing:
         layers: list[nn.Module] = []
@@ -38,5 +51,24 @@ class Perceptron:
             if self.dropout:
                 layers.append(nn.Dropout(self.dropout))
             width = next_width
-        heads = [make_head(tasks, task, width, dropout=self.head_dropout) for task in tasks]
+        if self.one_head:
+            layers.append(nn.Linear(width, _common_outputs(tasks)))
+            heads: Sequence[nn.Module] = [nn.Identity() for _ in tasks]
+        else:
+            heads = [make_head(tasks, task, width, dropout=self.head_dropout) for task in tasks]
         return HardSharing(nn.Sequential(*layers), heads, tasks.names)
+
+
+def _common_outputs(tasks: EncodedTasks) -> int:
+    def answers(task: EncodedTask) -> tuple[str, tuple[str, ...]]:
+        return task.kind, task.labels
+
+    first = tasks[0]
+    for task in tasks:
+        if not task.labels or answers(task) != answers(first):
+            raise InputError(
+                "Tasks that share one head should have the same classes. Found "
+                f"{', '.join(task.labels) or 'none'} in `{task.name}` and "
+                f"{', '.join(first.labels) or 'none'} in `{first.name}`. Give them heads of their own."
+            )
+    return first.outputs

@@ -13,13 +13,14 @@ from taskmix.policies._policy import (
     Probabilities,
     Sizes,
     draw,
+    draw_many,
 )
 from taskmix.policies._prediction_gain import PredictionGain
 from taskmix.policies._quantile_scaled import QuantileScaled, QuantileScaledState
 from taskmix.policies._reward import AnyReward, Reward
 from taskmix.policies._scheduled import Scheduled, ScheduledState
 from taskmix.policies._score_improvement import ScoreImprovement, ScoreImprovementState
-from taskmix.policies._shares import SharesState
+from taskmix.policies._shares import SharesState, Unchanging
 from taskmix.policies._size_proportional import SizeProportional
 from taskmix.policies._tempered import Tempered
 from taskmix.policies._uniform import Uniform
@@ -52,8 +53,10 @@ __all__ = [
     "SizeProportional",
     "Sizes",
     "Tempered",
+    "Unchanging",
     "Uniform",
     "draw",
+    "draw_many",
     "hard_progress",
     "lift_weights",
     "play",

@@ -70,3 +70,13 @@ def draw(probabilities: Probabilities, generator: np.random.Generator) -> Choice
     place = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
     task = min(place, len(probabilities) - 1)
     return Choice(task, probability=float(probabilities[task]))
+
+
+def draw_many(
+    probabilities: Probabilities, generator: np.random.Generator, count: int
+) -> NDArray[np.int64]:
+    """The tasks that `count` calls of `draw` would give, and the generator where they leave it."""
+    cumulative = probabilities.cumsum()
+    numbers = generator.random(count) * cumulative[-1]
+    places = cumulative.searchsorted(numbers, side="right")
+    return np.asarray(np.minimum(places, len(probabilities) - 1), dtype=np.int64)

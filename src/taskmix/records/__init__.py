@@ -7,6 +7,7 @@
 `claim.outcome` is `claimed`, `finished` (nothing is left to do) or `busy` (another process is at it).
 """
 
+from taskmix.records._atomic import write_bytes
 from taskmix.records._checkpoint import Checkpoint, CheckpointEntry
 from taskmix.records._plan import Expected, Plan, Stage
 from taskmix.records._run import Claim, RunFolder
@@ -35,4 +36,5 @@ __all__ = [
     "load_state",
     "save_state",
     "specification_hash",
+    "write_bytes",
 ]

@@ -64,6 +64,17 @@ class StepBuffer:
         if len(self._rows) >= SEALED_AT:
             self._seal()
 
+    def add_columns(
+        self,
+        steps: Any,
+        tasks: Any,
+        probabilities: NDArray[np.float64] | None,
+        columns: Sequence[Any],  # as `bulk_rows` has them
+    ) -> None:
+        """Many rows without a Python object for each: for thousands of rows many times as fast."""
+        self._seal()
+        self._sealed.append(_bulk_table(steps, tasks, probabilities, columns, self._names))
+
     @property
     def last_step(self) -> int:
         """0 where there is no row."""
@@ -96,6 +107,17 @@ class StepBuffer:
             self._rows = []
 
 
+_BULK = ("probability", "loss", "loss_after", "reward", "weight", "seconds", "examples")
+
+
+def _must_fit(name: str, values: Any, count: int) -> None:
+    if len(values) != count:
+        raise ShapeError(
+            f"`{name}` should have one value for each of the {count} rows in `tasks`. "
+            f"Found {len(values)}. A single number stands for all rows."
+        )
+
+
 def bulk_rows(
     steps: Any,
     tasks: Sequence[int] | NDArray[np.integer[Any]],
@@ -110,11 +132,7 @@ def bulk_rows(
     def spread(name: str, values: Any) -> Iterable[Any]:
         if values is None or np.ndim(values) == 0:
             return repeat(values, count)
-        if len(values) != count:
-            raise ShapeError(
-                f"`{name}` should have one value for each of the {count} rows in `tasks`. "
-                f"Found {len(values)}. A single number stands for all rows."
-            )
+        _must_fit(name, values, count)
         listed: Iterable[Any] = values.tolist() if isinstance(values, np.ndarray) else values
         return listed
 
@@ -122,9 +140,41 @@ def bulk_rows(
         vectors: Iterable[Vector | None] = chain([probabilities], repeat(None, count - 1))
     else:
         vectors = spread("probabilities", list(probabilities))
-    names = ("probability", "loss", "loss_after", "reward", "weight", "seconds", "examples")
-    first, *others = (spread(name, values) for name, values in zip(names, columns, strict=True))
+    first, *others = (spread(name, values) for name, values in zip(_BULK, columns, strict=True))
     return zip(spread("steps", steps), spread("tasks", tasks), first, vectors, *others, strict=True)
+
+
+def _bulk_table(
+    steps: Any,
+    tasks: Any,
+    probabilities: NDArray[np.float64] | None,
+    columns: Sequence[Any],
+    task_names: Sequence[str],
+) -> pa.Table:
+    """The table of what `bulk_rows` gives, column by column."""
+    count = len(tasks)
+
+    def spread(name: str, values: Any, kind: pa.DataType) -> pa.Array:
+        if values is None:
+            return pa.nulls(count, kind)
+        if np.ndim(values) == 0:
+            return pa.repeat(pa.scalar(values, kind), count)
+        _must_fit(name, values, count)
+        return pa.array(values, kind)
+
+    if probabilities is None or probabilities.ndim == 1:
+        given = [] if probabilities is None else [(0, probabilities)]
+    else:
+        _must_fit("probabilities", probabilities, count)
+        given = list(enumerate(probabilities))
+    probability, *others = (
+        spread(name, values, STEPS.field(name).type)
+        for name, values in zip(_BULK, columns, strict=True)
+    )
+    step = spread("steps", steps, pa.int64())
+    task = _tasks_column(np.asarray(tasks, dtype=np.int32), task_names)
+    arrays = [step, task, probability, _vectors_column(count, given), *others]
+    return pa.Table.from_arrays(arrays, schema=STEPS)
 
 
 def scores_table(rows: Sequence[tuple[int, str, str, str, float]]) -> pa.Table:
@@ -135,21 +185,24 @@ def scores_table(rows: Sequence[tuple[int, str, str, str, float]]) -> pa.Table:
 
 def _steps_table(rows: list[StepRow], names: Sequence[str]) -> pa.Table:
     step, task, probability, vectors, *numbers, examples = zip(*rows, strict=True)
-    indices = np.array(task, dtype=np.int32)
-    if indices.min() < 0 or indices.max() >= len(names):
-        raise OptionError(
-            f"A task should be a number from 0 to {len(names) - 1}. Found {indices.min()} to "
-            f"{indices.max()}. Count tasks in the order they were given to `start`."
-        )
     columns = [
         pa.array(step, pa.int64()),
-        pa.DictionaryArray.from_arrays(pa.array(indices), pa.array(names, pa.string())),
+        _tasks_column(np.array(task, dtype=np.int32), names),
         pa.array(probability, pa.float64()),
         _vectors_column(len(rows), [(row, v) for row, v in enumerate(vectors) if v is not None]),
         *(pa.array(values, pa.float64()) for values in numbers),
         pa.array(examples, pa.int32()),
     ]
     return pa.Table.from_arrays(columns, schema=STEPS)
+
+
+def _tasks_column(indices: NDArray[np.int32], names: Sequence[str]) -> pa.DictionaryArray:
+    if indices.min() < 0 or indices.max() >= len(names):
+        raise OptionError(
+            f"A task should be a number from 0 to {len(names) - 1}. Found {indices.min()} to "
+            f"{indices.max()}. Count tasks in the order they were given to `start`."
+        )
+    return pa.DictionaryArray.from_arrays(pa.array(indices), pa.array(names, pa.string()))
 
 
 def _vectors_column(count: int, given: Sequence[tuple[int, Vector]]) -> pa.ListArray:

@@ -40,6 +40,9 @@ ScoreRow = tuple[str, str, str, float]  # task, split, metric, value
 Numbers = float | Sequence[float | None] | NDArray[Any]  # one for all rows, or one a row
 
 
+COLUMNS_AT = 64  # rows given at once: more go straight into Arrow columns
+
+
 class RecordWriter:
     """Adds to a run's record what the training gives it, and makes it last at each `commit`.
 
@@ -151,7 +154,10 @@ class RecordWriter:
         if probabilities is not None:
             probabilities = self._vector_of(probabilities)
         columns = (probability, loss, loss_after, reward, weight, seconds, examples)
-        self._steps.extend(bulk_rows(steps, tasks, probabilities, columns))
+        if len(tasks) >= COLUMNS_AT:
+            self._steps.add_columns(steps, tasks, probabilities, columns)
+        else:
+            self._steps.extend(bulk_rows(steps, tasks, probabilities, columns))
 
     def add_scores(self, step: int, rows: Iterable[ScoreRow]) -> None:
         """Adds the scores found after `step` steps."""
@@ -207,18 +213,35 @@ class RecordWriter:
         forget_files(self._folder, entries)
 
     def finish(
-        self, *, scores: Iterable[ScoreRow], best_step: int | None, step: int | None = None
+        self,
+        *,
+        scores: Iterable[ScoreRow],
+        best_step: int | None,
+        step: int | None = None,
+        best: StateTree | None = None,
     ) -> None:
         """Ends the run for good, with its final scores.
 
         `step` is the number of steps done where it is not that of the last row. The best state is
-        kept; the state to go on from goes, unless it is all there is.
+        kept, which is `best` where the last commit has not got it; the state to go on from goes,
+        unless it is all there is.
         """
         self._require_running()
         done = self._steps_done() if step is None else step
-        self._write_rows(done)
+        steps_end, scores_end = self._write_rows(done)
         newest = self._entries[0] if self._entries else None
-        if newest is not None and newest.best is not None:
+        if best is not None:
+            make_folder(self._folder / _checkpoint.FOLDER)
+            newest = CheckpointEntry(
+                step=done,
+                seconds=self._seconds(),
+                best_step=best_step,
+                state=None,
+                best=self._save("best", done if best_step is None else best_step, best),
+                steps_end=steps_end,
+                scores_end=scores_end,
+            )
+        elif newest is not None and newest.best is not None:
             newest = replace(newest, state=None)
         final = tuple(FinalScore(*row) for row in scores)
         self._end("finished", step=done, best_step=best_step, scores=final, kept=newest)

@@ -55,9 +55,12 @@ class TableEncoding:
         )
         train = {key: table for key, table in tables.items() if key.split == "train"}
         columns: list[_Number | _Category] = []
-        for name in sorted({name for table in tables.values() for name in table.column_names}):
-            kinds = {_kind(name, table) for table in tables.values() if name in table.column_names}
-            having = [table for table in train.values() if name in table.column_names]
+        types = {
+            key: dict(zip(t.column_names, t.schema.types, strict=True)) for key, t in tables.items()
+        }
+        for name in sorted({name for known in types.values() for name in known}):
+            kinds = {_kind(name, known[name]) for known in types.values() if name in known}
+            having = [table for key, table in train.items() if name in types[key]]
             if "category" in kinds or name in self.codes:
                 columns.append(_Category.fit(name, having, self.max_categories))
             elif "number" in kinds:
@@ -136,10 +139,11 @@ class _Category:
 def _matrix(columns: Iterable[_Number | _Category], key: Place, table: pa.Table) -> torch.Tensor:
     width = sum(len(column.features) for column in columns)
     values = np.zeros((table.num_rows, width), dtype=np.float32)
+    known = set(table.column_names)
     begin = 0
     for column in columns:
         end = begin + len(column.features)
-        if column.name in table.column_names:
+        if column.name in known:
             column.fill(table, values[:, begin:end])
         begin = end
     if not np.isfinite(values).all():
@@ -151,8 +155,7 @@ def _matrix(columns: Iterable[_Number | _Category], key: Place, table: pa.Table)
     return torch.from_numpy(values)
 
 
-def _kind(name: str, table: pa.Table) -> str:
-    kind: Any = table.schema.field(name).type
+def _kind(name: str, kind: Any) -> str:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_null(kind):

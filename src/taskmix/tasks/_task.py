@@ -25,6 +25,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError, ShapeError
+from taskmix.tasks._kept import KeptByTable
 
 TaskKind = Literal["classification", "regression", "tagging", "sequences"]
 InputKind = Literal["text", "pair", "table", "tokens", "sequences"]
@@ -148,17 +149,17 @@ class TaskSet(Sequence[Task]):
         return TaskSet(tuple(self.tasks[self.position(name)] for name in names), self.notes)
 
 
+_hashes: KeptByTable[bytes] = KeptByTable()
+
+
 def _content_hash(tasks: Iterable[Task]) -> str:
     digest = hashlib.sha256()
-    hashed: dict[int, bytes] = {}  # shared inputs are hashed once
     for task in tasks:
         header = (task.name, task.kind, task.inputs, task.labels, task.metric, tuple(task.splits))
         digest.update(repr(header).encode())
         for split in task.splits.values():
-            key = id(split.inputs)
-            if key not in hashed:
-                hashed[key] = _table_hash(split.inputs)
-            digest.update(hashed[key])
+            known = _hashes.get(split.inputs, None)  # of shared inputs, and of other selections
+            digest.update(known or _hashes.put(split.inputs, None, _table_hash(split.inputs)))
             digest.update(np.ascontiguousarray(split.targets).tobytes())
     return digest.hexdigest()
 

@@ -1,6 +1,13 @@
 """One run: the loop that yields events, evaluation, checkpoint and exact resume."""
 
-from taskmix.training._evaluate import evaluate, mean_score, predict_tags
+from taskmix.training._evaluate import (
+    evaluate,
+    evaluate_margins,
+    mean_margin,
+    mean_score,
+    predict_tags,
+    score_outputs,
+)
 from taskmix.training._events import (
     CheckpointEvent,
     EndEvent,
@@ -9,26 +16,37 @@ from taskmix.training._events import (
     Score,
     StepEvent,
 )
-from taskmix.training._losses import task_loss
-from taskmix.training._machinery import Scheduler
+from taskmix.training._losses import LossFunction, task_loss
+from taskmix.training._machinery import Scheduler, input_groups, make_stream
 from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
 from taskmix.training._state import state_from_tree, state_to_tree
-from taskmix.training._streams import Stream
-from taskmix.training._train import train
+from taskmix.training._streams import Stream, mix
+from taskmix.training._train import check_training, train
+from taskmix.training._watch import Watch, scores_by_position
 
 __all__ = [
     "CheckpointEvent",
     "EndEvent",
     "EvaluationEvent",
     "Event",
+    "LossFunction",
     "PolicyBatchSampler",
     "Scheduler",
     "Score",
     "StepEvent",
     "Stream",
+    "Watch",
+    "check_training",
     "evaluate",
+    "evaluate_margins",
+    "input_groups",
+    "make_stream",
+    "mean_margin",
     "mean_score",
+    "mix",
     "predict_tags",
+    "score_outputs",
+    "scores_by_position",
     "state_from_tree",
     "state_to_tree",
     "task_loss",

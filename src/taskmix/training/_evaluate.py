@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -11,7 +11,14 @@ from torch import Tensor
 
 from taskmix.errors import InputError
 from taskmix.models import HardSharing
-from taskmix.tasks import MISSING, EncodedSplit, EncodedTasks, evaluate_outputs, find_metric
+from taskmix.tasks import (
+    MISSING,
+    EncodedSplit,
+    EncodedTask,
+    EncodedTasks,
+    evaluate_outputs,
+    find_metric,
+)
 from taskmix.training._events import Score
 from taskmix.training._losses import LossFunction
 
@@ -31,22 +38,62 @@ def evaluate(
 
     Inputs that several tasks share are encoded once.
     """
+    found: dict[int, list[Score]] = {}
+    for position, output in _every_output(model, tasks, split, batch_size, precision):
+        loss = losses[position] if losses is not None else None
+        found[position] = score_outputs(tasks[position], split, output, loss)
+    return tuple(score for position in sorted(found) for score in found[position])
+
+
+def evaluate_margins(
+    model: HardSharing, tasks: EncodedTasks, split: str, *, batch_size: int = 512
+) -> dict[str, float]:
+    """The mean margin of each task with classes that has the split.
+
+    The margin of a row (or a word) is the score of its true class less the highest other one, in
+    logarithms of probabilities: positive where the row is right, and smooth where accuracy jumps.
+    """
+    moved = tasks.to(next(model.parameters()).device)
+    margins = {}
+    for position, output in _every_output(model, moved, split, batch_size, torch.float32):
+        task = moved[position]
+        if task.kind in ("classification", "tagging"):
+            outputs, targets, _ = _flatten(output, task.splits[split])
+            margins[task.name] = mean_margin(outputs, targets)
+    return margins
+
+
+def mean_margin(
+    outputs: NDArray[np.floating],  # [row, class]
+    targets: NDArray[np.generic],  # [row], class numbers; `MISSING` ones do not count
+) -> float:
+    """The mean over rows of the true class's score less the best other's; NaN without rows."""
+    known = targets != MISSING
+    scores, places = outputs[known].astype(np.float64), targets[known].astype(np.int64)
+    if len(scores) == 0 or scores.shape[1] < 2:
+        return float("nan")
+    rows = np.arange(len(scores))
+    true = scores[rows, places]
+    scores[rows, places] = -np.inf
+    return float((true - scores.max(axis=1)).mean())
+
+
+def _every_output(
+    model: HardSharing, tasks: EncodedTasks, split: str, batch_size: int, precision: torch.dtype
+) -> Iterator[tuple[int, Tensor]]:
+    """Each task that has the split, with its outputs; inputs that tasks share are encoded once."""
     groups: dict[int, list[int]] = {}
     for position, task in enumerate(tasks):
         if split in task.splits and len(task.splits[split]):
             groups.setdefault(id(task.splits[split].inputs), []).append(position)
-    found: dict[int, list[Score]] = {}
     training = model.training
     model.eval()
     try:
         for members in groups.values():
             outputs = _outputs(model, tasks, members, split, batch_size, precision)
-            for position, output in zip(members, outputs, strict=True):
-                loss = losses[position] if losses is not None else None
-                found[position] = _scores(tasks, position, split, output, loss)
+            yield from zip(members, outputs, strict=True)
     finally:
         model.train(training)
-    return tuple(score for position in sorted(found) for score in found[position])
 
 
 def predict_tags(
@@ -102,10 +149,10 @@ def _join(parts: list[Tensor]) -> Tensor:
     return torch.cat(padded)
 
 
-def _scores(
-    tasks: EncodedTasks, position: int, split: str, outputs: Tensor, loss: LossFunction | None
+def score_outputs(
+    task: EncodedTask, split: str, outputs: Tensor, loss: LossFunction | None
 ) -> list[Score]:
-    task = tasks[position]
+    """The task's metric for the outputs of all rows of a split, and the loss where one is given."""
     data = task.splits[split]
     flat, targets, sentences = _flatten(outputs, data)
     value = evaluate_outputs(

@@ -70,20 +70,48 @@ class Machinery:
 
     def stream(self, members: Sequence[int], number: int) -> Stream:
         """The rows of `members`, tasks with the same inputs, that have a target of any of them."""
-        rows: Tensor | None = None
-        for position in members:
-            targets = self.tasks[position].splits["train"].targets
-            known = ~targets.isnan() if targets.is_floating_point() else targets != MISSING
-            known = known.flatten(1).any(dim=1) if known.dim() > 1 else known
-            rows = known if rows is None else rows | known
-        places = rows.nonzero().flatten().cpu() if rows is not None else torch.empty(0)
-        if not len(places):
-            names = ", ".join(self.tasks[position].name for position in members)
-            raise InputError(
-                f"Every task should have rows with a target to train on. Found none for {names}. "
-                "Leave the task out, or give it a train split."
-            )
-        return Stream(places, self.batch_size, seed=self.seed, number=number, device=self.device)
+        return make_stream(
+            self.tasks,
+            members,
+            number,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            device=self.device,
+        )
+
+
+def make_stream(
+    tasks: EncodedTasks,
+    members: Sequence[int],  # positions of tasks with the same inputs
+    number: int,
+    *,
+    batch_size: int,
+    seed: int,
+    device: torch.device,
+) -> Stream:
+    """Batches of the rows that have a target of any of these tasks."""
+    rows: Tensor | None = None
+    for position in members:
+        targets = tasks[position].splits["train"].targets
+        known = ~targets.isnan() if targets.is_floating_point() else targets != MISSING
+        known = known.flatten(1).any(dim=1) if known.dim() > 1 else known
+        rows = known if rows is None else rows | known
+    places = rows.nonzero().flatten().cpu() if rows is not None else torch.empty(0)
+    if not len(places):
+        names = ", ".join(tasks[position].name for position in members)
+        raise InputError(
+            f"Every task should have rows with a target to train on. Found none for {names}. "
+            "Leave the task out, or give it a train split."
+        )
+    return Stream(places, batch_size, seed=seed, number=number, device=device)
+
+
+def input_groups(tasks: EncodedTasks) -> list[list[int]]:
+    """The positions of the tasks that train on the same inputs, which a step encodes once."""
+    groups: dict[int, list[int]] = {}
+    for position, task in enumerate(tasks):
+        groups.setdefault(id(task.splits["train"].inputs), []).append(position)
+    return list(groups.values())
 
 
 class Steps(Protocol):

@@ -52,6 +52,25 @@ class Stream:
         self._place = self._batch_size - len(rest)
         return torch.cat([rest, self._order[: self._place]])
 
+    def take_many(self, count: int) -> Tensor:
+        """The next `count` batches at once, [batch, row]; what as many calls of `take` give."""
+        wanted = count * self._batch_size
+        parts = [self._order[self._place :]]
+        found = len(parts[0])
+        while found < wanted:
+            self._pass += 1
+            self._order = self._shuffle()
+            parts.append(self._order)
+            found += len(self._order)
+        self._place = len(self._order) - (found - wanted)
+        rows = parts[0] if len(parts) == 1 else torch.cat(parts)
+        return rows[:wanted].view(count, self._batch_size)
+
+    @property
+    def batch_size(self) -> int:
+        """Rows in a batch: those asked for, or all there are."""
+        return self._batch_size
+
     @property
     def position(self) -> tuple[int, int]:
         """Pass and place: all the state there is."""

@@ -30,6 +30,7 @@ from taskmix.training._events import (
 from taskmix.training._losses import task_loss
 from taskmix.training._machinery import Machinery, Scheduler, Steps
 from taskmix.training._policy_steps import PolicySteps
+from taskmix.training._watch import Watch, scores_by_position
 from taskmix.training._weighting_steps import WeightingSteps
 from taskmix.weighting import AnyWeighting
 
@@ -66,7 +67,7 @@ def train(
     its best evaluation. When `should_stop` says so, a checkpoint is yielded and the run ends without
     an `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`.
     """
-    _check(
+    check_training(
         tasks,
         steps=steps,
         batch_size=batch_size,
@@ -97,21 +98,20 @@ def train(
     else:
         taker = PolicySteps(machinery, policy or Uniform(), reward, generator)
 
-    first, waited, checkpoint = 1, 0, None
-    best_score, best_step, best, told_best = -math.inf, 0, None, 0
+    step, checkpoint, watch = 0, None, Watch(patience)
+    best: dict[str, Any] | None = None
+    told_best = 0
     if resume is not None:
         _restore(resume, machinery, taker)
-        first, waited, checkpoint = resume["step"] + 1, resume["waited"], resume["step"]
-        best_score, best_step = resume["best_score"], resume["best_step"]
-        best, told_best = dict(resume_best) if resume_best is not None else None, best_step
+        watch.restore(resume)
+        step = checkpoint = resume["step"]
+        best, told_best = dict(resume_best) if resume_best is not None else None, watch.step
 
     def score(split: str) -> tuple[Score, ...]:
         return evaluate(model, tasks, split, losses=losses, precision=precision)
 
     model.train()
-    step = first - 1
-    stopped_early = patience is not None and waited >= patience
-    while step < steps and not stopped_early:
+    while step < steps and not watch.over:
         step += 1
         try:
             event = taker.take(step)
@@ -125,27 +125,14 @@ def train(
         if (evaluate_every is not None and step % evaluate_every == 0) or last:
             scores = score("dev")
             mean = mean_score(scores, deviations)
-            taker.measured(
-                {
-                    position: mean_score([found], deviations)
-                    for position, name in enumerate(tasks.names)
-                    for found in scores
-                    if found.task == name and found.metric != "loss"
-                }
-            )
-            # A set of tasks without dev scores (NaN) has no best moment but the latest.
-            value = mean if not math.isnan(mean) else -math.inf
-            is_best = best is None or value > best_score or value == best_score == -math.inf
+            taker.measured(scores_by_position(tasks, scores, deviations))
+            is_best = watch.see(mean, step)
             if is_best:
-                best_score, best_step, waited = value, step, 0
                 best = copy.deepcopy(model.state_dict())
-            else:
-                waited += 1
-                stopped_early = patience is not None and waited >= patience
             yield EvaluationEvent(step=step, scores=scores, mean=mean, best=is_best)
         asked = should_stop is not None and should_stop()
         due = checkpoint_every is not None and step % checkpoint_every == 0
-        if due or last or stopped_early or asked:
+        if due or last or watch.over or asked:
             _parameters_must_be_finite(model, step, tasks.names[event.tasks[0]], checkpoint)
             state = {
                 "step": step,
@@ -154,27 +141,23 @@ def train(
                 "optimizer": optimizer.state_dict(),
                 "scheduler": _plain(scheduler),
                 "steps": taker.state(),
-                "waited": waited,
-                "best_score": best_score,
-                "best_step": best_step,
+                **watch.state(),
             }
             yield CheckpointEvent(
                 step=step,
                 state=state,
                 best=best,
-                best_step=best_step if best else None,
-                best_changed=best is not None and best_step != told_best,
+                best_step=watch.step if best else None,
+                best_changed=best is not None and watch.step != told_best,
             )
-            checkpoint, told_best = step, best_step
-        if asked and not last and not stopped_early:
+            checkpoint, told_best = step, watch.step
+        if asked and not last and not watch.over:
             return
 
     if best is not None:
         model.load_state_dict(best)
     final = tuple(found for split in final_splits for found in score(split))
-    yield EndEvent(
-        step=step, best_step=best_step or step, stopped_early=stopped_early, scores=final
-    )
+    yield EndEvent(step=step, best_step=watch.step or step, stopped_early=watch.over, scores=final)
 
 
 def _restore(resume: Mapping[str, Any], machinery: Machinery, taker: Steps) -> None:
@@ -199,7 +182,7 @@ def _parameters_must_be_finite(
             raise DivergedError(step=step, task=task, loss=math.nan, checkpoint=checkpoint)
 
 
-def _check(
+def check_training(
     tasks: EncodedTasks,
     *,
     steps: int,
@@ -209,6 +192,7 @@ def _check(
     patience: int | None,
     both: bool,
 ) -> None:
+    """Refuses, in words, what cannot be trained."""
     if not len(tasks):
         raise InputError("There should be at least one task to train on. Found none.")
     for task in tasks:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from taskmix.models import SharedCode
 from taskmix.training._events import StepEvent
-from taskmix.training._machinery import Machinery, must_be_finite
+from taskmix.training._machinery import Machinery, input_groups, must_be_finite
 from taskmix.training._streams import Stream
 from taskmix.weighting import AnyWeighting, Balancer, Needs
 
@@ -41,10 +41,7 @@ class WeightingSteps:
         self._balancer = Balancer(
             weighting, shared=encoder, last_layer=getattr(encoder, "last_layer", None)
         )
-        groups: dict[int, list[int]] = {}
-        for position, task in enumerate(machinery.tasks):
-            groups.setdefault(id(task.splits["train"].inputs), []).append(position)
-        self._groups = list(groups.values())
+        self._groups = input_groups(machinery.tasks)
         self._streams = [machinery.stream(group, group[0]) for group in self._groups]
         self._longest = max(self._streams, key=len)
 

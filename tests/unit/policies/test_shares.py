@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from taskmix.errors import OptionError, ShapeError
-from taskmix.policies import Fixed, Scheduled, SizeProportional, Tempered, Uniform
+from taskmix.policies import (
+    Fixed,
+    Scheduled,
+    SizeProportional,
+    Tempered,
+    Uniform,
+    draw,
+    draw_many,
+)
 
 
 def test_uniform_gives_each_of_four_tasks_a_quarter() -> None:
@@ -103,3 +111,12 @@ def test_a_schedule_that_cannot_be_followed_is_refused(stages: tuple, words: str
 def test_a_schedule_for_other_tasks_is_refused() -> None:
     with pytest.raises(ShapeError, match="2 shares for 3 tasks"):
         Scheduled(((0, (0.5, 0.5)),)).init(np.array([1, 1, 1]))
+
+
+def test_many_draws_at_once_are_the_draws_one_by_one() -> None:
+    shares = np.array([0.1, 0.6, 0.3])
+    one, many = np.random.default_rng(5), np.random.default_rng(5)
+    for count in (1, 7, 100):
+        expected = [draw(shares, one).task for _ in range(count)]
+        assert draw_many(shares, many, count).tolist() == expected
+    assert one.random() == many.random()

@@ -243,6 +243,47 @@ def test_many_rows_at_once_are_the_rows_one_by_one(tmp_path: Path) -> None:
     assert run_in(tmp_path / "one").steps().equals(run_in(tmp_path / "many").steps())
 
 
+@pytest.mark.parametrize("count", [3, 200], ids=["few", "many"])
+def test_columns_of_any_length_are_the_rows_one_by_one(tmp_path: Path, count: int) -> None:
+    generator = np.random.default_rng(0)
+    tasks, losses = generator.integers(0, 2, count), generator.random(count)
+    vectors = generator.dirichlet(np.ones(2), count)
+    rewards = [None if row % 3 else 0.5 for row in range(count)]
+    with started(tmp_path / "one") as writer:
+        for row in range(count):
+            writer.add_step(
+                row // 2,
+                int(tasks[row]),
+                probability=0.25,
+                probabilities=vectors[row],
+                loss=float(losses[row]),
+                reward=rewards[row],
+                weight=None,
+                seconds=0.1,
+                examples=7,
+            )
+        commit(writer, count)
+    with started(tmp_path / "many") as writer:
+        writer.add_steps(
+            np.arange(count) // 2,
+            tasks,
+            probability=0.25,
+            probabilities=vectors,
+            loss=losses,
+            reward=rewards,
+            seconds=0.1,
+            examples=7,
+        )
+        commit(writer, count)
+        if count > 100:
+            with pytest.raises(ShapeError, match="each of the 200 rows"):
+                writer.add_steps(9, tasks, loss=losses[1:], seconds=0.1, examples=7)
+            with pytest.raises(OptionError, match="from 0 to 1"):
+                writer.add_steps(9, tasks + 1, loss=losses, seconds=0.1, examples=7)
+    one, many = (run_in(tmp_path / name).steps() for name in ("one", "many"))
+    assert one.equals(many)
+
+
 def test_the_vector_is_copied_when_it_is_given(tmp_path: Path) -> None:
     vector = np.array([0.5, 0.5])
     with started(tmp_path) as writer:

@@ -9,7 +9,15 @@ import torch
 
 from taskmix.models import HardSharing
 from taskmix.tasks import MISSING, DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
-from taskmix.training import Score, evaluate, mean_score, predict_tags, task_loss
+from taskmix.training import (
+    Score,
+    evaluate,
+    evaluate_margins,
+    mean_margin,
+    mean_score,
+    predict_tags,
+    task_loss,
+)
 
 
 def test_scores_do_not_depend_on_the_batch_size_and_leave_dropout_out(
@@ -86,3 +94,24 @@ def test_a_regression_loss_of_one_is_as_bad_as_answering_the_mean(tasks: Encoded
     assert float(task_loss(task, 10.0)(torch.tensor([50.0, 50.0]), targets)) == 1.0
     holes = torch.tensor([40.0, float("nan")])
     assert float(task_loss(task, 10.0)(torch.tensor([50.0, 50.0]), holes)) == 1.0
+
+
+def test_a_margin_is_the_true_score_less_the_best_other() -> None:
+    outputs = np.array([[2.0, 0.5, 1.0], [0.0, 1.0, 3.0], [9.0, 9.0, 9.0]])
+    # 2 - 1, then 1 - 3; the row without a label does not count.
+    assert mean_margin(outputs, np.array([0, 1, MISSING])) == pytest.approx(-0.5)
+    assert np.isnan(mean_margin(outputs[:0], np.array([], dtype=np.int64)))
+    # What a softmax takes from all classes alike changes nothing.
+    assert mean_margin(outputs - 7.0, np.array([0, 1, 2])) == pytest.approx(
+        mean_margin(outputs, np.array([0, 1, 2]))
+    )
+
+
+def test_a_margin_is_given_to_tasks_with_classes_only(
+    tasks: EncodedTasks, make_model: Callable[..., HardSharing]
+) -> None:
+    model = make_model(tasks)
+    margins = evaluate_margins(model, tasks, "dev")
+    assert set(margins) == {task.name for task in tasks if task.kind != "regression"}
+    assert all(np.isfinite(value) for value in margins.values())
+    assert margins == pytest.approx(evaluate_margins(model, tasks, "dev", batch_size=3))

@@ -55,3 +55,19 @@ def test_a_pass_is_complete_with_the_batch_that_has_its_last_row() -> None:
         counted.append(stream.completed)
     assert counted == [0, 0, 1, 1, 2]  # 4, 8, 12, 16 and 20 rows taken
     assert len(stream) == 10
+
+
+@given(
+    rows=some.integers(1, 30),
+    batch=some.integers(1, 40),
+    counts=some.lists(some.integers(1, 9), min_size=1, max_size=4),
+)
+def test_many_batches_at_once_are_the_batches_one_by_one(
+    rows: int, batch: int, counts: list[int]
+) -> None:
+    one, many = make(rows, batch, seed=3), make(rows, batch, seed=3)
+    assert many.batch_size == min(rows, batch)
+    for count in counts:
+        expected = torch.stack([one.take() for _ in range(count)])
+        assert torch.equal(many.take_many(count), expected)
+        assert many.position == one.position

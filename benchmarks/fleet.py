@@ -1,0 +1,216 @@
+"""The fleet against the usual loop over models: training steps of one model a second.
+
+Ours is the engine's own inner step with everything in it: rows drawn per member, targets, masks,
+the optimiser, losses fetched for the record. The peer trains one model after another, the way it is
+usually written in PyTorch, with the same module and batches of the same size, its losses fetched every
+50th step; its optimiser is `torch.optim.Adam`, plain or fused, whichever is faster.
+"End to end" is `run_fleet` with evaluation, checkpoints and records on disk.
+
+    python benchmarks/fleet.py [--device cuda] [--quick] [--json]
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from _common import report, row
+from _fleet_peers import (
+    clock_of,
+    limits,
+    operations,
+    parameters,
+    seconds_a_step,
+    table_task,
+    text_task,
+    usual_seconds,
+    window_task,
+)
+from taskmix.engine import DigitsSource, Run, build, run_all, run_fleet
+from taskmix.engine._fleet._fleet import Fleet
+from taskmix.engine._fleet._members import Member
+from taskmix.engine._fleet._plan import fitting
+from taskmix.engine._fleet._stepper import Stepper
+from taskmix.models import Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.records import Study
+from taskmix.tasks import EncodedTasks
+from taskmix.weighting import Equal
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    run: Run
+    tasks: EncodedTasks
+    members: tuple[int, ...]
+    steps: int  # of ours in a round
+    usual: int  # of the peer's
+
+
+def run_of(architecture: Any, batch_size: int, device: str) -> Run:
+    return Run(
+        label="benchmark",
+        source=DigitsSource(),  # not read: the tasks are made here
+        architecture=architecture,
+        weighting=Equal(),
+        batch_size=batch_size,
+        steps=10**9,
+        seed=0,
+        device=device,
+    )
+
+
+def perceptron(width: int, batch: int, members: tuple[int, ...], device: str) -> Case:
+    return Case(
+        f"perceptrons 32-{width}-{width}-10, batch {batch}",
+        run_of(Perceptron(hidden=(width, width)), batch, device),
+        table_task(32),
+        members,
+        steps=100 if device == "cpu" else 1000,
+        usual=300,
+    )
+
+
+def bilstm(dimension: int, members: tuple[int, ...], device: str, steps: int) -> Case:
+    return Case(
+        f"window BiLSTMs, input {dimension}, hidden 100, window 7, batch 100",
+        run_of(WindowBiLSTM(), 100, device),
+        window_task(dimension),
+        members,
+        steps=steps,
+        usual=100 if device != "cpu" else 30,
+    )
+
+
+def convolution(members: tuple[int, ...], device: str, steps: int) -> Case:
+    return Case(
+        "text convolutions, 100 filters of widths 3, 5, 7, batch 32",
+        run_of(TextConvolution(head_dropout=0.0), 32, device),
+        text_task(100),
+        members,
+        steps=steps,
+        usual=100 if device != "cpu" else 20,
+    )
+
+
+def cases(device: str, quick: bool) -> list[Case]:
+    if device == "cpu":
+        return [
+            perceptron(64, 32, (64,), device),
+            perceptron(32, 8, (64,), device),
+            perceptron(256, 128, (8,), device),
+            bilstm(100, (8,), device, steps=3),
+            convolution((4,), device, steps=3),
+        ]
+    many = (512, 256) if quick else (1024, 512, 256)
+    return [
+        perceptron(64, 32, (1024, 256), device),
+        bilstm(100, many, device, steps=60),
+        bilstm(300, many, device, steps=60),
+        convolution((256,), device, steps=20),
+    ]
+
+
+def fleet_of(case: Case, members: int) -> Fleet:
+    nothing: Any = SimpleNamespace(resumed=None)  # a record that there is none of
+    runs = [replace(case.run, seed=seed) for seed in range(members)]
+    return Fleet([Member.of(n, run, case.tasks, nothing) for n, run in enumerate(runs)])
+
+
+def model_seconds(fleet: Fleet, case: Case, rounds: int) -> tuple[float, bool]:
+    """Of one model's step, and whether steps were replayed as a CUDA graph."""
+    stepper = Stepper(fleet)
+
+    def advance(steps: int) -> None:
+        while steps:
+            steps -= len(stepper.advance(steps)[0])
+
+    seconds = seconds_a_step(advance, case.steps, rounds=rounds, device=case.run.device)
+    return seconds / len(fleet.members), stepper.replays
+
+
+def measure_case(case: Case, rounds: int) -> list[dict[str, Any]]:
+    device = case.run.device
+    usual, peer_name = usual_seconds(case.run, case.tasks, case.usual, rounds)
+    flops, bandwidth, limit_name = limits(device)
+    work, size = operations(case.run, case.tasks), parameters(case.run, case.tasks)
+    fleet = fleet_of(case, max(case.members))
+    rows = []
+    for members in case.members:
+        fleet.keep(list(range(members)))
+        each, replayed = model_seconds(fleet, case, rounds)
+        name = f"{members} {case.name}"
+        graph = "" if device == "cpu" else " (CUDA graph)" if replayed else " (no CUDA graph)"
+        rows.append(row(name + graph, 1 / each, 1 / usual, peer_name, "model-steps/s"))
+        done = work / each
+        rows.append(row(f"{name}: products", done / 1e9, flops / 1e9, limit_name, "GFLOP/s"))
+        if device != "cpu":
+            # What no step can do without: gradients written; parameters, gradients and two moments
+            # read; parameters and moments written.
+            least = 4 * 8 * size / each
+            rows.append(
+                row(f"{name}: parameters", least / 1e9, bandwidth / 1e9, limit_name, "GB/s")
+            )
+    if device != "cpu":
+        fleet.keep(list(range(min(512, max(case.members)))))
+        with tf32():
+            each, _ = model_seconds(fleet, case, rounds)
+        name = f"{len(fleet.members)} {case.name}, products in TF32 by leave of the user"
+        rows.append(row(name, 1 / each, 1 / usual, peer_name, "model-steps/s"))
+    return rows
+
+
+@contextmanager
+def tf32() -> Iterator[None]:
+    """What a user may allow; the fleet never does by itself."""
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def end_to_end(device: str, quick: bool) -> list[dict[str, Any]]:
+    """The digits tasks, three of them every step, with evaluation and records."""
+    members, steps, alone = (64 if quick else 256), 200, 2
+    run = replace(
+        run_of(Perceptron(hidden=(64, 64)), 32, device),
+        tasks=("ten_digits", "parity", "half"),
+        steps=steps,
+        evaluate_every=100,
+    )
+    tasks = build(run)[1]  # the tasks are read before the clock starts
+    clock, seconds = clock_of(device), []
+    for execute, count in ((run_fleet, members), (run_all, alone)):
+        runs = [replace(run, seed=seed) for seed in range(count)]
+        with tempfile.TemporaryDirectory() as folder:
+            begin = clock()
+            results = execute(runs, Study(folder), workers=1)
+            seconds.append((clock() - begin) / count / steps)
+        assert all(result.outcome == "finished" for result in results), results[0].error
+    whole, solo = seconds
+    inner = Case("", run, tasks, (), steps=50, usual=0)
+    together = fitting(run) if device == "cpu" else members
+    step, _ = model_seconds(fleet_of(inner, min(members, together)), inner, rounds=2)
+    name = f"end to end: {members} perceptrons, 3 tasks a step, {steps} steps"
+    return [
+        row(name, 1 / whole, 1 / solo, "run_all, one process", "model-steps/s"),
+        row(f"{name}: cost of a step", whole * 1e6, step * 1e6, "the step alone", "us"),
+    ]
+
+
+def measure(quick: bool, device: str) -> list[dict[str, Any]]:
+    torch.set_num_threads(1)
+    rounds = 2 if quick else 4
+    rows = [found for case in cases(device, quick) for found in measure_case(case, rounds)]
+    return rows + end_to_end(device, quick)
+
+
+if __name__ == "__main__":
+    report("fleet", measure, __doc__ or "", device=True)

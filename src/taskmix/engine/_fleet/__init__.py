@@ -1,0 +1,13 @@
+"""Many models of one architecture as one batch on one device.
+
+Every parameter has a leading member axis; a step of all members is a handful of batched matrix
+products and one call of the optimiser, where a loop over models has hundreds of small calls for each.
+Members differ in seed, tasks, order of rows, learning rate and kind of decision, and each gives what
+it gives alone: the same first parameters, rows, draws, dropout (on the CPU), best evaluation, scores
+and record. What is stacked and what a step does is in `_fleet.py`; the loop in `_train.py`.
+"""
+
+from taskmix.engine._fleet._plan import fleet_pays
+from taskmix.engine._fleet._together import run_fleet
+
+__all__ = ["fleet_pays", "run_fleet"]

@@ -1,0 +1,98 @@
+"""The steps to come: rows, targets and draws of many steps at once, on the device.
+
+Nothing of a step has to be asked of the host while it runs: a step reads its place in these tensors,
+by number or, within a CUDA graph, by a counter on the device, and leaves its losses in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from taskmix.tasks import MISSING, EncodedTasks
+
+Moment = int | Tensor  # which step: a number, or a tensor [1] on the device
+
+
+@dataclass
+class Ahead:
+    """What each of the next steps takes; every tensor is [step, ...]."""
+
+    rows: Tensor  # [step, member, group, row], numbers in the pool
+    classes: Tensor  # [step, member * slot, row]
+    shares: Tensor  # [step, member * slot, row]: one over the rows with a target, 0 without one
+    factors: Tensor  # [step], of the learning rates
+    values: Tensor | None = None  # [step, member * slot, row], targets of regressions
+    drawn: Tensor | None = None  # [step, member], the place of the drawn head among all heads
+    seeds: Tensor | None = None  # [step, member], of dropout
+
+    def at(self, moment: Moment) -> Ahead:
+        """The parts of one step."""
+        return self._each(lambda values: _select(values, moment))
+
+    def stretched(self, steps: int) -> Ahead:
+        """Room for that many steps like these."""
+        return self._each(lambda values: values.new_zeros(steps, *values.shape[1:]))
+
+    def fill(self, other: Ahead) -> None:
+        """Takes over the content of another, which is not longer, without moving in memory."""
+        for name, values in other._tensors():
+            getattr(self, name)[: len(values)].copy_(values)
+
+    def hold_for(self, stream: torch.cuda.Stream) -> None:
+        """Keeps the memory until what is at work on the stream has read it."""
+        for _, values in self._tensors():
+            values.record_stream(stream)
+
+    def _tensors(self) -> Iterator[tuple[str, Tensor]]:
+        for field in fields(self):
+            values = getattr(self, field.name)
+            if values is not None:
+                yield field.name, values
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Ahead:
+        return Ahead(**{name: change(values) for name, values in self._tensors()})
+
+
+def _select(values: Tensor, moment: Moment) -> Tensor:
+    return values[moment] if isinstance(moment, int) else values.index_select(0, moment)[0]
+
+
+class Targets:
+    """The targets of all members' training rows, one after another."""
+
+    def __init__(self, members: Sequence[EncodedTasks], slots: int, device: torch.device) -> None:
+        starts = torch.zeros(len(members), slots, dtype=torch.long)
+        known: dict[int, int] = {}
+        classes, values, begin = [], [], 0
+        regressions = any(task.kind == "regression" for tasks in members for task in tasks)
+        for member, tasks in enumerate(members):
+            for slot, task in enumerate(tasks):
+                targets = task.splits["train"].targets
+                if id(targets) not in known:
+                    known[id(targets)] = begin
+                    begin += len(targets)
+                    real = targets.is_floating_point()
+                    nothing = torch.full((len(targets),), MISSING)
+                    classes.append(nothing if real else targets)
+                    values.append(targets if real else torch.full((len(targets),), torch.nan))
+                starts[member, slot] = known[id(targets)]
+        self.starts = starts.to(device)  # [member, slot]
+        self._classes = torch.cat(classes).to(device)
+        self._values = torch.cat(values).to(device) if regressions else None
+
+    def of(self, places: Tensor, there: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Classes, shares and values of rows [step, slot, row]; `there` says which rows are any."""
+        classes = self._classes[places]
+        known = classes != MISSING
+        values = None
+        if self._values is not None:
+            values = self._values[places]
+            known = known | ~values.isnan()
+            values = values.nan_to_num_(0.0)
+        known = known & there
+        counts = known.sum(dim=-1, keepdim=True).clamp_(min=1)
+        return classes.clamp_(min=0), known / counts, values

@@ -1,0 +1,38 @@
+"""Which stacked encoder stands for which architecture."""
+
+from __future__ import annotations
+
+import torch
+
+from taskmix.engine._fleet._bilstm import WindowBiLSTMStack
+from taskmix.engine._fleet._convolution import TextConvolutionStack
+from taskmix.engine._fleet._perceptron import Encoder, PerceptronStack
+from taskmix.engine._fleet._pool import (
+    DensePool,
+    Numbering,
+    WindowPool,
+    WordTables,
+    text_pools,
+)
+from taskmix.engine._fleet._words import Words
+from taskmix.errors import OptionError
+from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
+
+STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM)
+
+
+def build_encoder(options: Architecture, numbering: Numbering, device: torch.device) -> Encoder:
+    """The stacked encoder over the rows of all members."""
+    if isinstance(options, Perceptron):
+        return PerceptronStack(options, DensePool(numbering, device))
+    if isinstance(options, TextConvolution | WindowBiLSTM):
+        frozen = not options.train_vectors and numbering.encodings[0].vectors is not None
+        tables = WordTables(numbering.encodings, frozen=frozen)
+        words = Words(None if tables.table is None else tables.table.to(device))
+        if isinstance(options, TextConvolution):
+            return TextConvolutionStack(options, *text_pools(numbering, tables, device), words)
+        return WindowBiLSTMStack(options, WindowPool(numbering, tables, device), words)
+    raise OptionError(
+        f"A fleet should be of {', '.join(kind.__name__ for kind in STACKABLE)}. Found "
+        f'{type(options).__name__}. Run it with engine="here".'
+    )

@@ -1,0 +1,180 @@
+"""Which runs train together, how many at a time, and when that pays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from taskmix.engine._fleet._encoder import STACKABLE
+from taskmix.engine._run import Run, encode, find_device, first_model
+from taskmix.models import Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.policies import Unchanging
+from taskmix.tasks import EncodedTasks
+from taskmix.weighting import Equal, FixedWeights
+
+SHARE = 0.5  # of the free memory that a chunk may take
+COPIES = 8  # of the parameters: gradients, moments, the best ones, and what a checkpoint copies
+KEPT = 4  # numbers that a step holds for each one that a layer puts out: on the way back, too
+ON_CPU = 1 << 19  # parameters of all members: more fall out of the caches and gain nothing
+FEWEST, MOST = 4, 64  # members on the CPU
+WIDEST = 256  # hidden layer of a perceptron that gains from company on the CPU
+
+
+def can_join(run: Run) -> bool:
+    """Whether a fleet can take the run: its decisions must not depend on its losses."""
+    if type(run.architecture) not in STACKABLE or run.reward is not None:
+        return False
+    if run.weighting is not None:
+        return run.policy is None and isinstance(run.weighting, Equal | FixedWeights)
+    return run.policy is None or isinstance(run.policy, Unchanging)
+
+
+def family(run: Run) -> Hashable:
+    """What runs that train together have in common."""
+    optimization = replace(run.optimization, learning_rate=1.0, weight_decay=0.0)
+    data = (run.source, run.architecture, run.device, run.precision)
+    times = (run.steps, run.batch_size, run.evaluate_every, run.checkpoint_every, run.patience)
+    return data, optimization, times, run.weighting is None
+
+
+def fleet_pays(runs: Sequence[Run]) -> bool:
+    """Whether training together is faster than one by one, for any of these runs.
+
+    On CUDA it always is. On the CPU it is for perceptrons up to a width, beyond which their matrices
+    fill a core by themselves, and for the window BiLSTM, whose stacked form reads only the half of a
+    window that counts; it is not for the text convolution (benchmarks/fleet.py has the figures).
+    """
+    return len(runs) > 1 and any(can_join(run) and _pays(run) for run in runs)
+
+
+def _pays(run: Run) -> bool:
+    options = run.architecture
+    if find_device(run.device).type == "cuda":
+        return True
+    if isinstance(options, Perceptron):
+        return max(options.hidden) <= WIDEST
+    return isinstance(options, WindowBiLSTM)
+
+
+def plan_chunks(
+    runs: Sequence[Run], numbers: Sequence[int], *, chunk: int | None, workers: int
+) -> list[list[int]]:
+    """Cuts runs of one family into chunks of like sizes; each is a list of places among `runs`."""
+    # Slots are padded to the most in a chunk, so those with as many tasks go together.
+    order = sorted(numbers, key=lambda number: -len(runs[number].load()))
+    size = chunk
+    if size is None:
+        encodings = len({runs[number].tasks for number in order})
+        size = fitting(runs[order[0]], encodings / len(order), workers)
+        size = min(size, -(-len(order) // workers))
+    parts = [order[first : first + size] for first in range(0, len(order), size)]
+    return [sorted(part, key=lambda number: _rate(runs[number])) for part in parts]
+
+
+def _rate(run: Run) -> tuple[float, float]:
+    """Members with the same one are one slice of the stacked parameters, for the optimiser."""
+    return run.optimization.learning_rate, run.optimization.weight_decay
+
+
+def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
+    """How many members like this one fit the device's memory, and pay.
+
+    `encodings` is how many encodings of the tasks there are for each member.
+    """
+    tasks = encode(run)
+    model = first_model(run, tasks)
+    parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    needed = 4 * (COPIES * parameters + KEPT * _working(run, tasks) + encodings * _data(tasks))
+    device = find_device(run.device)
+    on_cuda = device.type == "cuda"
+    free = torch.cuda.mem_get_info(device)[0] if on_cuda else available_memory() / workers
+    count = max(1, min(int(SHARE * free / needed), _most_open()))
+    if not on_cuda:
+        count = min(count, max(FEWEST, min(MOST, ON_CPU // max(parameters, 1))))
+    return count
+
+
+def _working(run: Run, tasks: EncodedTasks) -> float:
+    """Numbers that the layers of one member put out in a step."""
+    options = run.architecture
+    outputs = max(task.outputs for task in tasks)
+    dimension = getattr(options, "dimension", 0)
+    if tasks.vectors is not None:
+        dimension = tasks.vectors.shape[1]
+    each = 0.0
+    if isinstance(options, Perceptron):
+        each = tasks.features + sum(options.hidden)
+    elif isinstance(options, WindowBiLSTM):
+        places = 2 * (options.width + 1)
+        each = places * (dimension + 14 * options.hidden) + sum(options.shared_layers)
+    elif isinstance(options, TextConvolution):
+        each = _length(tasks) * (dimension + 3 * options.filters * len(options.kernels))
+    batches = 1 if run.weighting is None else len(tasks)
+    return run.batch_size * batches * (each + outputs)
+
+
+def _length(tasks: EncodedTasks) -> float:
+    """The mean number of places of a row's texts, the longest task's."""
+    longest = 0.0
+    for task in tasks:
+        inputs: Any = task.splits["train"].inputs
+        for text in (inputs.first, inputs.second) if hasattr(inputs, "first") else (inputs,):
+            longest = max(longest, len(text.ids) / max(len(text), 1) + 8)
+    return longest
+
+
+def _data(tasks: EncodedTasks) -> float:
+    """Numbers that the rows and the word vectors take."""
+    total = 0 if tasks.vectors is None else tasks.vectors.numel()
+    seen: set[int] = set()
+    for task in tasks:
+        for split in task.splits.values():
+            total += 4 * len(split)
+            if id(split.inputs) not in seen:
+                seen.add(id(split.inputs))
+                total += sum(2 * part.numel() for part in _tensors(split.inputs))
+    return float(total)
+
+
+def _tensors(inputs: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    for value in vars(inputs).values():
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif hasattr(value, "ids"):
+            found += _tensors(value)
+    return found
+
+
+def available_memory() -> float:
+    """Bytes of the machine's memory that a program may still take, about."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * float(line.split()[1])
+    except OSError:
+        pass
+    try:  # no Linux: half of what there is
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+    except (AttributeError, ValueError, OSError):
+        return float(1 << 32)
+
+
+def _most_open() -> int:
+    """How many records may be held at once: each holds its lock file open."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return 1 << 12
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 1 << 14
+    if soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+        soft = max(soft, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(1, soft // 2 - 64)

@@ -1,0 +1,152 @@
+"""Takes many steps of a fleet without asking the device in between.
+
+On CUDA a step is captured once as a graph and replayed: the hundred small kernels of a step cost one
+launch. A step reads its rows at a counter on the device, so replays need nothing of the host, which
+meanwhile decides about the steps after them.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from taskmix.engine._fleet._ahead import Ahead
+from taskmix.engine._fleet._fleet import Fleet
+
+MEMORY = 1 << 27  # bytes that the steps ahead may take
+SECONDS = 0.5  # of work after which the host wants to hear
+MOST = 512  # steps ahead
+WARM = 3  # steps before a capture: libraries set themselves up in the first ones
+
+
+class Stepper:
+    """Advances a fleet by any number of steps."""
+
+    def __init__(self, fleet: Fleet, *, graphs: bool | None = None) -> None:
+        self._fleet = fleet
+        bytes_a_step = len(fleet.members) * fleet.rows * (8 * fleet.groups + 16 * fleet.active)
+        self._most = int(np.clip(MEMORY // bytes_a_step, 1, MOST))
+        self._pace = 0.0  # seconds a step, 0 until known
+        on_cuda = fleet.device.type == "cuda"
+        self._replayed = _Replayed(fleet, self._most) if on_cuda and graphs is not False else None
+        self._side = _stream(fleet.device) if on_cuda else None
+        if self._side is not None:  # what the fleet is made of has to be there first
+            self._side.wait_stream(torch.cuda.current_stream(fleet.device))
+
+    @property
+    def replays(self) -> bool:
+        """Whether steps are replayed as CUDA graphs."""
+        return self._replayed is not None and self._replayed.works
+
+    def advance(self, count: int) -> tuple[NDArray[np.float64], float]:
+        """Takes at most `count` steps; their losses [step, member, slot] and the seconds it took."""
+        begin = time.perf_counter()
+        fleet = self._fleet
+        wanted = max(1, int(SECONDS / self._pace)) if self._pace else min(self._most, 16)
+        count, left, parts = min(count, wanted), min(count, wanted), []
+        while left:
+            size = min(left, self._most)
+            with self._aside():
+                ahead = fleet.look_ahead(size)
+                room = fleet.encoder.room(ahead.rows)
+            if self._side is not None:
+                here = torch.cuda.current_stream(fleet.device)
+                here.wait_stream(self._side)
+                ahead.hold_for(here)
+            parts.append(self._take(ahead, size, room))
+            fleet.step += size
+            left -= size
+        losses = torch.cat(parts).cpu().double().numpy()
+        seconds = time.perf_counter() - begin
+        self._pace = seconds / count
+        return losses, seconds
+
+    def _aside(self) -> AbstractContextManager[object]:
+        """Copies to the device that do not wait for the steps at work there."""
+        return nullcontext() if self._side is None else torch.cuda.stream(self._side)
+
+    def _take(self, ahead: Ahead, size: int, room: int) -> Tensor:
+        """The losses of steps that are, perhaps, still at work."""
+        if self._replayed is not None and self._replayed.works:
+            return self._replayed.take(ahead, size, room)
+        fleet = self._fleet
+        losses = torch.empty(size, len(fleet.members), fleet.active, device=fleet.device)
+        for moment in range(size):
+            losses[moment] = fleet.take(ahead, moment, room)
+        return losses
+
+
+def _stream(device: torch.device) -> torch.cuda.Stream:
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
+class _Replayed:
+    """Steps as CUDA graphs, one for each amount of room that the rows need."""
+
+    def __init__(self, fleet: Fleet, most: int) -> None:
+        self.works = True
+        self._fleet = fleet
+        self._most = most
+        self._ahead: Ahead | None = None  # what the graphs read
+        self._losses = torch.zeros(most, len(fleet.members), fleet.active, device=fleet.device)
+        self._counter = torch.zeros(1, dtype=torch.long, device=fleet.device)
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._pool: Any = None  # memory that the graphs share: one runs at a time
+
+    def take(self, ahead: Ahead, size: int, room: int) -> Tensor:
+        if self._ahead is None:
+            self._ahead = ahead.stretched(self._most)
+        self._ahead.fill(ahead)
+        self._counter.zero_()
+        done = 0
+        if room not in self._graphs:
+            done = min(WARM, size)
+            self._warm_up(done, room)
+            if size > done:
+                self._capture(room)
+        graph = self._graphs.get(room)
+        for _ in range(size - done):
+            if graph is not None:
+                graph.replay()
+            else:
+                self._step(room)
+        return self._losses[:size].clone()
+
+    def _step(self, room: int) -> None:
+        assert self._ahead is not None
+        losses = self._fleet.take(self._ahead, self._counter, room)
+        self._losses.index_copy_(0, self._counter, losses.unsqueeze(0))
+        self._counter += 1
+
+    def _warm_up(self, count: int, room: int) -> None:
+        """Real steps, on a stream of their own as a capture wants it."""
+        stream = _stream(self._fleet.device)
+        here = torch.cuda.current_stream(self._fleet.device)
+        stream.wait_stream(here)
+        with torch.cuda.stream(stream):
+            for _ in range(count):
+                self._step(room)
+        here.wait_stream(stream)
+
+    def _capture(self, room: int) -> None:
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.device(self._fleet.device), torch.cuda.graph(graph, pool=self._pool):
+                self._step(room)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:  # some operation that cannot be captured: slower, as right
+            self.works = False
+            warnings.warn(
+                f"Steps are not replayed as CUDA graphs: {str(error).splitlines()[0]}", stacklevel=2
+            )
+            return
+        self._graphs[room] = graph
+        self._pool = graph.pool()

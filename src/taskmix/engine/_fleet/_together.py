@@ -1,0 +1,198 @@
+"""Runs that train together, from their claims to their results."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from taskmix.engine._fleet._fleet import Fleet
+from taskmix.engine._fleet._members import Member
+from taskmix.engine._fleet._plan import can_join, family, plan_chunks
+from taskmix.engine._fleet._train import WRITERS, train_fleet
+from taskmix.engine._run import Executed, Run, begin_record, encode, find_device
+from taskmix.engine._units import Alone, Progress, ShouldStop, Tell, Unit, work_off
+from taskmix.records import RecordWriter, RunFolder, Study
+from taskmix.tasks import EncodedTasks
+
+_TELL_EVERY = 0.5  # seconds between two words about all members
+
+
+def run_fleet(
+    runs: Sequence[Run],
+    study: Study,
+    *,
+    chunk: int | None = None,
+    workers: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    fresh: bool = False,
+) -> list[Executed]:
+    """Executes every run that the study does not hold already, as `run_all` does, many at once.
+
+    Runs of one family (the same source, architecture, steps, batch size, optimiser and times of
+    evaluation) are cut into chunks that fit the device's memory; `chunk` sets how many models
+    train at once. Runs that no fleet can take, because what they train on depends on their losses
+    or their architecture has no stacked form, are executed one by one.
+    """
+    on_cpu = all(find_device(run.device).type == "cpu" for run in runs)
+    workers = (workers or os.cpu_count() or 1) if on_cpu else 1
+    units = plan_units(runs, chunk=chunk, workers=workers)
+    return work_off(
+        units,
+        runs,
+        study,
+        workers=workers,
+        on_progress=on_progress,
+        should_stop=should_stop,
+        fresh=fresh,
+    )
+
+
+def plan_units(runs: Sequence[Run], *, chunk: int | None, workers: int) -> list[Unit]:
+    """Chunks of the runs that can train together, and the others alone."""
+    families: dict[Hashable, list[int]] = {}
+    alone: list[int] = []
+    seen: set[Run] = set()
+    for number, run in enumerate(runs):
+        if can_join(run) and run not in seen:
+            seen.add(run)
+            families.setdefault(family(run), []).append(number)
+        else:  # asked for again, a run is found finished
+            alone.append(number)
+    units: list[Unit] = []
+    for numbers in families.values():
+        for part in plan_chunks(runs, numbers, chunk=chunk, workers=workers):
+            if len(part) > 1:
+                units.append(Together(tuple(part), tuple(runs[number] for number in part)))
+            else:
+                alone += part
+    return [*units, *(Alone(number, runs[number]) for number in sorted(alone))]
+
+
+@dataclass(frozen=True)
+class Together:
+    """Runs of one family, in the order of their learning rates."""
+
+    numbers: tuple[int, ...]
+    runs: tuple[Run, ...]
+
+    def work(
+        self, study: Study, tell: Tell | None, should_stop: ShouldStop | None, *, fresh: bool
+    ) -> list[Executed]:
+        """Trains them; where that takes more memory than there is, in halves."""
+        try:
+            return _train(self, study, tell, should_stop, fresh=fresh)
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not _is_memory(error) or len(self.runs) == 1:
+                raise
+        torch.cuda.empty_cache()
+        half = len(self.runs) // 2
+        parts = [
+            Together(self.numbers[part], self.runs[part])
+            for part in (slice(half), slice(half, None))
+        ]
+        # Whatever was to be started over has been, when all were claimed the first time.
+        results = [part.work(study, tell, should_stop, fresh=False) for part in parts]
+        return [*results[0], *results[1]]
+
+
+def _is_memory(error: Exception) -> bool:
+    words = str(error)
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate" in words
+
+
+def _train(
+    unit: Together, study: Study, tell: Tell | None, should_stop: ShouldStop | None, *, fresh: bool
+) -> list[Executed]:
+    results: dict[int, Executed] = {}
+    claimed: list[_Claimed] = []
+    with ExitStack() as claims:
+        try:
+            for number, run in zip(unit.numbers, unit.runs, strict=True):
+                specification = run.specification()
+                folder = study.run(specification)
+                claim = claims.enter_context(folder.claim(fresh=fresh))
+                if claim.writer is not None:
+                    claimed.append(_Claimed(number, run, specification, folder, claim.writer))
+                elif claim.outcome == "finished":
+                    results[number] = Executed(outcome="already finished", summary=folder.summary())
+                else:
+                    results[number] = Executed(outcome="busy", summary=folder.summary())
+            members = _members(claimed)
+            for fleet in _fleets(members):
+                train_fleet(fleet, tell=_thinned(tell), should_stop=should_stop)
+        except Exception as error:
+            if not _is_memory(error):
+                for each in claimed:
+                    each.writer.fail(f"{type(error).__name__}: {error}")
+            raise
+        for member, each in zip(members, claimed, strict=True):
+            results[each.number] = _executed(member, each.folder)
+    return [results[number] for number in unit.numbers]
+
+
+@dataclass(frozen=True)
+class _Claimed:
+    """A run that is ours to do."""
+
+    number: int
+    run: Run
+    specification: dict[str, Any]
+    folder: RunFolder
+    writer: RecordWriter
+
+    def begin(self) -> None:
+        begin_record(self.writer, self.run, self.specification)
+
+
+def _members(claimed: Sequence[_Claimed]) -> list[Member]:
+    with ThreadPoolExecutor(WRITERS) as threads:  # beginning a record waits for the disk
+        for _ in threads.map(_Claimed.begin, claimed):
+            pass
+    encoded: dict[tuple[str, ...] | None, EncodedTasks] = {}
+    members = []
+    for each in claimed:
+        tasks = each.run.tasks
+        if tasks not in encoded:
+            encoded[tasks] = encode(each.run)
+        members.append(Member.of(each.number, each.run, encoded[tasks], each.writer))
+    return members
+
+
+def _fleets(members: Sequence[Member]) -> Iterator[Fleet]:
+    """Members that begin at the same step: all of them, but for what was interrupted."""
+    by_step: dict[int, list[Member]] = {}
+    for member in members:
+        by_step.setdefault(member.checkpoint or 0, []).append(member)
+    for group in by_step.values():
+        yield Fleet(group)
+
+
+def _executed(member: Member, folder: RunFolder) -> Executed:
+    if member.error is not None:
+        return Executed(outcome="failed", summary=folder.summary(), error=str(member.error))
+    return Executed(
+        outcome="stopped" if member.stopped else "finished",
+        summary=folder.summary(),
+        notes=tuple(member.writer.notes),
+    )
+
+
+def _thinned(tell: Tell | None) -> Callable[[int, int, bool], None]:
+    """Word of each member, but of all together only now and then."""
+    last: dict[int, float] = {}
+
+    def say(run: int, step: int, done: bool) -> None:
+        now = time.monotonic()
+        if tell is not None and (done or now - last.get(run, 0.0) > _TELL_EVERY):
+            last[run] = now
+            tell(Progress(run, step, done))
+
+    return say

@@ -1,0 +1,200 @@
+"""Trains the members of a fleet to their ends, each into its own record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from taskmix.engine._fleet._evaluate import evaluate_members
+from taskmix.engine._fleet._fleet import Fleet
+from taskmix.engine._fleet._members import Member
+from taskmix.engine._fleet._stepper import Stepper
+from taskmix.engine._fleet._trees import model_tree, state_tree
+from taskmix.engine._run import score_row
+from taskmix.errors import TaskmixError
+from taskmix.training import mean_score, scores_by_position
+
+Tell = Callable[[int, int, bool], None]  # run, step, whether it is done
+
+WRITERS = 8  # threads: a commit mostly waits for the disk
+FEWER = 0.75  # of the members still at work: below, the others are dropped from the tensors
+
+
+def train_fleet(
+    fleet: Fleet,
+    *,
+    tell: Tell,
+    should_stop: Callable[[], bool] | None,
+    graphs: bool | None = None,
+) -> None:
+    """Takes every member to its end, or to the checkpoint at which the user stops it.
+
+    What becomes of a member is written in its record, and in its `error` and `stopped`.
+    """
+    stepper = Stepper(fleet, graphs=graphs)
+    at_work = list(range(len(fleet.members)))  # places in the fleet
+    with ThreadPoolExecutor(WRITERS) as threads:
+        _end(fleet, [p for p in at_work if _is_over(fleet, p)], tell, threads)
+        at_work = [place for place in at_work if not _is_over(fleet, place)]
+        while at_work:
+            if len(at_work) < FEWER * len(fleet.members):
+                fleet.keep(at_work)
+                stepper = Stepper(fleet, graphs=graphs)
+                at_work = list(range(len(at_work)))
+            losses, seconds = stepper.advance(_next_stop(fleet) - fleet.step)
+            _record_steps(fleet, at_work, losses, seconds)
+            asked = should_stop is not None and should_stop()
+            _after_steps(fleet, at_work, threads, asked=asked)
+            over = [place for place in at_work if _is_over(fleet, place)]
+            _end(fleet, over, tell, threads)
+            at_work = [place for place in at_work if not _is_over(fleet, place)]
+            for place in at_work:
+                tell(fleet.members[place].number, fleet.step, False)
+            if asked:
+                for place in at_work:
+                    fleet.members[place].stopped = True
+                    fleet.members[place].writer.stop()
+                return
+
+
+def _next_stop(fleet: Fleet) -> int:
+    """The next step after which something other than a step is due."""
+    run, step = fleet.run, fleet.step
+    times = [every for every in (run.evaluate_every, run.checkpoint_every) if every is not None]
+    return min([run.steps, *((step // every + 1) * every for every in times)])
+
+
+def _is_over(fleet: Fleet, place: int) -> bool:
+    member = fleet.members[place]
+    return member.error is not None or member.watch.over or fleet.step >= fleet.run.steps
+
+
+def _record_steps(
+    fleet: Fleet, at_work: Sequence[int], losses: NDArray[np.float64], seconds: float
+) -> None:
+    """Adds the steps just taken, [step, member, active slot], to the records."""
+    count = len(losses)
+    first = fleet.step - count + 1
+    share = seconds / count / len(fleet.members)
+    finite = np.isfinite(losses)
+    for place in at_work:
+        member = fleet.members[place]
+        own, sound = losses[:, place], finite[:, place]
+        if not fleet.one_task:
+            own, sound = own[:, : len(member.tasks)], sound[:, : len(member.tasks)]
+        if not sound.all():
+            bad = int(np.flatnonzero(~sound.all(axis=1))[0])
+            place_of_bad = int(np.flatnonzero(~sound[bad])[0])
+            slot = place_of_bad if not fleet.one_task else member.decision.slot_at(bad)
+            member.diverged(first + bad, slot, float(own[bad, place_of_bad]))
+            own = own[:bad]
+        else:
+            member.decision.learn(own)
+        if len(own):
+            member.writer.add_steps(**member.decision.columns(own, first, share))
+
+
+def _after_steps(
+    fleet: Fleet, at_work: Sequence[int], threads: ThreadPoolExecutor, *, asked: bool
+) -> None:
+    """Evaluation and checkpoints, where they are due."""
+    run, step = fleet.run, fleet.step
+    last = step == run.steps
+    if last or (run.evaluate_every is not None and step % run.evaluate_every == 0):
+        _evaluate(fleet, at_work)
+    due = asked or (run.checkpoint_every is not None and step % run.checkpoint_every == 0)
+    # Who is over gets no checkpoint but its end, in a moment.
+    wanted = [place for place in at_work if due and not _is_over(fleet, place)]
+    if wanted:
+        _checkpoint(fleet, wanted, threads)
+
+
+def _evaluate(fleet: Fleet, at_work: Sequence[int]) -> None:
+    sound = [place for place in at_work if fleet.members[place].error is None]
+    if not sound:
+        return
+    better = []
+    found = evaluate_members(fleet, sound, fleet.parameters, "dev")
+    for place, scores in zip(sound, found, strict=True):
+        member = fleet.members[place]
+        member.decision.measured(scores_by_position(member.tasks, scores, member.deviations))
+        if member.watch.see(mean_score(scores, member.deviations), fleet.step):
+            better.append(place)
+        member.writer.add_scores(fleet.step, [score_row(score) for score in scores])
+    if better:
+        fleet.best.copy_members(torch.tensor(better, device=fleet.device), fleet.parameters)
+
+
+def _must_be_finite(fleet: Fleet, places: Sequence[int]) -> list[int]:
+    """Those whose parameters are; a checkpoint of the others would be no way back."""
+    finite = fleet.parameters.finite().tolist()
+    for place in places:
+        member = fleet.members[place]
+        if not finite[place] and member.error is None:
+            member.diverged(fleet.step, member.decision.slot_at(-1), float("nan"))
+    return [place for place in places if fleet.members[place].error is None]
+
+
+def _checkpoint(fleet: Fleet, places: Sequence[int], threads: ThreadPoolExecutor) -> None:
+    places = _must_be_finite(fleet, places)
+    chosen = torch.tensor(places, device=fleet.device)
+    parameters, best = (s.keep(chosen).to("cpu") for s in (fleet.parameters, fleet.best))
+    moments = {name: s.keep(chosen).to("cpu") for name, s in fleet.optimizer.moments.items()}
+    steps = fleet.optimizer.head_steps
+    steps = None if steps is None else steps.index_select(0, chosen).cpu()
+
+    def commit(number: int) -> None:
+        member = fleet.members[places[number]]
+        known = member.watch.step > 0
+        layout = member.layout
+        member.writer.commit(
+            fleet.step,
+            state_tree(member, number, fleet.step, parameters, moments, steps),
+            best=model_tree(layout, best.of_member(number, layout)) if known else None,
+            best_step=member.watch.step if known else None,
+            best_changed=known and member.watch.step != member.told_best,
+        )
+        member.checkpoint, member.told_best = fleet.step, member.watch.step
+
+    _each(threads, commit, [fleet.members[place] for place in places])
+
+
+def _end(fleet: Fleet, over: Sequence[int], tell: Tell, threads: ThreadPoolExecutor) -> None:
+    """Final scores and the end of the record for members that are done; words for who failed."""
+    done = _must_be_finite(fleet, over)
+    if done:
+        best = fleet.best.keep(torch.tensor(done, device=fleet.device)).to("cpu")
+        splits = [evaluate_members(fleet, done, fleet.best, split) for split in ("dev", "test")]
+
+        def finish(number: int) -> None:
+            member = fleet.members[done[number]]
+            scores = [score_row(score) for split in splits for score in split[number]]
+            member.writer.finish(
+                scores=scores,
+                best_step=member.watch.step or fleet.step,
+                step=fleet.step,
+                best=model_tree(member.layout, best.of_member(number, member.layout)),
+            )
+
+        _each(threads, finish, [fleet.members[place] for place in done])
+    for place in over:
+        member = fleet.members[place]
+        if member.error is not None:
+            member.writer.fail(f"{type(member.error).__name__}: {member.error}")
+        tell(member.number, fleet.step, True)
+
+
+def _each(
+    threads: ThreadPoolExecutor, write: Callable[[int], None], members: Sequence[Member]
+) -> None:
+    """Writes for each member, by number; one whose record cannot be written fails alone."""
+    waiting = [threads.submit(write, number) for number in range(len(members))]
+    for future, member in zip(waiting, members, strict=True):
+        try:
+            future.result()
+        except TaskmixError as error:
+            member.error = error

@@ -1,0 +1,233 @@
+"""Small tasks on disk, and runs side by side: alone and in a fleet."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from taskmix.engine import DigitsSource, FolderSource, Optimization, Run, run_all, run_fleet
+from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.records import RunFolder, Study
+from taskmix.tasks import MISSING, Split, Task, TaskSet
+from taskmix.weighting import Equal
+
+WORDS = [f"w{number}" for number in range(60)]
+SPLITS = ("train", "dev", "test")
+
+RUN = Run(
+    label="toy",
+    source=DigitsSource(),
+    architecture=Perceptron(hidden=(16, 12)),
+    weighting=Equal(),
+    steps=20,
+    evaluate_every=10,
+    batch_size=24,
+    seed=0,
+)
+# Members differ in their number of tasks, in the tasks, in their order and in batches that are short.
+SUBSETS = (("ten_digits", "parity"), ("parity", "half", "remainder"), ("remainder", "ten_digits"))
+
+
+def runs_of(
+    base: Run = RUN, subsets: Sequence[Sequence[str]] = SUBSETS, **changes: Any
+) -> list[Run]:
+    """A run for each subset, with a seed and a learning rate of its own."""
+    return [
+        replace(
+            base,
+            seed=number,
+            tasks=tuple(subset),
+            optimization=Optimization(learning_rate=1e-2 / (1 + number % 2)),
+            **changes,
+        )
+        for number, subset in enumerate(subsets)
+    ]
+
+
+def side_by_side(
+    runs: Sequence[Run], folder: Path, *, tolerance: float = 1e-5, **options: Any
+) -> None:
+    """Executes the runs alone and in a fleet, whose records must be the same."""
+    alone, together = Study(folder / "alone"), Study(folder / "together")
+    results = run_all(runs, alone, workers=1)
+    fleet = run_fleet(runs, together, workers=1, **options)
+    assert [result.outcome for result in fleet] == [result.outcome for result in results]
+    for run, solo, member in zip(runs, results, fleet, strict=True):
+        assert solo.error == member.error
+        folders = (study.run(run.specification()) for study in (alone, together))
+        must_be_alike(*folders, tolerance=tolerance)
+
+
+def must_be_alike(alone: RunFolder, together: RunFolder, tolerance: float = 1e-5) -> None:
+    """Equal in everything but the time it took and the last bits of what was computed."""
+    expected, found = alone.summary(), together.summary()
+    assert expected is not None
+    assert found is not None
+    for name in ("status", "label", "seed", "step", "steps", "best_step", "error", "tasks"):
+        assert getattr(found, name) == getattr(expected, name), name
+    assert found.specification == expected.specification
+    assert [score[:3] for score in found.scores] == [score[:3] for score in expected.scores]
+    for mine, its in zip(found.scores, expected.scores, strict=True):
+        assert math.isclose(mine.value, its.value, rel_tol=tolerance, abs_tol=tolerance)
+    steps, wanted = together.steps(), alone.steps()
+    assert steps.schema == wanted.schema
+    for name in steps.column_names:
+        if name == "loss":
+            np.testing.assert_allclose(
+                steps[name].to_numpy(), wanted[name].to_numpy(), rtol=tolerance, atol=tolerance
+            )
+        elif name != "seconds":
+            assert steps[name].to_pylist() == wanted[name].to_pylist(), name
+    scores, measured = together.scores(), alone.scores()
+    assert scores.drop_columns(["value"]) == measured.drop_columns(["value"])
+    np.testing.assert_allclose(
+        scores["value"].to_numpy(), measured["value"].to_numpy(), rtol=tolerance, atol=tolerance
+    )
+    trees_must_be_alike(together.best(), alone.best(), tolerance)
+
+
+def trees_must_be_alike(found: Any, wanted: Any, tolerance: float = 1e-5) -> None:
+    """The same structure, and numbers that differ in the last bits alone."""
+    if isinstance(wanted, dict):  # ordered or not
+        assert set(found) == set(wanted)
+        for key, value in wanted.items():
+            trees_must_be_alike(found[key], value, tolerance)
+    elif isinstance(wanted, list | tuple):
+        assert type(found) is type(wanted)
+        assert len(found) == len(wanted)
+        for mine, its in zip(found, wanted, strict=True):
+            trees_must_be_alike(mine, its, tolerance)
+    elif hasattr(wanted, "shape"):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(
+            np.asarray(found), np.asarray(wanted), rtol=tolerance, atol=tolerance
+        )
+    elif isinstance(wanted, float):
+        assert math.isclose(found, wanted, rel_tol=tolerance, abs_tol=tolerance)
+    else:
+        assert (type(found), found) == (type(wanted), wanted)
+
+
+def text_source(folder: Path) -> FolderSource:
+    """Two tasks with classes, a regression and pairs of texts, of different sizes."""
+    chance = random.Random(0)
+
+    def text(longest: int) -> str:
+        return " ".join(chance.choices(WORDS, k=chance.randint(1, longest)))
+
+    def two(longest: int) -> dict[str, Any]:
+        first = text(longest)
+        return {"text": first, "label": str(len(first) % 2)}
+
+    def three(longest: int) -> dict[str, Any]:
+        first = text(longest)
+        return {"text": first, "label": str(len(first) % 3)}
+
+    def length(longest: int) -> dict[str, Any]:
+        first = text(longest)
+        return {"text": first, "label": 50 + 0.7 * len(first)}
+
+    def pair(longest: int) -> dict[str, Any]:
+        first, second = text(longest), text(longest)
+        return {"text": first, "text2": second, "label": "y" if first < second else "n"}
+
+    for name, make, rows in (
+        ("two", two, 60),
+        ("three", three, 20),
+        ("long", length, 40),
+        ("pair", pair, 30),
+    ):
+        for split, count in zip(SPLITS, (rows, 20, 20), strict=True):
+            path = folder / "text" / name / f"{split}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps(make(20)) + "\n" for _ in range(count)))
+    return FolderSource(path=str(folder / "text"))
+
+
+def tag_source(folder: Path) -> FolderSource:
+    """Two tasks of tags, the tag of a word being that of its number."""
+    chance = random.Random(0)
+    for name, tags in (("entities", ["O", "B-X", "I-X"]), ("parts", ["N", "V", "A", "D"])):
+        for split, count in zip(SPLITS, (12, 6, 6), strict=True):
+            lines = []
+            for _ in range(count):
+                words = chance.choices(WORDS, k=chance.randint(1, 8))
+                lines += [f"{word}\t{tags[int(word[1:]) % len(tags)]}" for word in words] + [""]
+            path = folder / "tags" / name / f"{split}.conll"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join(lines))
+    return FolderSource(path=str(folder / "tags"))
+
+
+@dataclass(frozen=True)
+class SharedRows:
+    """Three tasks on the same rows, one of them a regression; some targets are missing."""
+
+    def load(self) -> TaskSet:
+        generator = np.random.default_rng(0)
+        splits: dict[str, dict[str, Split]] = {"kind": {}, "sum": {}, "level": {}}
+        for name, count in zip(SPLITS, (50, 20, 20), strict=True):
+            a, b = generator.standard_normal((2, count))
+            table = pa.table({"a": a, "b": b})
+            unknown = generator.random(count) < 0.3
+            targets = {
+                "kind": np.where(unknown, MISSING, a > b).astype(np.int64),
+                "sum": np.where(generator.random(count) < 0.2, np.nan, 100 * (a + b)),
+                "level": np.minimum(2, np.abs(a) * 2).astype(np.int64),
+            }
+            for task, values in targets.items():
+                splits[task][name] = Split(table, values)
+        labels = {"kind": ("no", "yes"), "sum": (), "level": ("low", "middle", "high")}
+        return TaskSet(
+            tuple(
+                Task(
+                    name=name,
+                    kind="classification" if names else "regression",
+                    inputs="table",
+                    labels=names,
+                    metric="accuracy" if names else "rmse",
+                    source="shared",
+                    splits=splits[name],
+                )
+                for name, names in labels.items()
+            )
+        )
+
+
+def vectors_file(folder: Path) -> Path:
+    """Vectors of most words."""
+    chance = random.Random(1)
+    path = folder / "vectors.txt"
+    lines = [
+        " ".join([word, *(f"{chance.gauss(0, 1):.3f}" for _ in range(9))]) for word in WORDS[:50]
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def changed(run: Run, architecture: Architecture, **changes: Any) -> Run:
+    return replace(run, architecture=architecture, **changes)
+
+
+def on_cuda(folder: Path, kind: str, *, drawn: bool, device: str = "cuda") -> list[Run]:
+    """Runs of each architecture, without dropout: a fleet's masks are its own on CUDA."""
+    base = replace(RUN, device=device)
+    subsets: Sequence[Sequence[str]] = SUBSETS
+    if kind == "convolution":
+        options = TextConvolution(
+            filters=5, min_count=1, vectors=vectors_file(folder), head_dropout=0.0
+        )
+        base = changed(base, options, source=text_source(folder))
+        subsets = (("two", "three"), ("long", "two"), ("pair", "two", "long"), ("pair",))
+    elif kind == "bilstm":
+        base = changed(base, WindowBiLSTM(hidden=8, dimension=6), source=tag_source(folder))
+        subsets = (("entities", "parts"), ("parts",), ("parts", "entities"))
+    return runs_of(base, subsets, weighting=None if drawn else Equal())
