@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from synthetic_study import synthetic_data, write_study
+from synthetic_study import synthetic_data, task_names, write_study
+from synthetic_transfer import transfer_document
 
 from taskmix.report import report_html, write_report
 
@@ -97,6 +99,16 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     study = write_study(folder / "study", labels=LABELS, steps=400, failing=[("uniform", 2)])
     return write_report(study, folder / "report.html", labels=LABELS)
+
+
+@pytest.fixture(scope="session")
+def transfer_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with lessons of transfer beside its runs."""
+    folder = tmp_path_factory.mktemp("transfer")
+    study = write_study(folder / "study", labels=("alone", "4 together"), steps=40)
+    document = transfer_document(task_names(8))
+    (folder / "study" / "transfer.json").write_text(json.dumps(document))
+    return write_report(study, folder / "report.html")
 
 
 @pytest.fixture(scope="session")
@@ -301,3 +313,52 @@ def test_everything_drawn_has_words_for_those_who_hear_the_page(report: Path, op
     )
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_the_heat_map_has_a_cell_a_pair_and_marks_what_cannot_be_told(
+    transfer_report: Path, opened: Open
+) -> None:
+    view = opened(transfer_report, LIGHT)
+    chart = view.drawn("#chart-transfer")
+    filled, outlined = chart.locator(".mark-rect.role-mark").all()
+    # Of 8 targets all but one gain from the first task and all but one lose by the last.
+    assert filled.locator("path").count() == 14
+    assert outlined.locator("path").count() == 56 - 14
+    dashes = outlined.locator("path").first.evaluate(
+        "path => getComputedStyle(path).strokeDasharray"
+    )
+    assert dashes != "none"
+    words = chart.locator(".mark-text.role-mark text").all_text_contents()
+    assert sum(word.endswith("?") for word in words) == 56 - 14
+    assert "+0.200" in words
+    colours = filled.locator("path").evaluate_all(
+        "paths => [...new Set(paths.map(path => getComputedStyle(path).fill))]"
+    )
+    assert len(colours) == 2  # one helps, one harms
+    filled.locator("path").first.hover(force=True)
+    tip = view.page.locator("#tip")
+    tip.wait_for(state="visible", timeout=5000)
+    assert re.search(r"verdict\s*(helps|harms)", tip.text_content() or "")
+    assert view.complaints == []
+
+
+def test_gains_and_held_out_predictions_are_drawn_for_every_target(
+    transfer_report: Path, opened: Open
+) -> None:
+    view = opened(transfer_report, DARK)
+    gains = view.drawn("#chart-effects-2")
+    assert gains.locator(".mark-symbol.role-mark path").count() == 7
+    shapes = gains.locator(".mark-symbol.role-mark path").evaluate_all(
+        "paths => new Set(paths.map(path => path.getAttribute('d'))).size"
+    )
+    assert shapes == 3  # helps, harms and cannot tell differ in shape too
+    points = view.drawn("#chart-predictions-7")
+    assert points.locator(".mark-symbol.role-mark path").count() == 3
+    assert view.requests == [transfer_report.as_uri()]
+    assert view.complaints == []
+
+
+def test_the_heat_map_fits_a_phone(transfer_report: Path, opened: Open) -> None:
+    view = opened(transfer_report, PHONE)
+    view.drawn("#chart-transfer")
+    assert view.page.evaluate("document.documentElement.scrollWidth") <= 360

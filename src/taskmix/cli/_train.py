@@ -10,32 +10,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskmix.cli._methods import POLICY_HELP, REWARD_HELP, parse_policy, parse_reward
+from taskmix.cli._options import (
+    BatchSizeOption,
+    CacheOption,
+    ClipNormOption,
+    DeviceOption,
+    FolderArgument,
+    LabelOption,
+    LearningRateOption,
+    MaxLengthOption,
+    ModelOption,
+    OnlyOption,
+    Optimizer,
+    OptimizerOption,
+    ResumeOption,
+    Schedule,
+    ScheduleOption,
+    TaskColumnOption,
+    TasksOption,
+    VectorsOption,
+    WarmupOption,
+    WeightDecayOption,
+    WorkersOption,
+    choose_architecture,
+    choose_source,
+)
 from taskmix.cli._trained import tell_results
 from taskmix.cli._weightings import WEIGHTING_HELP, parse_weighting
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
     from taskmix.engine import Executed, Run
-    from taskmix.models import Architecture
     from taskmix.policies import AnyPolicy
     from taskmix.records import Study
     from taskmix.tasks import TaskSet
-
-
-class Schedule(StrEnum):
-    """How the learning rate changes over the run."""
-
-    CONSTANT = "constant"
-    LINEAR = "linear"
-    COSINE = "cosine"
-
-
-class Optimizer(StrEnum):
-    """PyTorch's optimisers on offer here."""
-
-    ADAM = "adam"
-    ADAMW = "adamw"
-    SGD = "sgd"
 
 
 class Precision(StrEnum):
@@ -46,9 +54,7 @@ class Precision(StrEnum):
 
 
 def train(
-    folder: Annotated[
-        str, typer.Argument(help="A task folder, a table with a task column, or hf:NAME.")
-    ],
+    folder: FolderArgument,
     out: Annotated[Path, typer.Option("--out", help="The study to write to.")] = Path("study"),
     policy: Annotated[
         str | None, typer.Option("--policy", help=f"One task a step: {POLICY_HELP} [uniform].")
@@ -70,50 +76,21 @@ def train(
     single: Annotated[
         bool, typer.Option("--single", help="One model for each task, for comparison.")
     ] = False,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model",
-            help="auto, perceptron, convolution, bilstm, or a Hugging Face encoder's path or name.",
-        ),
-    ] = "auto",
-    vectors: Annotated[
-        Path | None,
-        typer.Option("--vectors", help="Word vectors: GloVe or fastText text, or .npz."),
-    ] = None,
-    max_length: Annotated[
-        int | None,
-        typer.Option(
-            "--max-length", min=1, help="Words or word pieces of a text; the rest is cut off."
-        ),
-    ] = None,
-    tasks: Annotated[
-        Path | None,
-        typer.Option("--tasks", help="A TOML file that says how tasks are made from the folder."),
-    ] = None,
-    only: Annotated[
-        str | None, typer.Option("--only", help="Names of the tasks to keep, with commas.")
-    ] = None,
-    task_column: Annotated[
-        str | None, typer.Option("--task-column", help="The column of one table naming the task.")
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", help="The label column; give several for several tasks."),
-    ] = None,
+    model: ModelOption = "auto",
+    vectors: VectorsOption = None,
+    max_length: MaxLengthOption = None,
+    tasks: TasksOption = None,
+    only: OnlyOption = None,
+    task_column: TaskColumnOption = None,
+    label: LabelOption = None,
     steps: Annotated[int, typer.Option("--steps", min=1)] = 1000,
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1)] = 32,
-    optimizer: Annotated[Optimizer, typer.Option("--optimizer")] = Optimizer.ADAM,
-    learning_rate: Annotated[
-        float | None,
-        typer.Option("--learning-rate", help="[0.001; 2e-05 for a pretrained encoder]"),
-    ] = None,
-    weight_decay: Annotated[float, typer.Option("--weight-decay", min=0)] = 0.0,
-    schedule: Annotated[Schedule, typer.Option("--schedule")] = Schedule.CONSTANT,
-    warmup: Annotated[float, typer.Option("--warmup", help="Share of the steps.")] = 0.0,
-    clip_norm: Annotated[
-        float | None, typer.Option("--clip-norm", help="Largest norm of the gradient.")
-    ] = None,
+    batch_size: BatchSizeOption = 32,
+    optimizer: OptimizerOption = Optimizer.ADAM,
+    learning_rate: LearningRateOption = None,
+    weight_decay: WeightDecayOption = 0.0,
+    schedule: ScheduleOption = Schedule.CONSTANT,
+    warmup: WarmupOption = 0.0,
+    clip_norm: ClipNormOption = None,
     evaluate_every: Annotated[
         int | None, typer.Option("--evaluate-every", min=1, help="Steps [a tenth of all].")
     ] = None,
@@ -125,18 +102,12 @@ def train(
         typer.Option("--patience", min=1, help="Evaluations without a better mean dev score."),
     ] = None,
     precision: Annotated[Precision, typer.Option("--precision")] = Precision.FLOAT32,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1, ...")] = "auto",
+    device: DeviceOption = "auto",
     seed: Annotated[int, typer.Option("--seed", help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds.")] = 1,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume/--fresh", help="Go on where the study stopped, or start over.")
-    ] = True,
-    cache: Annotated[
-        Path | None, typer.Option("--cache", help="Keep encoded tasks here for the next run.")
-    ] = None,
+    workers: WorkersOption = None,
+    resume: ResumeOption = True,
+    cache: CacheOption = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
     """Train one shared model on all tasks of FOLDER.
@@ -151,24 +122,20 @@ def train(
 
         taskmix improve study --out plan.json && taskmix train reviews/ --plan plan.json
     """
-    from taskmix.engine import FolderSource, Optimization, Run, choose_device
+    from taskmix.engine import Optimization, Run, choose_device
     from taskmix.records import Study
 
     _check_one_way(policy=policy, weighting=weighting, plan=plan, reward=reward, single=single)
-    source = FolderSource(
-        path=folder,
-        tasks=tuple(name.strip() for name in only.split(",")) if only else None,
-        settings=tasks,
-        task_column=task_column,
-        label_columns=tuple(label) if label else None,
-        cache=cache,
+    source, kept = choose_source(
+        folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
     )
-    loaded = source.load()
+    loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
     rate = learning_rate or (2e-5 if pretrained else 1e-3)
     run = Run(
         label="single" if single else "plan" if plan else weighting or policy or "uniform",
         source=source,
+        tasks=kept,
         architecture=architecture,
         policy=_choose_policy(policy, plan, loaded, steps) if not weighting else None,
         reward=parse_reward(reward, policy) if not (weighting or single) else None,
@@ -231,48 +198,6 @@ def _choose_policy(word: str | None, path: Path | None, tasks: TaskSet, steps: i
             (start, stage.probabilities) for start, stage in zip(starts, plan.stages, strict=True)
         )
     )
-
-
-def choose_architecture(
-    word: str, tasks: TaskSet, vectors: Path | None, max_length: int | None = None
-) -> tuple[Architecture, bool]:
-    """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs."""
-    from taskmix.models import Perceptron, TextConvolution, Transformer, WindowBiLSTM
-
-    kinds = {task.inputs for task in tasks}
-    if "sequences" in kinds:
-        raise OptionError(
-            "The tasks should have labels to train a shared model on. Found sequences without "
-            "labels. Name a label column with --label."
-        )
-    if word == "auto":
-        if kinds <= {"text", "pair"}:
-            word = "convolution"
-        elif kinds == {"table"}:
-            word = "perceptron"
-        elif kinds == {"tokens"}:
-            word = "bilstm"
-        else:
-            raise OptionError(
-                "One shared model should read all tasks, so their inputs should be of one kind. "
-                f"Found {', '.join(sorted(kinds))}. Choose tasks with --only, or give a Hugging "
-                "Face encoder with --model, which reads text, pairs and tokens."
-            )
-    length: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
-    if length and word in ("perceptron", "bilstm"):
-        raise OptionError(
-            f"`--max-length` should go with a model that reads whole texts. Found it with {word}. "
-            "Leave it out."
-        )
-    match word:
-        case "perceptron":
-            return Perceptron(), False
-        case "convolution":
-            return TextConvolution(vectors=vectors, **length), False
-        case "bilstm":
-            return WindowBiLSTM(vectors=vectors), False
-        case _:
-            return Transformer(path=word, **length), True
 
 
 def _introduce(tasks: TaskSet, run: Run) -> None:

@@ -26,6 +26,9 @@ from taskmix.report._words import (
 _SHOWN_PANELS = 12  # of a figure, until the reader asks for all
 _LISTED_RUNS = 300
 _SECTIONS = {  # title, and its name in the list of sections
+    "transfer": ("Which tasks help which", "Transfer"),
+    "effects": ("Gains from each source", "Gains"),
+    "predictions": ("Predicted against observed", "Predictions"),
     "curves": ("Learning curves", "Curves"),
     "shares": ("Share of the budget", "Budget"),
     "losses": ("Training losses", "Losses"),

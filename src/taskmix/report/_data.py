@@ -89,6 +89,7 @@ class ReportData:
     edges: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # of each label's bins
     notes: tuple[str, ...] = ()
     command: str = ""
+    transfer: Mapping[str, Any] | None = None  # the study's `transfer.json`
 
     def bin_steps(self, label: str) -> NDArray[np.float64]:
         """The step that stands for each bin: its last."""

@@ -38,7 +38,7 @@ class Figure:
     id: str
     caption: str
     panels: tuple[Panel, ...]
-    legend: Literal["label", "task"]
+    legend: Literal["label", "task", "none"]
     specs: Mapping[str, charts.Spec] = field(default_factory=dict)
 
     @property

@@ -58,9 +58,19 @@ def gather(
         scores=_final_scores(summaries, {task.name: task.metric for task in tasks}),
         notes=tuple(found),
         command=command,
+        transfer=_transfer(study.path),
     )
     data = _fewer_labels(data)
     return _with_traces(data, study, [run for run in summaries if run.label in data.labels])
+
+
+def _transfer(folder: Path) -> Mapping[str, Any] | None:
+    """What `taskmix transfer` wrote beside the runs; its package is loaded only where it did."""
+    if not (folder / "transfer.json").exists():
+        return None
+    from taskmix.transfer import load_transfer
+
+    return load_transfer(folder)
 
 
 def _row(run: RunSummary) -> RunRow:

@@ -22,6 +22,7 @@ from taskmix.report._traces import (
     variance_figure,
     weight_figure,
 )
+from taskmix.report._transfer_figures import effect_figure, prediction_figure, transfer_figure
 
 
 def report_html(data: ReportData) -> str:
@@ -42,10 +43,10 @@ def report_html(data: ReportData) -> str:
     environment.filters["strong"] = strong
     board = scoreboard(data)
     figures = _figures(data, board)
-    css, script, runtime = _packaged("page.css"), _packaged("page.js"), vega_runtime()
-    return environment.from_string(_packaged("page.html.j2")).render(
+    css, script, runtime = packaged("page.css"), packaged("page.js"), vega_runtime()
+    return environment.from_string(packaged("page.html.j2")).render(
         **contents(data, board, figures),
-        policy=_policy(scripts=(runtime, script), styles=(css,)),
+        policy=content_policy(scripts=(runtime, script), styles=(css,)),
         css=Markup(css),
         script=Markup(script),
         runtime=Markup(runtime),
@@ -73,11 +74,11 @@ def script_json(value: object) -> str:
     return text
 
 
-def _packaged(name: str) -> str:
+def packaged(name: str) -> str:
     return files("taskmix.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _policy(*, scripts: Sequence[str], styles: Sequence[str]) -> str:
+def content_policy(*, scripts: Sequence[str], styles: Sequence[str]) -> str:
     """Only what carries one of these hashes runs, whatever else finds its way into the page."""
 
     def hashes(sources: Sequence[str]) -> str:
@@ -94,6 +95,9 @@ def _figures(data: ReportData, board: Scoreboard) -> dict[str, Figure]:
     colours = palette(data)
     found = (
         score_figure(data, board),
+        transfer_figure(data.transfer),
+        effect_figure(data.transfer),
+        prediction_figure(data.transfer),
         curve_figure(data),
         share_figure(data, colours),
         loss_figure(data, colours),

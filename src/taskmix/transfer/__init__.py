@@ -1,5 +1,6 @@
 """Which tasks help which: surrogates of transfer, learned from runs on subsets of tasks."""
 
+from taskmix.transfer._carry_out import Carried, Perform, carry_out, measure
 from taskmix.transfer._design import (
     all_size_subsets,
     balanced_subsets,
@@ -7,6 +8,8 @@ from taskmix.transfer._design import (
     leave_one_out_subsets,
 )
 from taskmix.transfer._discoveries import adjusted_p_values
+from taskmix.transfer._document import load_transfer, save_transfer, transfer_document
+from taskmix.transfer._estimate import compare_estimates, estimate_by_gradients
 from taskmix.transfer._extrapolation import (
     Comparison,
     Extrapolation,
@@ -15,10 +18,18 @@ from taskmix.transfer._extrapolation import (
     hold_out_share,
     hold_out_sizes,
 )
+from taskmix.transfer._gradients import GradientOptions
 from taskmix.transfer._groups import Grouping, GroupLimits
 from taskmix.transfer._groups_exact import group_exactly
 from taskmix.transfer._groups_greedy import group_greedily
 from taskmix.transfer._groups_spectral import group_spectrally
+from taskmix.transfer._lessons import (
+    LearningOptions,
+    TargetLesson,
+    TransferLessons,
+    best_grouping,
+    learn,
+)
 from taskmix.transfer._matrix import TransferMatrix, fit_transfer_matrix, outcomes_of_target
 from taskmix.transfer._outcomes import SubsetOutcomes, gather_outcomes
 from taskmix.transfer._precision import (
@@ -33,12 +44,15 @@ from taskmix.transfer._prefixes import (
     choose_prefix,
     select_by_prefixes,
 )
+from taskmix.transfer._projection import SparseProjection
 from taskmix.transfer._selection import (
     Selection,
     select_below,
     select_least_loss,
     select_two_groups,
 )
+from taskmix.transfer._study import TransferStudy, Trial
+from taskmix.transfer._subset_design import SubsetDesign
 from taskmix.transfer._surrogate import Fit, Surrogate
 from taskmix.transfer._surrogate_kernel import KernelSurrogate, fit_kernel_surrogate
 from taskmix.transfer._surrogate_linear import LinearSurrogate, fit_linear_surrogate
@@ -46,28 +60,42 @@ from taskmix.transfer._surrogate_pairs import PairSurrogate, fit_pair_surrogate
 from taskmix.transfer._verdicts import Verdict, judge_sources, select_unless_harmful
 
 __all__ = [
+    "Carried",
     "Comparison",
     "Extrapolation",
     "Fit",
+    "GradientOptions",
     "GroupLimits",
     "Grouping",
     "KernelSurrogate",
+    "LearningOptions",
     "LinearSurrogate",
     "PairSurrogate",
+    "Perform",
     "PrefixChoice",
     "Selection",
+    "SparseProjection",
+    "SubsetDesign",
     "SubsetOutcomes",
     "Surrogate",
+    "TargetLesson",
+    "TransferLessons",
     "TransferMatrix",
+    "TransferStudy",
+    "Trial",
     "Verdict",
     "adjusted_p_values",
     "all_size_subsets",
     "anchored_error",
     "balanced_subsets",
+    "best_grouping",
     "best_prefixes",
+    "carry_out",
     "choose_prefix",
+    "compare_estimates",
     "compare_surrogates",
     "contrast_error",
+    "estimate_by_gradients",
     "extrapolate",
     "fit_kernel_surrogate",
     "fit_linear_surrogate",
@@ -81,8 +109,12 @@ __all__ = [
     "hold_out_share",
     "hold_out_sizes",
     "judge_sources",
+    "learn",
     "leave_one_out_subsets",
+    "load_transfer",
+    "measure",
     "outcomes_of_target",
+    "save_transfer",
     "seed_noise",
     "select_below",
     "select_by_prefixes",
@@ -90,4 +122,5 @@ __all__ = [
     "select_two_groups",
     "select_unless_harmful",
     "subsets_for_error",
+    "transfer_document",
 ]

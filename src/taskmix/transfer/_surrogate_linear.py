@@ -54,13 +54,14 @@ class LinearSurrogate:
     sources: tuple[str, ...]
     anchor: float  # f(∅)
     effects: NDArray[np.float64]  # [source]
-    covariance: NDArray[np.float64]  # [source, source]; NaN where no residual is left over
+    covariance: NDArray[np.float64]  # [source, source]; NaN where nothing tells of the noise
     degrees: NDArray[np.float64]  # [source], of freedom
     deviation: float  # the noise σ of one run: over seeds and what is not linear
     subsets: int  # rows it was fitted to
     mean_size: float  # sources in a row, on average
     row_degrees: float  # of freedom of the noise of the rows alone
     anchor_runs: int  # of the target alone; 0 where effects are not relative to it
+    row_runs: float = 1.0  # in a row, on average
 
     @property
     def gains(self) -> NDArray[np.float64]:
@@ -139,7 +140,10 @@ def fit_linear_surrogate(
     residuals = wanted - design @ effects
     leverage = np.einsum("nk,kn->n", design, project)
     spare = rows - float(leverage.sum())
-    if spare < 0.5:
+    if spare < 0.5 and outcomes.seed_degrees:
+        # The fit passes through every row; what seeds do within a subset is still known.
+        variance, spare = outcomes.seed_variance / mean_weight, float(outcomes.seed_degrees)
+    elif spare < 0.5:
         variance, spare = math.nan, math.nan
     else:
         variance = float(residuals @ residuals) / spare
@@ -164,6 +168,7 @@ def fit_linear_surrogate(
         mean_size=float(members.sum(axis=1).mean()),
         row_degrees=spare,
         anchor_runs=outcomes.anchor_runs,
+        row_runs=mean_weight,
     )
 
 

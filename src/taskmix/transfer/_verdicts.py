@@ -39,7 +39,8 @@ class Verdict:
     low: float
     high: float
     p_value: float  # adjusted where false discoveries are controlled
-    further_subsets: int | None  # that would tell; None where told, or where no number is known
+    # Runs of subsets that would tell; None where told, or where no number is known.
+    further_subsets: int | None
     further_single_runs: int | None  # of the target alone, beside them
 
     def __str__(self) -> str:
@@ -74,7 +75,8 @@ def judge_sources(
     share = (int(told.sum()) + 1) / len(told) if false_discovery else 1.0
     factors = _factors(surrogate, 1 - (1 - level) * min(share, 1.0), smallest, power)
     beyond = surrogate.subsets - len(surrogate.sources)
-    spare = beyond if beyond > 0 else surrogate.subsets  # ridge manages with fewer
+    rows = beyond if beyond > 0 else surrogate.subsets  # ridge manages with fewer
+    spare = rows * surrogate.row_runs  # a row may be the mean of several runs
     verdicts = []
     for place, source in enumerate(surrogate.sources):
         answer: Answer = "cannot tell"

@@ -207,3 +207,16 @@ def test_options_and_subsets_that_do_not_fit_are_refused() -> None:
         fit_linear_surrogate(given_).predict([[1, 0]])
     with pytest.raises(OptionError, match="level"):
         fit_linear_surrogate(given_).intervals(95)
+
+
+def test_where_every_row_is_fitted_the_noise_is_that_over_seeds() -> None:
+    """Three sources one at a time: three rows for three effects, each the mean of many runs."""
+    generator = np.random.default_rng(5)
+    subsets = np.repeat(np.eye(3, dtype=bool), 40, axis=0)
+    losses = 1 + subsets @ np.array([0.3, 0.0, -0.3]) + 0.1 * generator.normal(size=120)
+    surrogate = fit_linear_surrogate(
+        table(subsets, losses, alone=list(1 + 0.1 * generator.normal(size=40)))
+    )
+    assert surrogate.deviation == pytest.approx(0.1, rel=0.15)
+    # The mean of 40 less the mean of 40 others.
+    np.testing.assert_allclose(surrogate.standard_errors, 0.1 * np.sqrt(2 / 40), rtol=0.15)

@@ -1,0 +1,164 @@
+"""Options that several commands share: where the tasks are, which model, how it is trained."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taskmix.errors import OptionError
+
+if TYPE_CHECKING:
+    from taskmix.engine import TaskSource
+    from taskmix.models import Architecture
+    from taskmix.tasks import TaskSet
+
+
+class Schedule(StrEnum):
+    """How the learning rate changes over the run."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    COSINE = "cosine"
+
+
+class Optimizer(StrEnum):
+    """PyTorch's optimisers on offer here."""
+
+    ADAM = "adam"
+    ADAMW = "adamw"
+    SGD = "sgd"
+
+
+FolderArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A task folder, a table with a task column, hf:NAME, or digits for the demo's tasks."
+    ),
+]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="auto, perceptron, convolution, bilstm, or a Hugging Face encoder's path or name.",
+    ),
+]
+VectorsOption = Annotated[
+    Path | None, typer.Option("--vectors", help="Word vectors: GloVe or fastText text, or .npz.")
+]
+MaxLengthOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-length", min=1, help="Words or word pieces of a text; the rest is cut off."
+    ),
+]
+TasksOption = Annotated[
+    Path | None,
+    typer.Option("--tasks", help="A TOML file that says how tasks are made from the folder."),
+]
+OnlyOption = Annotated[
+    str | None, typer.Option("--only", help="Names of the tasks to keep, with commas.")
+]
+TaskColumnOption = Annotated[
+    str | None, typer.Option("--task-column", help="The column of one table naming the task.")
+]
+LabelOption = Annotated[
+    list[str] | None,
+    typer.Option("--label", help="The label column; give several for several tasks."),
+]
+BatchSizeOption = Annotated[int, typer.Option("--batch-size", min=1)]
+OptimizerOption = Annotated[Optimizer, typer.Option("--optimizer")]
+LearningRateOption = Annotated[
+    float | None, typer.Option("--learning-rate", help="[0.001; 2e-05 for a pretrained encoder]")
+]
+WeightDecayOption = Annotated[float, typer.Option("--weight-decay", min=0)]
+ScheduleOption = Annotated[Schedule, typer.Option("--schedule")]
+WarmupOption = Annotated[float, typer.Option("--warmup", help="Share of the steps.")]
+ClipNormOption = Annotated[
+    float | None, typer.Option("--clip-norm", help="Largest norm of the gradient.")
+]
+DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:1, ...")]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
+]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume/--fresh", help="Go on where the study stopped, or start over.")
+]
+CacheOption = Annotated[
+    Path | None, typer.Option("--cache", help="Keep encoded tasks here for the next run.")
+]
+
+
+def choose_source(
+    folder: str,
+    *,
+    only: str | None,
+    settings: Path | None,
+    task_column: str | None,
+    labels: list[str] | None,
+    cache: Path | None,
+) -> tuple[TaskSource, tuple[str, ...] | None]:
+    """Where the tasks come from, and which of them to keep where the source cannot do that."""
+    from taskmix.engine import DigitsSource, FolderSource
+
+    names = tuple(name.strip() for name in only.split(",")) if only else None
+    if folder == "digits" and not Path(folder).exists():
+        if settings or task_column or labels:
+            raise OptionError(
+                "The demo's tasks should be used as they are. Found an option that says how tasks "
+                "are made from a folder. Leave it out."
+            )
+        return DigitsSource(), names
+    source = FolderSource(
+        path=folder,
+        tasks=names,
+        settings=settings,
+        task_column=task_column,
+        label_columns=tuple(labels) if labels else None,
+        cache=cache,
+    )
+    return source, None
+
+
+def choose_architecture(
+    word: str, tasks: TaskSet, vectors: Path | None, max_length: int | None = None
+) -> tuple[Architecture, bool]:
+    """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs."""
+    from taskmix.models import Perceptron, TextConvolution, Transformer, WindowBiLSTM
+
+    kinds = {task.inputs for task in tasks}
+    if "sequences" in kinds:
+        raise OptionError(
+            "The tasks should have labels to train a shared model on. Found sequences without "
+            "labels. Name a label column with --label."
+        )
+    if word == "auto":
+        if kinds <= {"text", "pair"}:
+            word = "convolution"
+        elif kinds == {"table"}:
+            word = "perceptron"
+        elif kinds == {"tokens"}:
+            word = "bilstm"
+        else:
+            raise OptionError(
+                "One shared model should read all tasks, so their inputs should be of one kind. "
+                f"Found {', '.join(sorted(kinds))}. Choose tasks with --only, or give a Hugging "
+                "Face encoder with --model, which reads text, pairs and tokens."
+            )
+    length: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
+    if length and word in ("perceptron", "bilstm"):
+        raise OptionError(
+            f"`--max-length` should go with a model that reads whole texts. Found it with {word}. "
+            "Leave it out."
+        )
+    match word:
+        case "perceptron":
+            return Perceptron(), False
+        case "convolution":
+            return TextConvolution(vectors=vectors, **length), False
+        case "bilstm":
+            return WindowBiLSTM(vectors=vectors), False
+        case _:
+            return Transformer(path=word, **length), True

@@ -1,0 +1,88 @@
+"""What `taskmix transfer` does with its runs, and the plan that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from taskmix.engine import Executed, Run
+    from taskmix.records import Plan, Study
+    from taskmix.transfer import Perform, TransferLessons
+
+EngineName = Literal["auto", "here", "fleet"]
+
+
+@contextmanager
+def performing(
+    study: Study, *, engine: EngineName, workers: int | None, fresh: bool, quiet: bool
+) -> Iterator[Perform]:
+    """Gives a function that executes runs with a bar, and can be stopped."""
+    from taskmix.cli._display import many_runs_bar
+    from taskmix.cli._stopping import clean_stop
+    from taskmix.engine import run_all
+
+    begun: set[tuple[tuple[str, ...] | None, int, int]] = set()
+
+    with clean_stop() as should_stop:
+
+        def execute(runs: Sequence[Run], *, over: bool) -> list[Executed]:
+            with many_runs_bar(runs, quiet=quiet, title="transfer") as tell:
+                return run_all(
+                    runs,
+                    study,
+                    engine=engine,
+                    workers=workers,
+                    on_progress=tell,
+                    should_stop=should_stop,
+                    fresh=over,
+                )
+
+        def perform(runs: Sequence[Run]) -> list[Executed]:
+            keys = [(run.tasks, run.seed, run.steps) for run in runs]
+            # A run starts over once: a later stage that asks for it again wants that one.
+            new = [run for run, key in zip(runs, keys, strict=True) if key not in begun]
+            begun.update(keys)
+            if fresh and new:
+                execute(new, over=True)
+            return execute(runs, over=False)
+
+        yield perform
+
+
+def make_plan(lessons: TransferLessons, document: dict[str, object]) -> Plan:
+    """The groups, or for one target it with the sources chosen."""
+    from taskmix.records import Expected, Plan
+
+    description = lessons.carried.description
+    groups = lessons.groups or tuple(
+        tuple(
+            name
+            for name in description.tasks
+            if name == lesson.target or name in lesson.chosen.sources
+        )
+        for lesson in lessons.targets
+    )
+    members = tuple(name for name in description.tasks if any(name in group for group in groups))
+    metrics = {task.name: task.metric for task in description.loaded}
+    expected = [
+        Expected(
+            task=lesson.target,
+            metric=metrics[lesson.target]
+            if description.outcome == "metric"
+            else description.outcome,
+            value=lesson.measured.mean,
+            low=lesson.measured.low,
+            high=lesson.measured.high,
+        )
+        for lesson in lessons.targets
+        if not lessons.groups and lesson.measured is not None and lesson.measured.n > 1
+    ]
+    return Plan(
+        tasks=members,
+        probabilities=(1 / len(members),) * len(members),
+        groups=groups,
+        expected=tuple(expected),
+        evidence=document,
+    )

@@ -1,0 +1,221 @@
+"""`transfer.json`: what a study of transfer taught, beside its runs and readable without taskmix.
+
+Gains are improvements of the outcome in its own unit, above zero where a source helps, whichever
+way the outcome runs; outcomes themselves are as measured. `docs/transfer.md` has every entry.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taskmix.errors import InputError
+from taskmix.numerics import Interval
+from taskmix.records import write_bytes
+from taskmix.transfer._carry_out import Carried
+from taskmix.transfer._extrapolation import Extrapolation
+from taskmix.transfer._lessons import TargetLesson, TransferLessons
+from taskmix.transfer._selection import Selection
+from taskmix.transfer._verdicts import Verdict
+
+VERSION = 1
+NAME = "transfer.json"
+Document = dict[str, Any]
+
+
+def transfer_document(lessons: TransferLessons, *, command: str) -> Document:
+    """The lessons as plain values."""
+    carried = lessons.carried
+    description = carried.description
+    design = description.design
+    document: Document = {
+        "version": VERSION,
+        "command": command,
+        "outcome": description.outcome,
+        "measure": _measure(lessons),
+        "split": "dev",
+        "budget": description.budget,
+        "steps": description.template.steps,
+        "estimate": carried.estimate,
+        "design": asdict(design) | {"pilot": carried.pilot, "noise": carried.noise},
+        "runs": len({(trial.tasks, trial.run.seed) for trial in carried.trials}),
+        "failed": carried.failed,
+        "failures": _failures(carried),
+        "tasks": list(description.tasks),
+        "targets": [_target(lesson, description.higher_is_better) for lesson in lessons.targets],
+        "groups": [list(group) for group in lessons.groups],
+    }
+    plain: Document = _plain(document)
+    return plain
+
+
+def _measure(lessons: TransferLessons) -> str:
+    """What the outcome is called: the metric by its name where all targets have the same."""
+    description = lessons.carried.description
+    metrics = {task.metric for task in description.loaded if task.name in description.targets}
+    return (
+        metrics.pop()
+        if description.outcome == "metric" and len(metrics) == 1
+        else description.outcome
+    )
+
+
+def save_transfer(folder: Path, document: Document) -> Path:
+    """Writes `transfer.json` into a study, whole or not at all."""
+    path = folder / NAME
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, (text + "\n").encode())
+    return path
+
+
+def load_transfer(folder: Path) -> Document | None:
+    """What `save_transfer` wrote; None where there is none."""
+    path = folder / NAME
+
+    def bad(found: str) -> InputError:
+        return InputError(
+            f"`{path}` should be a JSON file of version {VERSION} that `taskmix transfer` wrote. "
+            f"Found {found}. Run the command again; it trains nothing twice."
+        )
+
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise bad(f"no readable file ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise bad("something that is no JSON") from error
+    if not isinstance(document, dict) or document.get("version") != VERSION:
+        raise bad("another kind or version")
+    try:
+        _must_have(document, "tasks", "groups", "measure", "estimate")
+        for target in document["targets"]:
+            _must_have(target, "target", "alone", "subsets", "subset_runs", "chosen")
+            _must_have(target, "extrapolation", "held_out")
+            for source in target["sources"]:
+                _must_have(source, "source", "gain", "low", "high", "verdict", "further_subsets")
+    except (KeyError, TypeError) as error:
+        raise bad(f"a part in another form ({error})") from error
+    return document
+
+
+def _must_have(part: Document, *names: str) -> None:
+    for name in names:
+        part[name]
+
+
+def _failures(carried: Carried) -> list[Document]:
+    failed = {
+        (trial.tasks, trial.run.seed): error
+        for trial, error in zip(carried.trials, carried.errors, strict=True)
+        if error is not None
+    }
+    return [
+        {"tasks": list(tasks), "seed": seed, "error": error}
+        for (tasks, seed), error in failed.items()
+    ]
+
+
+def _target(lesson: TargetLesson, higher_is_better: dict[str, bool]) -> Document:
+    higher = higher_is_better[lesson.target]
+    sign = -1.0 if higher else 1.0  # losses inside, the outcome as measured outside
+    table = lesson.table
+    return {
+        "target": lesson.target,
+        "higher_is_better": higher,
+        "alone": sign * table.anchor,
+        "alone_runs": table.anchor_runs,
+        "alone_deviation": math.sqrt(table.anchor_variance),
+        "subsets": len(table.losses),
+        "subset_runs": int(table.weights.sum()),
+        "noise": lesson.surrogate.deviation,
+        "failed": table.failed,
+        "lost": [list(names) for names in table.lost],
+        "sources": [
+            _source(verdict, relative)
+            for verdict, relative in zip(lesson.verdicts, lesson.relative, strict=True)
+        ],
+        "selections": [_selection(selection, sign) for selection in lesson.selections],
+        "chosen": list(lesson.chosen.sources),
+        "measured": None if lesson.measured is None else _interval(lesson.measured),
+        "extrapolation": {}
+        if lesson.test is None
+        else {name: _test(test) for name, test in lesson.test.results.items()},
+        "held_out": _held_out(lesson, sign),
+    }
+
+
+def _source(verdict: Verdict, relative: Verdict) -> Document:
+    return {
+        "source": verdict.source,
+        "gain": -verdict.effect,
+        "low": -verdict.high,
+        "high": -verdict.low,
+        "p_value": verdict.p_value,
+        "verdict": verdict.answer,
+        "further_subsets": verdict.further_subsets,
+        "further_single_runs": verdict.further_single_runs,
+        # The same relative to the target's average source.
+        "relative_gain": -relative.effect,
+        "relative_low": -relative.high,
+        "relative_high": -relative.low,
+    }
+
+
+def _selection(selection: Selection, sign: float) -> Document:
+    return {
+        "rule": selection.rule,
+        "sources": list(selection.sources),
+        "threshold": selection.threshold,
+        "predicted": sign * selection.predicted,
+    }
+
+
+def _test(test: Extrapolation) -> Document:
+    return {
+        "spearman": _interval(test.spearman),
+        "r_squared": _interval(test.r_squared),
+        "f1_positive": _interval(test.f1_positive),
+        "f1_negative": _interval(test.f1_negative),
+        "positive_share": test.positive_share,
+        "subsets": len(test.observed),
+    }
+
+
+def _held_out(lesson: TargetLesson, sign: float) -> list[Document]:
+    if lesson.test is None:
+        return []
+    test = lesson.test.results["linear"]
+    sources = lesson.table.sources
+    return [
+        {
+            "sources": [sources[place] for place in np.flatnonzero(row)],
+            "observed": sign * float(observed),
+            "predicted": sign * float(predicted),
+        }
+        for row, observed, predicted in zip(
+            lesson.held_out, test.observed, test.predicted, strict=True
+        )
+    ]
+
+
+def _interval(interval: Interval) -> Document:
+    return {"value": interval.mean, "low": interval.low, "high": interval.high, "n": interval.n}
+
+
+def _plain(value: Any) -> Any:
+    """JSON knows no NaN and no infinity: such a number is null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,167 @@
+"""A study of transfer without training its subsets: outcomes estimated from a model's gradients.
+
+One model (or a few, under several seeds) is trained on all tasks for a part of the steps, and every
+subset is estimated from its gradients (`_gradients.py`). What comes out has the form of trained
+outcomes and is learned from in the same way. Intervals then tell of the fit and of the seeds of
+those models; how far an estimate is from what training would have given they do not know, and
+`compare_estimates` measures.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from taskmix.engine import Run, load_model, run_all
+from taskmix.errors import RunError
+from taskmix.records import Study
+from taskmix.transfer._carry_out import DONE, Carried, Perform, in_stages
+from taskmix.transfer._gradients import GradientOptions, LinearTask, linearise, solve_move
+from taskmix.transfer._outcomes import SubsetOutcomes
+from taskmix.transfer._study import TransferStudy, Trial
+from taskmix.transfer._surrogate_linear import fit_linear_surrogate
+
+Models = Sequence[Sequence[LinearTask]]
+
+
+def estimate_by_gradients(
+    description: TransferStudy,
+    study: Study,
+    *,
+    perform: Perform | None = None,
+    options: GradientOptions | None = None,
+) -> Carried:
+    """Outcomes of the study's trials, estimated; only models on all tasks are trained."""
+    options = options or GradientOptions()
+    perform = perform or (lambda runs: run_all(runs, study))
+    steps = max(round(options.share * description.template.steps), 1)
+    shorter = replace(description, template=replace(description.template, steps=steps))
+    first = description.template.seed
+    runs = [shorter.run(description.tasks, seed) for seed in range(first, first + options.models)]
+    results = perform(runs)
+    for run, result in zip(runs, results, strict=True):
+        if result.outcome not in DONE:
+            raise RunError(
+                f"The model on all tasks with seed {run.seed} should have been trained. Found it "
+                f"{result.outcome}. {result.error or 'Run the same command again to continue.'}"
+            )
+    begin = time.perf_counter()
+    models = [linearise(*load_model(run, study), options, seed=run.seed) for run in runs]
+    carried = in_stages(description, partial(_estimated, description, models, options))
+    seconds = _step_seconds(runs, study) + time.perf_counter() - begin
+    return replace(carried, estimate="gradients", estimate_seconds=seconds)
+
+
+def _estimated(
+    description: TransferStudy, models: Models, options: GradientOptions, trials: Sequence[Trial]
+) -> Carried:
+    known: dict[tuple[int, tuple[str, ...]], NDArray[np.float64]] = {}
+    rows = []
+    for trial in trials:
+        # Seeds follow each other, so every model estimates as many subsets as any other.
+        number = trial.run.seed % len(models)
+        key = (number, trial.tasks)
+        if key not in known:
+            known[key] = _outcomes(description, models[number], trial.tasks, options.ridge)
+        rows.append(known[key])
+    return Carried(
+        description=description,
+        trials=tuple(trials),
+        outcomes=np.array(rows),
+        errors=(None,) * len(trials),
+    )
+
+
+def _outcomes(
+    description: TransferStudy, model: Sequence[LinearTask], members: Sequence[str], ridge: float
+) -> NDArray[np.float64]:
+    names = description.tasks
+    places = [names.index(name) for name in members]
+    move = solve_move(model, places, ridge)
+    outcomes = np.full(len(names), np.nan)
+    for place in places:
+        outcomes[place] = model[place].outcome(move, description.outcome)
+    return outcomes
+
+
+def _step_seconds(runs: Sequence[Run], study: Study) -> float:
+    """What steps took; models that were trained together have a share each."""
+    total = 0.0
+    for run in runs:
+        total += pc.sum(study.run(run.specification()).steps(["seconds"])["seconds"]).as_py() or 0.0
+    return total
+
+
+def _left_out(table: SubsetOutcomes) -> float | None:
+    """How well a linear surrogate of trained subsets predicts each of them from the others.
+
+    What seeds do to single runs is in the outcomes themselves, so no estimate can be asked for
+    much more.
+    """
+    from scipy.stats import spearmanr
+
+    root = np.sqrt(table.weights)[:, None]
+    design, wanted = root * table.subsets, root[:, 0] * (table.losses - table.anchor)
+    inverse = np.linalg.pinv(design)
+    leverage = np.einsum("nk,kn->n", design, inverse)
+    free = leverage < 1 - 1e-8
+    if free.sum() < 3:
+        return None
+    away = (wanted - design @ (inverse @ wanted))[free] / (1 - leverage[free])
+    predicted = (wanted[free] - away) / root[free, 0]
+    return float(spearmanr(table.losses[free], predicted).statistic)
+
+
+def compare_estimates(estimated: Carried, trained: Carried, study: Study) -> dict[str, Any]:
+    """How well estimated outcomes agree with trained ones, and what both cost in seconds."""
+    from scipy.stats import pearsonr, spearmanr
+
+    description = trained.description
+    values = {
+        (trial.tasks, trial.run.seed): row
+        for trial, row in zip(estimated.trials, estimated.outcomes, strict=True)
+    }
+    targets = []
+    for target in description.targets:
+        column = description.tasks.index(target)
+        pairs = [
+            (values[key][column], row[column])
+            for trial, row, wanted in zip(
+                trained.trials,
+                trained.outcomes,
+                trained.rows(target, ("design", "held out")),
+                strict=True,
+            )
+            if wanted and (key := (trial.tasks, trial.run.seed)) in values
+        ]
+        both = np.array([pair for pair in pairs if np.isfinite(pair).all()]).reshape(-1, 2)
+        one, other = (
+            fit_linear_surrogate(carried.table(target)).gains for carried in (estimated, trained)
+        )
+        enough = len(both) > 2 and bool((both.std(axis=0) > 0).all())
+        targets.append(
+            {
+                "target": target,
+                "subsets": len(both),
+                "spearman": float(spearmanr(*both.T).statistic) if enough else None,
+                "pearson": float(pearsonr(*both.T).statistic) if enough else None,
+                "spearman_of_surrogate": _left_out(trained.table(target)),
+                "spearman_of_gains": float(spearmanr(one, other).statistic),
+                "same_sign": float((np.sign(one) == np.sign(other)).mean()),
+            }
+        )
+    runs = {(trial.tasks, trial.run.seed): trial.run for trial in trained.trials}
+    seconds = _step_seconds(list(runs.values()), study)
+    return {
+        "targets": targets,
+        "seconds_estimated": estimated.estimate_seconds,
+        "seconds_trained": seconds,
+        "ratio": seconds / max(estimated.estimate_seconds, 1e-9),
+    }

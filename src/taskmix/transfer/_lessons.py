@@ -1,0 +1,248 @@
+"""What a study of transfer teaches: effects, verdicts, selections, a test of all that, and groups.
+
+Nothing is trained here but the few prefixes that the third rule of selection measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.errors import InputError, OptionError
+from taskmix.numerics import Interval, mean_interval
+from taskmix.records import Study
+from taskmix.transfer._carry_out import Carried, Perform, measure
+from taskmix.transfer._extrapolation import (
+    FEWEST_HELD_OUT,
+    Comparison,
+    compare_surrogates,
+    hold_out_share,
+)
+from taskmix.transfer._groups import Grouping, GroupLimits
+from taskmix.transfer._groups_exact import MOST_TASKS, group_exactly
+from taskmix.transfer._groups_greedy import group_greedily
+from taskmix.transfer._groups_spectral import group_spectrally
+from taskmix.transfer._matrix import TransferMatrix
+from taskmix.transfer._outcomes import SubsetOutcomes
+from taskmix.transfer._prefixes import PrefixChoice, best_prefixes, choose_prefix
+from taskmix.transfer._selection import Selection, select_below
+from taskmix.transfer._study import Trial
+from taskmix.transfer._surrogate import Fit
+from taskmix.transfer._surrogate_kernel import fit_kernel_surrogate
+from taskmix.transfer._surrogate_linear import LinearSurrogate, fit_linear_surrogate
+from taskmix.transfer._surrogate_pairs import fit_pair_surrogate
+from taskmix.transfer._verdicts import Verdict, judge_sources, select_unless_harmful
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningOptions:
+    """How lessons are drawn from outcomes."""
+
+    ridge: float = (
+        0.0  # of the linear surrogate; above zero it works with fewer subsets than sources
+    )
+    level: float = 0.95
+    false_discovery: bool = False  # hold the expected share of wrong verdicts at 1 − level
+    smallest: float = 0.0  # changes of the outcome below this do not matter
+    prefixes: int = 4  # selections that the third rule measures; 0: it is left out
+    prefix_seeds: int = 3
+    seed: int = 0  # of folds and resamples
+
+    def __post_init__(self) -> None:
+        if self.prefixes < 0 or self.prefix_seeds < 1:
+            raise OptionError(
+                "`prefixes` should be 0 or more, and `prefix_seeds` 1 or more. Found "
+                f"{self.prefixes} and {self.prefix_seeds}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetLesson:
+    """What was learned about one target."""
+
+    target: str
+    table: SubsetOutcomes  # what the surrogate was fitted to
+    surrogate: LinearSurrogate
+    verdicts: tuple[Verdict, ...]  # relative to the target alone
+    relative: tuple[Verdict, ...]  # relative to the average source
+    selections: tuple[Selection, ...]  # one a rule
+    prefixes: PrefixChoice | None
+    measured: Interval | None  # the outcome with the sources of that rule, over its seeds
+    test: Comparison | None  # None where too few held-out subsets finished
+    held_out: NDArray[np.bool_]  # [held-out subset, source]
+
+    @property
+    def chosen(self) -> Selection:
+        """The selection to act on: the measured one where there is one."""
+        return self.selections[-1] if self.prefixes is None else self.prefixes.selection
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferLessons:
+    """What was learned about all targets."""
+
+    carried: Carried
+    targets: tuple[TargetLesson, ...]
+    matrix: TransferMatrix | None  # where all tasks are targets
+    grouping: Grouping | None
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The tasks to train together, by name."""
+        if self.matrix is None or self.grouping is None:
+            return ()
+        return self.grouping.named(self.matrix.tasks)
+
+
+def learn(
+    carried: Carried,
+    study: Study,
+    *,
+    perform: Perform | None = None,  # needed to measure prefixes
+    options: LearningOptions | None = None,
+    limits: GroupLimits | None = None,
+) -> TransferLessons:
+    """Fits, tests, judges and selects for every target; groups where all tasks are targets."""
+    options = options or LearningOptions()
+    description = carried.description
+    names = tuple(name for name in description.tasks if name in description.targets)
+    tables = [carried.table(target) for target in names]
+    surrogates = [fit_linear_surrogate(table, ridge=options.ridge) for table in tables]
+    choices: list[tuple[PrefixChoice, Interval] | None] = [None] * len(names)
+    if perform is not None and options.prefixes:
+        choices = list(_measured_prefixes(carried, surrogates, study, perform, options))
+    lessons = tuple(
+        _lesson(carried, table, surrogate, choice, options)
+        for table, surrogate, choice in zip(tables, surrogates, choices, strict=True)
+    )
+    if not description.shared:
+        return TransferLessons(carried=carried, targets=lessons, matrix=None, grouping=None)
+    matrix = TransferMatrix(
+        tasks=names,
+        surrogates=tuple(surrogates),
+        failed=tuple(table.failed for table in tables),
+    )
+    grouping = best_grouping(matrix.relative_gains, limits)
+    return TransferLessons(carried=carried, targets=lessons, matrix=matrix, grouping=grouping)
+
+
+def best_grouping(gains: NDArray[np.float64], limits: GroupLimits | None = None) -> Grouping:
+    """The groups of largest worth: exact for a dozen tasks, else the better of two searches."""
+    if len(gains) <= MOST_TASKS:
+        return group_exactly(gains, limits)
+    found = [
+        group_greedily(gains, limits),
+        group_spectrally(gains, limits, generator=np.random.default_rng(0)),
+    ]
+    return max(found, key=lambda grouping: grouping.value)
+
+
+def _lesson(
+    carried: Carried,
+    table: SubsetOutcomes,
+    surrogate: LinearSurrogate,
+    choice: tuple[PrefixChoice, Interval] | None,
+    options: LearningOptions,
+) -> TargetLesson:
+    judge = partial(
+        judge_sources,
+        level=options.level,
+        false_discovery=options.false_discovery,
+        smallest=options.smallest,
+    )
+    selections = [
+        select_below(surrogate),
+        select_unless_harmful(
+            surrogate,
+            level=options.level,
+            false_discovery=options.false_discovery,
+            smallest=options.smallest,
+        ),
+    ]
+    test, held_out = _tested(carried, table.target, options)
+    return TargetLesson(
+        target=table.target,
+        table=table,
+        surrogate=surrogate,
+        verdicts=judge(surrogate),
+        relative=judge(surrogate.centred()),
+        selections=(*selections, choice[0].selection) if choice else tuple(selections),
+        prefixes=choice[0] if choice else None,
+        measured=choice[1] if choice else None,
+        test=test,
+        held_out=held_out,
+    )
+
+
+def _tested(
+    carried: Carried, target: str, options: LearningOptions
+) -> tuple[Comparison | None, NDArray[np.bool_]]:
+    """The surrogates tried on held-out subsets, and which those are."""
+    generator = np.random.default_rng(options.seed)
+    try:
+        everything, held = carried.with_held_out(target)
+    except InputError:  # no held-out subset finished
+        everything, held = carried.table(target), np.zeros(0, dtype=np.bool_)
+    if held.sum() < FEWEST_HELD_OUT:
+        everything = carried.table(target)
+        held = hold_out_share(everything, 0.2, generator=generator)
+    fits: dict[str, Fit] = {
+        "linear": partial(fit_linear_surrogate, ridge=options.ridge),
+        "pairs": partial(fit_pair_surrogate, generator=generator),
+        "kernel": fit_kernel_surrogate,
+    }
+    subsets = everything.subsets[held]
+    for wanted in (tuple(fits), ("linear",)):
+        chosen = {name: fits[name] for name in wanted}
+        try:
+            test = compare_surrogates(
+                everything, chosen, held, generator=generator, level=options.level
+            )
+        except InputError:  # too few subsets for pairs, or even for a line
+            continue
+        return test, subsets
+    return None, subsets
+
+
+def _measured_prefixes(
+    carried: Carried,
+    surrogates: Sequence[LinearSurrogate],
+    study: Study,
+    perform: Perform,
+    options: LearningOptions,
+) -> list[tuple[PrefixChoice, Interval] | None]:
+    """For every target the best of the few prefixes that its surrogate predicts best."""
+    description = carried.description
+    trials: list[Trial] = []
+    places = []
+    for surrogate in surrogates:
+        prefixes = best_prefixes(surrogate, count=options.prefixes)
+        rows = []
+        for row in prefixes:
+            sources = [surrogate.sources[place] for place in np.flatnonzero(row)]
+            rows.append(range(len(trials), len(trials) + options.prefix_seeds))
+            trials += description.prefix(surrogate.target, sources, options.prefix_seeds)
+        places.append((prefixes, rows))
+    found = measure(description, trials, study, perform)
+    choices: list[tuple[PrefixChoice, Interval] | None] = []
+    for surrogate, (prefixes, rows) in zip(surrogates, places, strict=True):
+        column = description.tasks.index(surrogate.target)
+        values = np.array([found.outcomes[list(row), column] for row in rows])
+        if not np.isfinite(values).any():  # the other rules need none of these runs
+            choices.append(None)
+            continue
+        choice = choose_prefix(
+            surrogate,
+            prefixes,
+            values,
+            higher_is_better=description.higher_is_better[surrogate.target],
+            level=options.level,
+        )
+        best = int(np.flatnonzero((prefixes == choice.selection.kept).all(axis=1))[0])
+        finished = values[best][np.isfinite(values[best])]
+        choices.append((choice, mean_interval(finished, options.level)))
+    return choices

@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from taskmix.records import Plan
+
+from .running import run_cli
+
+NAMES = ("a", "b", "c", "d", "e")
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    """Five tasks of two columns, of which the last has labels that mean nothing."""
+    root = tmp_path / "tables"
+    for place, name in enumerate(NAMES):
+        (root / name).mkdir(parents=True)
+        for split, rows in (("train", 24), ("dev", 12), ("test", 6)):
+            lines = ["x,y,label"]
+            for row in range(rows):
+                x, y = (row * 7 + place) % 11 - 5, (row * 5) % 7 - 3
+                label = (row * row) % 3 == 0 if name == "e" else x + 0.1 * place * y > 0
+                lines.append(f"{x},{y},{int(label)}")
+            (root / name / f"{split}.csv").write_text("\n".join(lines) + "\n")
+    return root
+
+
+QUICK = (
+    "--steps", "5", "--subsets", "8", "--held-out", "4", "--alone", "2", "--size", "2",
+    "--prefixes", "1", "--workers", "1", "--engine", "here",
+)  # fmt: skip
+
+
+def test_one_target_gets_a_table_a_plan_and_a_file_in_the_study(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study, plan = tmp_path / "study", tmp_path / "plan.json"
+    words = ("transfer", tables, "--target", "a", *QUICK, "--out", study, "--plan", plan)
+    assert run_cli(monkeypatch, *words) == 0
+    shown = capsys.readouterr().out
+    for name in NAMES[1:]:
+        assert name in shown
+    for part in ("95 % interval", "unless surely harmful", "measured prefixes", "Spearman"):
+        assert part in shown
+    document = json.loads((study / "transfer.json").read_text())
+    assert [target["target"] for target in document["targets"]] == ["a"]
+    assert document["failed"] == 0
+    advised = Plan.load(plan)
+    assert "a" in advised.tasks
+    assert advised.groups == (advised.tasks,)
+    assert run_cli(monkeypatch, "report", study) == 0
+    page = (study / "report.html").read_text()
+    assert "Which tasks help which" in page
+
+
+def test_all_targets_share_their_runs_and_asking_again_trains_nothing(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("transfer", tables, "--all", *QUICK, "--out", tmp_path / "study", "--json")
+    assert run_cli(monkeypatch, *words) == 0
+    first = json.loads(capsys.readouterr().out)
+    runs = sorted(path.name for path in (tmp_path / "study").iterdir() if path.is_dir())
+    assert run_cli(monkeypatch, *words) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert first == again
+    assert sorted(p.name for p in (tmp_path / "study").iterdir() if p.is_dir()) == runs
+    assert sorted(name for group in first["groups"] for name in group) == sorted(NAMES)
+    assert len(first["targets"]) == len(NAMES)
+
+
+def test_the_matrix_is_shown_for_all_targets(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("transfer", tables, "--all", *QUICK, "--out", tmp_path / "study")
+    assert run_cli(monkeypatch, *words, "--budget", "total", "--outcome", "margin") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "sources down, targets across" in shown
+    assert "Groups to train together" in shown
+
+
+def test_estimates_from_gradients_can_be_compared_with_training(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("transfer", tables, "--target", "b", *QUICK, "--estimate", "gradients")
+    assert run_cli(monkeypatch, *words, "--out", tmp_path / "one") == 0
+    assert "estimated from gradients" in capsys.readouterr().out
+    assert len([path for path in (tmp_path / "one").iterdir() if path.is_dir()]) == 2
+    assert run_cli(monkeypatch, *words, "--compare", "--out", tmp_path / "two") == 0
+    assert "times as long" in capsys.readouterr().out
+    document = json.loads((tmp_path / "two" / "transfer.json").read_text())
+    assert document["comparison"]["targets"][0]["subsets"] >= 8
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "Either --target or --all should be given. Found neither"),
+        (("--target", "a", "--all"), "Either --target or --all should be given. Found both"),
+        (("--target", "none"), "The target should be one of the tasks a, b, c, d, e. Found `none`"),
+        (("--target", "a", "--only", "a,b,c"), "at least 3 source tasks. Found 2"),
+        (("--target", "a", "--subsets", "9", "--precision", "0.1"), "Found both"),
+        (("--target", "a", "--precision", "-1"), "standard error above zero"),
+        (("--target", "a", "--size", "7"), "between 1 and the number of sources"),
+        (("--target", "a", "--compare"), "`--compare` should go with --estimate"),
+        (("--all", "--largest-group", "1", "--groups", "2"), "5 tasks should fit into 2 groups"),
+        (("--target", "a", "--budget", "total", "--steps", "2"), "should have a batch of each"),
+        (("--target", "a", "--subsets", "1", "--size", "2"), "Every source should be in a subset"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_a_sentence(
+    words: tuple[str, ...],
+    sentence: str,
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if "--steps" not in words:
+        words = (*words, "--steps", "1")
+    study = tmp_path / "study"
+    code = run_cli(
+        monkeypatch, "transfer", tables, "--workers", "1", "--engine", "here", "--alone", "1",
+        "--held-out", "3", "--out", study, *words,
+    )  # fmt: skip
+    assert code == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
+    assert not (study / "transfer.json").exists()
+
+
+def test_a_source_of_one_class_is_told(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = ["x,y,label", *(f"{row},1,1" for row in range(20))]
+    for split in ("train", "dev", "test"):
+        (tables / "c" / f"{split}.csv").write_text("\n".join(rows) + "\n")
+    assert run_cli(monkeypatch, "transfer", tables, "--target", "a", "--out", tmp_path / "s") == 2
+    shown = " ".join(capsys.readouterr().err.split())
+    assert "rows of at least two classes to train on. Found 1 in `c`" in shown
+
+
+def test_a_precision_that_takes_too_many_subsets_is_told_with_their_number(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("--precision", "1e-7", *("--steps", "2", "--alone", "2", "--workers", "1"))
+    assert run_cli(monkeypatch, "transfer", tables, "--target", "a", *words, "--out", tmp_path) == 2
+    assert "should be within reach of 5,000 subsets" in " ".join(capsys.readouterr().err.split())
+
+
+def test_runs_that_all_fail_are_told(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("--target", "a", *QUICK, "--optimizer", "sgd", "--learning-rate", "1e30")
+    assert run_cli(monkeypatch, "transfer", tables, *words, "--out", tmp_path / "study") == 2
+    assert "at least one finished run alone" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_tasks_of_the_demo_have_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = "half,loop,prime,remainder"
+    words = ("--target", "loop", "--only", names, *QUICK, "--out", tmp_path / "study")
+    assert run_cli(monkeypatch, "transfer", "digits", *words) == 0
+    assert "remainder" in capsys.readouterr().out
+
+
+def test_the_help_has_an_example(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_cli(monkeypatch, "transfer", "--help") == 0
+    assert "taskmix transfer digits --all" in capsys.readouterr().out

@@ -1,0 +1,349 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taskmix.engine import DigitsSource, Executed, Optimization, Run, execute, run_all
+from taskmix.errors import InputError, OptionError, RunError
+from taskmix.models import Perceptron
+from taskmix.records import FinalScore, RunSummary, Study
+from taskmix.transfer import (
+    GroupLimits,
+    LearningOptions,
+    SubsetDesign,
+    TransferStudy,
+    carry_out,
+    learn,
+    load_transfer,
+    measure,
+    save_transfer,
+    transfer_document,
+)
+from taskmix.weighting import Equal
+
+NAMES = DigitsSource().load().names
+TEMPLATE = Run(
+    label="x", source=DigitsSource(), architecture=Perceptron(hidden=(8,)), steps=24, seed=0
+)
+# What each source changes, of every target alike: the two shuffled ones harm.
+EFFECTS = dict(zip(NAMES, (-0.3, -0.2, -0.1, -0.1, 0.0, 0.0, 0.2, 0.4), strict=True))
+
+
+def description(targets: Sequence[str] = ("half",), **changes: object) -> TransferStudy:
+    options = {"template": TEMPLATE, "targets": tuple(targets), "design": SubsetDesign(count=30)}
+    return TransferStudy(**(options | changes))  # type: ignore[arg-type]
+
+
+class Pretended:
+    """Runs whose losses add up as they are said to; some fail."""
+
+    def __init__(self, *, noise: float = 0.02, failing: Sequence[frozenset[str]] = ()) -> None:
+        self.noise = noise
+        self.failing = failing
+        self.asked: list[Run] = []
+
+    def __call__(self, runs: Sequence[Run]) -> list[Executed]:
+        self.asked.extend(runs)
+        return [self._executed(run) for run in runs]
+
+    def _executed(self, run: Run) -> Executed:
+        names = run.tasks or ()
+        if frozenset(names) in self.failing:
+            return Executed(outcome="failed", summary=None, error="the loss became NaN")
+        generator = np.random.default_rng([run.seed, *(NAMES.index(name) for name in names)])
+        scores = []
+        for name in names:
+            value = 2 + sum(EFFECTS[other] for other in names if other != name)
+            value += self.noise * float(generator.normal())
+            scores += [
+                FinalScore(name, "dev", "loss", value),
+                FinalScore(name, "dev", "accuracy", 1 - value / 4),
+                FinalScore(name, "test", "loss", math.nan),
+            ]
+        return Executed(outcome="finished", summary=summary_of(run, tuple(scores)))
+
+
+def summary_of(run: Run, scores: tuple[FinalScore, ...]) -> RunSummary:
+    return RunSummary(
+        name="x",
+        status="finished",
+        label=run.label,
+        seed=run.seed,
+        step=run.steps,
+        steps=run.steps,
+        seconds=1.0,
+        best_step=None,
+        error=None,
+        created="",
+        updated="",
+        scores=scores,
+        tasks=[],
+        versions={},
+        specification={},
+        kept=None,
+    )
+
+
+def test_a_study_of_one_target_trains_it_alone_with_subsets_and_with_others_held_out() -> None:
+    study = description(design=SubsetDesign(count=30, alone=5, held_out=12))
+    alone, subsets, held = study.alone(), study.subsets(30), study.held_out(12)
+    assert [trial.tasks for trial in alone] == [("half",)] * 5
+    assert [trial.run.seed for trial in alone] == [0, 1, 2, 3, 4]
+    assert {len(trial.tasks) for trial in subsets} == {4}
+    assert all("half" in trial.tasks for trial in (*subsets, *held))
+    assert {len(trial.tasks) for trial in held} == {2, 3, 5, 6, 7}  # any size but the design's
+    assert isinstance(subsets[0].run.weighting, Equal)
+    assert len({trial.run.seed for trial in subsets}) == 30  # a seed of its own for each
+
+
+def test_in_a_study_of_all_targets_every_task_is_in_as_many_subsets_as_asked_for() -> None:
+    study = description(NAMES)
+    assert study.shared
+    counts = Counter(name for trial in study.subsets(30) for name in trial.tasks)
+    assert set(counts.values()) == {30}
+    assert len(study.subsets(30)) == 60  # 30 for each of 8 tasks, 4 tasks a run
+
+
+@given(
+    count=st.integers(1, 80), more=st.integers(0, 80), kind=st.sampled_from(["balanced", "fixed"])
+)
+def test_a_larger_study_trains_again_nothing_but_the_last_block(
+    count: int, more: int, kind: str
+) -> None:
+    study = description(design=SubsetDesign(kind=kind, count=count))  # type: ignore[arg-type]
+    small = [(trial.tasks, trial.run.seed) for trial in study.subsets(count)]
+    large = [(trial.tasks, trial.run.seed) for trial in study.subsets(count + more)]
+    block = 35  # all subsets of 3 of 7
+    kept = count - count % block if kind == "balanced" else count
+    assert small[:kept] == large[:kept]
+
+
+@pytest.mark.parametrize("kind", ["all-sizes", "leave-one-out"])
+@pytest.mark.parametrize("targets", [("half",), NAMES])
+def test_designs_of_several_sizes_can_be_carried_out_and_learned_from(
+    kind: str, targets: tuple[str, ...], tmp_path: Path
+) -> None:
+    design = SubsetDesign(kind=kind, count=40)  # type: ignore[arg-type]
+    carried = carry_out(description(targets, design=design), Study(tmp_path), perform=Pretended())
+    lesson = learn(carried, Study(tmp_path)).targets[0]
+    wanted = [-EFFECTS[name] for name in lesson.surrogate.sources]
+    np.testing.assert_allclose(lesson.surrogate.gains, wanted, atol=0.08)
+
+
+def test_a_total_budget_divides_the_batches_over_the_tasks_of_a_run() -> None:
+    study = description(budget="total")
+    assert [study.steps(tasks) for tasks in (1, 2, 3, 8)] == [24, 12, 8, 3]
+    assert study.run(("half", "loop"), 0).steps == 12
+    assert description().run(("half", "loop"), 0).steps == 24
+
+
+def test_effects_verdicts_and_selections_are_those_of_the_world(tmp_path: Path) -> None:
+    carried = carry_out(
+        description(design=SubsetDesign(count=60)), Study(tmp_path), perform=Pretended()
+    )
+    lessons = learn(carried, Study(tmp_path), perform=Pretended())
+    (lesson,) = lessons.targets
+    found = dict(zip(lesson.surrogate.sources, lesson.surrogate.gains, strict=True))
+    for name, gain in found.items():
+        assert gain == pytest.approx(-EFFECTS[name], abs=0.03)
+    answers = {verdict.source: verdict.answer for verdict in lesson.verdicts}
+    assert answers["ten_digits"] == "helps"
+    assert answers["shuffled_ten"] == "harms"
+    assert [selection.rule for selection in lesson.selections] == [
+        "threshold",
+        "unless surely harmful",
+        "measured prefixes",
+    ]
+    assert {"ten_digits", "parity", "prime"} <= set(lesson.chosen.sources)
+    assert not {"shuffled_ten", "shuffled_parity"} & set(lesson.chosen.sources)
+    assert lesson.measured is not None
+    assert lesson.measured.n == 3
+    assert lesson.test is not None
+    assert lesson.test.results["linear"].spearman.mean > 0.9
+    assert lessons.groups == ()
+
+
+def test_one_set_of_runs_gives_every_target_its_effects_and_groups(tmp_path: Path) -> None:
+    carried = carry_out(
+        description(NAMES, design=SubsetDesign(count=40)), Study(tmp_path), perform=Pretended()
+    )
+    lessons = learn(carried, Study(tmp_path), limits=GroupLimits(largest=5))
+    assert lessons.matrix is not None
+    for target, row in zip(NAMES, lessons.matrix.effects, strict=True):
+        wanted = [np.nan if name == target else EFFECTS[name] for name in NAMES]
+        np.testing.assert_allclose(row, wanted, atol=0.05)
+    assert sorted(name for group in lessons.groups for name in group) == sorted(NAMES)
+    assert max(len(group) for group in lessons.groups) <= 5
+    together = next(group for group in lessons.groups if "ten_digits" in group)
+    assert "shuffled_ten" not in together
+
+
+def test_metrics_and_losses_give_the_same_verdicts(tmp_path: Path) -> None:
+    results = []
+    for outcome in ("loss", "metric"):
+        study = description(design=SubsetDesign(count=40), outcome=outcome)
+        carried = carry_out(study, Study(tmp_path), perform=Pretended())
+        results.append(learn(carried, Study(tmp_path)).targets[0])
+    # Accuracy is one less a quarter of the loss.
+    np.testing.assert_allclose(results[1].surrogate.gains, results[0].surrogate.gains / 4)
+    assert [v.answer for v in results[0].verdicts] == [v.answer for v in results[1].verdicts]
+
+
+def test_a_precision_is_reached_from_the_noise_of_a_pilot_whose_runs_count(tmp_path: Path) -> None:
+    pretended = Pretended(noise=0.1)
+    study = description(design=SubsetDesign(precision=0.02))
+    carried = carry_out(study, Study(tmp_path), perform=pretended)
+    assert carried.pilot == 24  # two a source and ten
+    assert carried.noise == pytest.approx(0.1, rel=0.5)
+    surrogate = learn(carried, Study(tmp_path)).targets[0].surrogate
+    # 0.02 is that of a contrast; the level has its own error.
+    centred = surrogate.centred().standard_errors
+    assert centred.mean() == pytest.approx(0.02, rel=0.4)
+    final = {(trial.tasks, trial.run.seed) for trial in carried.trials}
+    tried = {(run.tasks, run.seed) for run in pretended.asked}
+    assert tried <= final
+
+
+def test_a_precision_out_of_reach_is_refused_with_the_number_it_takes(tmp_path: Path) -> None:
+    study = description(design=SubsetDesign(precision=1e-4, most=500))
+    with pytest.raises(InputError, match=r"within reach of 500 subsets.*takes \d+,\d{3}"):
+        carry_out(study, Study(tmp_path), perform=Pretended(noise=0.1))
+
+
+def test_failed_runs_are_left_out_and_counted(tmp_path: Path) -> None:
+    study = description(design=SubsetDesign(count=30))
+    lost = frozenset(study.subsets(30)[0].tasks)
+    failing = [lost, frozenset(("half",))]
+    with pytest.raises(InputError, match="at least one finished run alone"):
+        carry_out(study, Study(tmp_path), perform=Pretended(failing=failing)).table("half")
+    carried = carry_out(study, Study(tmp_path), perform=Pretended(failing=[lost]))
+    assert carried.failed == 1
+    lesson = learn(carried, Study(tmp_path)).targets[0]
+    assert lesson.table.failed == 1
+    assert [frozenset(names) | {"half"} for names in lesson.table.lost] == [lost]
+    document = transfer_document(learn(carried, Study(tmp_path)), command="x")
+    assert document["failures"][0]["error"] == "the loss became NaN"
+
+
+def test_a_stopped_study_says_how_to_go_on(tmp_path: Path) -> None:
+    def stopped(runs: Sequence[Run]) -> list[Executed]:
+        return [Executed(outcome="stopped", summary=None) for _ in runs]
+
+    with pytest.raises(RunError, match="Run the same command again"):
+        carry_out(description(), Study(tmp_path), perform=stopped)
+
+
+def test_what_was_learned_can_be_written_and_read_again(tmp_path: Path) -> None:
+    carried = carry_out(description(NAMES), Study(tmp_path), perform=Pretended())
+    document = transfer_document(learn(carried, Study(tmp_path)), command="taskmix transfer x")
+    save_transfer(tmp_path, document)
+    assert load_transfer(tmp_path) == document
+    source = document["targets"][0]["sources"][0]
+    assert source["low"] < source["gain"] < source["high"]
+    assert load_transfer(tmp_path / "elsewhere") is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"version": 7}', '{"version": 1, "targets": [{}]}'])
+def test_a_file_of_another_kind_is_told_in_a_sentence(content: str, tmp_path: Path) -> None:
+    (tmp_path / "transfer.json").write_text(content)
+    with pytest.raises(
+        InputError, match=r"should be a JSON file of version 1.*Run the command again"
+    ):
+        load_transfer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"targets": ("nothing",)}, "should be one of the tasks"),
+        ({"targets": ()}, "at least one target"),
+        ({"outcome": "joy"}, "outcome should be one of"),
+        ({"budget": "none"}, "budget should be"),
+        (
+            {"template": replace(TEMPLATE, tasks=("half", "loop", "prime"))},
+            "at least 3 source tasks",
+        ),
+        ({"design": SubsetDesign(size=9)}, "between 1 and the number of sources"),
+        (
+            {"budget": "total", "template": replace(TEMPLATE, steps=5)},
+            "should have a batch of each",
+        ),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused(changes: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        description(**changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kind": "none"},
+        {"count": 5, "precision": 0.1},
+        {"precision": 0.0},
+        {"precision": math.nan},
+        {"kind": "all-sizes", "size": 3},
+        {"kind": "leave-one-out", "precision": 0.1},
+        {"count": 0},
+        {"held_out": 2},
+    ],
+)
+def test_a_design_that_cannot_be_is_refused(options: dict[str, object]) -> None:
+    with pytest.raises(OptionError):
+        SubsetDesign(**options)  # type: ignore[arg-type]
+
+
+def test_learning_options_are_checked() -> None:
+    with pytest.raises(OptionError):
+        LearningOptions(prefixes=-1)
+
+
+def test_real_runs_give_losses_metrics_and_margins(tmp_path: Path) -> None:
+    template = replace(TEMPLATE, tasks=NAMES[:4], steps=3)
+    design = SubsetDesign(count=3, alone=1, held_out=3, size=2)
+    study = Study(tmp_path)
+
+    def perform(runs: Sequence[Run]) -> list[Executed]:
+        return [execute(run, study) for run in runs]
+
+    for outcome in ("loss", "metric", "margin"):
+        asked = description(template=template, design=design, outcome=outcome)
+        carried = carry_out(asked, study, perform=perform)
+        assert np.isfinite(carried.outcomes[carried.trained]).all()
+        assert np.isnan(carried.outcomes[~carried.trained]).all()
+    assert len(list(study.runs())) == len({(t.tasks, t.run.seed) for t in carried.trials})
+
+
+@pytest.mark.slow
+def test_the_shuffled_digits_are_found_harmful_to_every_real_task(tmp_path: Path) -> None:
+    """The settings of docs/transfer.md, where 280 runs tell all twelve pairs from zero."""
+    study = Study(tmp_path)
+    asked = TransferStudy(
+        template=replace(
+            TEMPLATE,
+            architecture=Perceptron(),
+            steps=800,
+            optimization=Optimization(learning_rate=0.005),
+        ),
+        targets=NAMES,
+        design=SubsetDesign(count=100),
+        outcome="metric",
+    )
+    trials = [*asked.alone(), *asked.subsets(100)]
+    carried = measure(asked, trials, study, lambda runs: run_all(runs, study, engine="auto"))
+    lessons = learn(carried, study)
+    assert lessons.matrix is not None
+    low, _ = lessons.matrix.intervals()
+    real = [place for place, name in enumerate(NAMES) if not name.startswith("shuffled")]
+    shuffled = [place for place, name in enumerate(NAMES) if name.startswith("shuffled")]
+    assert (low[np.ix_(real, shuffled)] > 0).all()
+    together = next(group for group in lessons.groups if "ten_digits" in group)
+    assert set(together) == {NAMES[place] for place in real}
