@@ -1,0 +1,67 @@
+r"""What score to expect of a plan that is trained once more and measured on rows nobody has seen.
+
+The mean of the dev scores says where it lies. How far off a new score may be has three causes: the
+new run has another seed, the dev rows were a sample, and so will be the test rows:
+
+    variance = s² (1 + 1/n) + e(dev)² + e(test)²
+
+with s the deviation over n seeds and e the sampling error of the metric on so many rows. The interval
+is a prediction interval for one score, not a confidence interval for a mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from taskmix.errors import InputError
+from taskmix.numerics import Interval, student_quantile
+
+FEWEST_DEGREES = 3  # of the seeds' spread: two seeds would say "anything", other sources are known
+
+
+def expect_score(
+    scores: Sequence[float],  # [seed], on dev
+    metric: str,
+    *,
+    dev_rows: int,
+    test_rows: int,
+    spread: float | None = None,  # over seeds, where it is known from more than these runs
+    level: float = 0.9,
+) -> Interval:
+    """The score of a new run on new rows."""
+    sample = np.asarray(scores, dtype=np.float64)
+    if not len(sample) or not np.isfinite(sample).all():
+        raise InputError(f"A score to expect should rest on finite dev scores. Found {sample}.")
+    mean, count = float(sample.mean()), len(sample)
+    if spread is None:
+        spread = float(sample.std(ddof=1)) if count > 1 else 0.0
+    variance = spread**2 * (1 + 1 / count)
+    for rows in (dev_rows, test_rows):
+        variance += sampling_error(metric, mean, rows) ** 2
+    reach = student_quantile(level, max(count - 1, FEWEST_DEGREES)) * math.sqrt(variance)
+    return Interval(mean, mean - reach, mean + reach, count, level)
+
+
+def sampling_error(metric: str, value: float, rows: int) -> float:
+    """The standard error of a metric at this value, because the rows are a sample.
+
+    A share of right answers has its binomial error, and the F measures are near enough to one. The
+    others have their textbook error for large samples: (1 − r²) / √n of a correlation, which
+    Matthews' coefficient is as well, that of the root of a mean of squares, and for the loss that
+    of a mean whose terms spread as far as they are large.
+    """
+    if rows < 1:
+        raise InputError(f"A metric should be of at least one row. Found {rows}.")
+    match metric:
+        case "rmse":
+            return abs(value) / math.sqrt(2 * rows)
+        case "log_loss":
+            return abs(value) / math.sqrt(rows)
+        case "pearson" | "spearman" | "matthews":
+            return (1 - min(value**2, 1.0)) / math.sqrt(rows)
+        case _:
+            share = min(max(value, 0.0), 1.0)
+            return math.sqrt(share * (1 - share) / rows)

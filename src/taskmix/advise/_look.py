@@ -1,0 +1,220 @@
+"""Looks at tasks before anything is trained: what in the data would spoil what is learned from it.
+
+A finding is a sentence for the user and a kind for code. Rows are compared by what they say, so a text
+that occurs in two splits or in two tasks is found wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.tasks import MISSING, Split, Task, TaskSet
+
+FindingKind = Literal[
+    "seen in training",
+    "seen in another task",
+    "same task twice",
+    "same inputs",
+    "contradiction",
+    "one class",
+    "rare class",
+    "few rows",
+    "no dev rows",
+]
+
+FEW_ROWS = 100
+RARE = 0.02  # of a class among the rows to train on
+COMMON = 0.5  # of the smaller task's inputs: from here on two tasks may be one
+SAME = 0.9  # of the labels' information: from here on they are
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something a user should know of the data."""
+
+    kind: FindingKind
+    tasks: tuple[str, ...]
+    words: str
+    share: float = float("nan")  # of the rows concerned, where that says something
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether results may mislead because of it."""
+        return self.kind != "same inputs"
+
+
+def look_at(tasks: TaskSet) -> tuple[Finding, ...]:
+    """Everything found, task by task and then pair by pair."""
+    keys = _Keys()
+    found = [finding for task in tasks for finding in _within(task, keys)]
+    found += [finding for a, b in combinations(tasks, 2) for finding in _between(a, b, keys)]
+    return tuple(found)
+
+
+class _Keys:
+    """The rows of tables as values that can be compared; tables that tasks share are read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[Hashable]] = {}
+
+    def __call__(self, split: Split) -> list[Hashable]:
+        place = id(split.inputs)
+        if place not in self._known:
+            columns = [column.to_pylist() for column in split.inputs.columns]
+            rows = zip(*columns, strict=True) if len(columns) > 1 else columns[0]
+            self._known[place] = [_frozen(row) for row in rows]
+        return self._known[place]
+
+
+def _frozen(value: Any) -> Hashable:
+    """Lists as tuples, and a number that is none as a word, since NaN equals nothing."""
+    if isinstance(value, list | tuple):
+        return tuple(_frozen(part) for part in value)
+    if isinstance(value, float) and value != value:
+        return "NaN"
+    return value  # type: ignore[no-any-return]
+
+
+def _within(task: Task, keys: _Keys) -> Iterator[Finding]:
+    named = f"Task `{task.name}`"
+    train = task.splits.get("train")
+    if train is None or not len(train):
+        return
+    if "dev" not in task.splits or not len(task.splits["dev"]):
+        words = f"{named} has no dev rows, so nothing can be chosen by how well it does."
+        yield Finding(kind="no dev rows", tasks=(task.name,), words=words)
+    if len(train) < FEW_ROWS:
+        words = f"{named} has only {len(train)} rows to train on."
+        yield Finding(kind="few rows", tasks=(task.name,), words=words)
+    yield from _classes(task, train)
+    seen = set(keys(train))
+    for name in ("dev", "test"):
+        split = task.splits.get(name)
+        if split is not None and len(split):
+            share = float(np.mean([key in seen for key in keys(split)]))
+            if share > 0:
+                words = (
+                    f"{named} has {share:.1%} of its {name} rows among those to train on: its "
+                    f"{name} score flatters."
+                )
+                yield Finding(kind="seen in training", tasks=(task.name,), words=words, share=share)
+    labels = dict(_labelled(task, keys))
+    against = sum(len(set(each)) > 1 for each in labels.values())
+    if task.kind == "classification" and against:
+        share = against / len(labels)
+        words = f"{named} has {against} inputs that occur with different labels in training."
+        yield Finding(kind="contradiction", tasks=(task.name,), words=words, share=share)
+
+
+def _classes(task: Task, train: Split) -> Iterator[Finding]:
+    if task.kind not in ("classification", "tagging"):
+        return
+    known = train.targets[train.targets != MISSING].astype(np.int64)
+    counts = np.bincount(known, minlength=len(task.labels))
+    named = f"Task `{task.name}`"
+    if (counts > 0).sum() < 2:
+        words = f"{named} has one class only among its rows to train on: nothing can be learned."
+        yield Finding(kind="one class", tasks=(task.name,), words=words)
+        return
+    rare = [
+        label
+        for label, count in zip(task.labels, counts, strict=True)
+        if count < RARE * counts.sum()
+    ]
+    if rare and task.kind == "classification":
+        shown = ", ".join(rare[:3]) + (" and others" if len(rare) > 3 else "")
+        words = f"{named} has classes with under {RARE:.0%} of its rows: {shown}."
+        yield Finding(kind="rare class", tasks=(task.name,), words=words)
+
+
+def _labelled(task: Task, keys: _Keys) -> Mapping[Hashable, list[Hashable]]:
+    """The labels of each input to train on; of a sentence, all of its tags as one."""
+    train = task.splits["train"]
+    found: dict[Hashable, list[Hashable]] = {}
+    for key, label in zip(keys(train), _labels(task, train), strict=True):
+        if label is not None:
+            found.setdefault(key, []).append(label)
+    return found
+
+
+def _labels(task: Task, split: Split) -> Sequence[Hashable | None]:
+    """One a row; None where there is none."""
+    targets = split.targets
+    if task.kind == "tagging":
+        lengths = [len(words) for words in split.inputs.column("tokens").to_pylist()]
+        ends = np.cumsum(lengths)
+        return [tuple(part.tolist()) for part in np.split(targets, ends[:-1])]
+    if task.kind == "regression":
+        return [None if value != value else value for value in targets.tolist()]
+    return [None if value == MISSING else value for value in targets.tolist()]
+
+
+def _between(a: Task, b: Task, keys: _Keys) -> Iterator[Finding]:
+    if a.inputs != b.inputs or "sequences" in (a.kind, b.kind) or not (a.size and b.size):
+        return
+    yield from _same_task(a, b, keys)
+    for one, other in ((a, b), (b, a)):
+        test = one.splits.get("test")
+        if test is None or not len(test) or _share_inputs(one, other):
+            continue
+        seen = set(keys(other.splits["train"]))
+        share = float(np.mean([key in seen for key in keys(test)]))
+        if share > 0:
+            words = (
+                f"Task `{one.name}` has {share:.1%} of its test rows among those `{other.name}` "
+                "trains on."
+            )
+            yield Finding(
+                kind="seen in another task", tasks=(one.name, other.name), words=words, share=share
+            )
+
+
+def _share_inputs(a: Task, b: Task) -> bool:
+    """Whether the two are columns of labels of one table: what one trains on the other does too."""
+    return a.splits["train"].inputs is b.splits["train"].inputs
+
+
+def _same_task(a: Task, b: Task, keys: _Keys) -> Iterator[Finding]:
+    ours, theirs = _labelled(a, keys), _labelled(b, keys)
+    common = [key for key in ours if key in theirs]
+    share = len(common) / max(min(len(ours), len(theirs)), 1)
+    if share < COMMON:
+        return
+    same = (
+        a.kind == b.kind
+        and len(common) >= 2
+        and _agreement(a.kind, [ours[k][0] for k in common], [theirs[k][0] for k in common]) >= SAME
+    )
+    both = (a.name, b.name)
+    if same:
+        words = f"Tasks `{a.name}` and `{b.name}` are one: {share:.0%} of the rows, labels and all."
+        yield Finding(kind="same task twice", tasks=both, words=words, share=share)
+    elif not _share_inputs(a, b):
+        words = f"Tasks `{a.name}` and `{b.name}` have {share:.0%} of their inputs in common."
+        yield Finding(kind="same inputs", tasks=both, words=words, share=share)
+
+
+def _agreement(kind: str, ours: list[Any], theirs: list[Any]) -> float:
+    """From 0, nothing in common, to 1, the same up to the labels' names."""
+    if kind == "regression":
+        a, b = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
+        if a.std() == 0 or b.std() == 0:
+            return float(np.array_equal(a, b))
+        return float(np.corrcoef(a, b)[0, 1] ** 2)
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    if kind == "tagging":
+        ours = [tag for tags in ours for tag in tags]
+        theirs = [tag for tags in theirs for tag in tags]
+    numbers: list[NDArray[np.int64]] = [
+        np.unique(each, return_inverse=True)[1] for each in (ours, theirs)
+    ]
+    if max(len(set(each.tolist())) for each in numbers) < 2:
+        return 0.0  # one class each: nothing to compare
+    return float(adjusted_mutual_info_score(*numbers))

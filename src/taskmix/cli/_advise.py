@@ -1,0 +1,188 @@
+"""`taskmix advise`: from a folder of tasks to a plan, inside a budget."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taskmix.cli._options import (
+    BatchSizeOption,
+    CacheOption,
+    DeviceOption,
+    FolderArgument,
+    LabelOption,
+    LearningRateOption,
+    MaxLengthOption,
+    ModelOption,
+    OnlyOption,
+    TaskColumnOption,
+    TasksOption,
+    VectorsOption,
+    WorkersOption,
+    choose_architecture,
+    choose_source,
+)
+
+if TYPE_CHECKING:
+    from taskmix.advise import Advice, Answer, News
+
+
+def advise(
+    folder: FolderArgument,
+    target: Annotated[
+        str | None, typer.Option("--target", help="The one task to help [all of them].")
+    ] = None,
+    budget: Annotated[
+        str, typer.Option("--budget", help="A time (90s, 30m, 2h) or batches (20000-steps).")
+    ] = "10m",
+    out: Annotated[Path, typer.Option("--out", help="The study to write to.")] = Path("advice"),
+    model: ModelOption = "auto",
+    vectors: VectorsOption = None,
+    max_length: MaxLengthOption = None,
+    tasks: TasksOption = None,
+    only: OnlyOption = None,
+    task_column: TaskColumnOption = None,
+    label: LabelOption = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, help="Batches of a run [from the budget].")
+    ] = None,
+    batch_size: BatchSizeOption = 32,
+    learning_rate: LearningRateOption = None,
+    device: DeviceOption = "auto",
+    seed: Annotated[int, typer.Option("--seed", help="The first of the seeds.")] = 0,
+    workers: WorkersOption = None,
+    cache: CacheOption = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Find out how to train on the tasks of FOLDER, and say so in five lines.
+
+    Looks at the data, trains what anyone would try first, studies which tasks help which with a small
+    model, and races the candidates that follow from it until the budget is spent. Stop it whenever you
+    like: the best plan so far is in the study, and the same command goes on.
+
+    Examples:
+
+        taskmix advise reviews/ --budget 20m --vectors glove.6B.100d.txt
+
+        taskmix advise digits --budget 60000-steps
+    """
+    from taskmix.advise import (
+        AdviseOptions,
+        Adviser,
+        Budget,
+        advice_document,
+        answer,
+        measure_prices,
+        plan_of,
+        probe_of,
+    )
+    from taskmix.cli._display import print_json
+    from taskmix.cli._transfer_parts import performing
+    from taskmix.engine import Optimization, Run, choose_device
+    from taskmix.records import Study
+    from taskmix.report import write_report
+    from taskmix.transfer import save_transfer, transfer_document
+
+    begin = time.monotonic()
+    options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
+    source, kept = choose_source(
+        folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
+    )
+    loaded = source.load() if kept is None else source.load().select(kept)
+    architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
+    template = Run(
+        label="template",
+        source=source,
+        tasks=kept,
+        architecture=architecture,
+        optimization=Optimization(learning_rate=learning_rate or (2e-5 if pretrained else 1e-3)),
+        steps=1,
+        batch_size=batch_size,
+        device=choose_device(device),
+        seed=seed,
+    )
+    probe = probe_of(template)
+    study = Study(out)
+    command = shlex.join(["taskmix", *sys.argv[1:]])
+
+    def tell(news: News) -> None:
+        if not json_:
+            typer.echo(f"[{news.spent:4.0%} spent] {news.words}")
+
+    def keep(advice: Advice) -> None:
+        plan_of(advice, answer(advice)).save(out / "plan.json")
+
+    with performing(study, engine="auto", workers=workers, fresh=False, quiet=json_) as do:
+        seconds = options.budget.seconds
+        advice = Adviser(
+            template=template,
+            probe=probe,
+            study=study,
+            options=options,
+            perform=do,
+            measure_prices=lambda: measure_prices(template, probe, seconds or 0.0, workers=workers),
+            tell=tell,
+            keep=keep,
+        ).run()
+    found = answer(advice)
+    if advice.lessons is not None:
+        save_transfer(out, transfer_document(advice.lessons, command=command))
+    labels = tuple(standing.name for standing in advice.race.standings)
+    page = write_report(
+        study,
+        out / "report.html",
+        labels=labels,
+        title=f"Advice for {folder}",
+        notes=(*found.lines, *(f.words for f in advice.findings if f.is_warning)),
+    )
+    document = advice_document(advice, found, command=command, seconds=time.monotonic() - begin)
+    if json_:
+        print_json(document)
+        return
+    _print_answer(advice, found)
+    typer.echo(f"The plan: {out / 'plan.json'}. The page with the evidence: {page}")
+    typer.echo(f"Train by it: taskmix train {folder} --plan {out / 'plan.json'}")
+
+
+def _print_answer(advice: Advice, found: Answer) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(
+        title=f"Mean dev score of {len(advice.judged)} tasks, and how far behind the first"
+    )
+    for name in ("way of training", "score", "behind", "seeds", "may be the best"):
+        table.add_column(name, justify="left" if name == "way of training" else "right")
+    for standing in advice.race.standings:
+        behind = standing.behind
+        candidate = advice.entries[standing.name][0].candidate
+        gap = f"{behind.mean:.4f}"
+        if behind.low == behind.low:
+            gap += f" ({behind.low:.4f} to {behind.high:.4f})"
+        first = standing is advice.race.leader
+        table.add_row(
+            f"{standing.name}: {candidate.words}",
+            f"{standing.mean:.4f}",
+            "" if first else gap,
+            str(standing.seeds),
+            "yes" if standing.is_open else "no",
+        )
+    console.print(table)
+    for finding in _warnings(advice):
+        typer.echo(f"Note: {finding}")
+    for note in advice.notes:
+        typer.echo(f"Note: {note}")
+    for line in found.lines:
+        typer.echo(line)
+
+
+def _warnings(advice: Advice, most: int = 8) -> list[str]:
+    said: list[Any] = [finding.words for finding in advice.findings if finding.is_warning]
+    more = len(said) - most
+    return said if more <= 0 else [*said[:most], f"{more} more such findings are in the page."]
