@@ -41,7 +41,6 @@ from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
     from taskmix.engine import Executed, Run
-    from taskmix.policies import AnyPolicy
     from taskmix.records import Study
     from taskmix.tasks import TaskSet
 
@@ -68,7 +67,7 @@ def train(
     ] = None,
     plan: Annotated[
         Path | None,
-        typer.Option("--plan", help="One task a step, as a plan of `taskmix improve` says."),
+        typer.Option("--plan", help="As a plan says; a model for each of its groups."),
     ] = None,
     weighting: Annotated[
         str | None, typer.Option("--weighting", help=f"All tasks every step: {WEIGHTING_HELP}.")
@@ -122,8 +121,8 @@ def train(
 
         taskmix improve study --out plan.json && taskmix train reviews/ --plan plan.json
     """
-    from taskmix.engine import Optimization, Run, choose_device
-    from taskmix.records import Study
+    from taskmix.engine import Optimization, Run, choose_device, planned_runs
+    from taskmix.records import Plan, Study
 
     _check_one_way(policy=policy, weighting=weighting, plan=plan, reward=reward, single=single)
     source, kept = choose_source(
@@ -137,7 +136,7 @@ def train(
         source=source,
         tasks=kept,
         architecture=architecture,
-        policy=_choose_policy(policy, plan, loaded, steps) if not weighting else None,
+        policy=parse_policy(policy or "uniform") if not weighting else None,
         reward=parse_reward(reward, policy) if not (weighting or single) else None,
         weighting=parse_weighting(weighting) if weighting else None,
         optimization=Optimization(
@@ -160,6 +159,9 @@ def train(
     runs = [replace(run, seed=number) for number in range(seed, seed + seeds)]
     if single:
         runs = [replace(each, tasks=(name,)) for each in runs for name in loaded.names]
+    if plan is not None:
+        wanted = Plan.load(plan)
+        runs = [part for each in runs for part in planned_runs(wanted, each, steps)]
     study = Study(out)
     if not json_:
         _introduce(loaded, run)
@@ -180,24 +182,6 @@ def _check_one_way(**given: Any) -> None:
         raise OptionError(
             f"`--reward` should go with one task a step. Found it with {ways[0]}. Leave it out."
         )
-
-
-def _choose_policy(word: str | None, path: Path | None, tasks: TaskSet, steps: int) -> AnyPolicy:
-    """That of the word, or of the plan, for these tasks in their order and so many steps."""
-    from taskmix.policies import Fixed, Scheduled
-    from taskmix.records import Plan
-
-    if path is None:
-        return parse_policy(word or "uniform")
-    plan = Plan.load(path).for_tasks(tasks.names)
-    if not plan.stages:
-        return Fixed(plan.probabilities)
-    starts = [round(stage.begin * steps) for stage in plan.stages]
-    return Scheduled(
-        tuple(
-            (start, stage.probabilities) for start, stage in zip(starts, plan.stages, strict=True)
-        )
-    )
 
 
 def _introduce(tasks: TaskSet, run: Run) -> None:

@@ -3,6 +3,7 @@
 from taskmix.engine._fleet import fleet_pays, run_fleet
 from taskmix.engine._here import run_all
 from taskmix.engine._optimization import Optimization
+from taskmix.engine._planned import described_weighting, planned_runs
 from taskmix.engine._run import (
     Executed,
     Listener,
@@ -27,9 +28,11 @@ __all__ = [
     "TaskSource",
     "build",
     "choose_device",
+    "described_weighting",
     "execute",
     "fleet_pays",
     "load_model",
+    "planned_runs",
     "record_event",
     "run_all",
     "run_fleet",
