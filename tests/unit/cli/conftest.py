@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+NAMES = ("a", "b", "c", "d", "e")  # of the tasks in `tables`
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -23,4 +25,20 @@ def folder(tmp_path: Path) -> Path:
                 for row in range(rows)
             ]
             (root / name / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
+    return root
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    """Five tasks of two columns, of which the last has labels that mean nothing."""
+    root = tmp_path / "tables"
+    for place, name in enumerate(NAMES):
+        (root / name).mkdir(parents=True)
+        for split, rows in (("train", 24), ("dev", 12), ("test", 6)):
+            lines = ["x,y,label"]
+            for row in range(rows):
+                x, y = (row * 7 + place) % 11 - 5, (row * 5) % 7 - 3
+                label = (row * row) % 3 == 0 if name == "e" else x + 0.1 * place * y > 0
+                lines.append(f"{x},{y},{int(label)}")
+            (root / name / f"{split}.csv").write_text("\n".join(lines) + "\n")
     return root

@@ -7,26 +7,8 @@ import pytest
 
 from taskmix.records import Plan
 
+from .conftest import NAMES
 from .running import run_cli
-
-NAMES = ("a", "b", "c", "d", "e")
-
-
-@pytest.fixture
-def tables(tmp_path: Path) -> Path:
-    """Five tasks of two columns, of which the last has labels that mean nothing."""
-    root = tmp_path / "tables"
-    for place, name in enumerate(NAMES):
-        (root / name).mkdir(parents=True)
-        for split, rows in (("train", 24), ("dev", 12), ("test", 6)):
-            lines = ["x,y,label"]
-            for row in range(rows):
-                x, y = (row * 7 + place) % 11 - 5, (row * 5) % 7 - 3
-                label = (row * row) % 3 == 0 if name == "e" else x + 0.1 * place * y > 0
-                lines.append(f"{x},{y},{int(label)}")
-            (root / name / f"{split}.csv").write_text("\n".join(lines) + "\n")
-    return root
-
 
 QUICK = (
     "--steps", "5", "--subsets", "8", "--held-out", "4", "--alone", "2", "--size", "2",
