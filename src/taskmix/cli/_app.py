@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 import taskmix
+from taskmix.cli._advise import advise
 from taskmix.cli._demo import demo
 from taskmix.cli._improve import improve
 from taskmix.cli._report import report
 from taskmix.cli._reproduce import app as reproduce
+from taskmix.cli._sequences import sequences
 from taskmix.cli._train import train
+from taskmix.cli._transfer import transfer
 from taskmix.errors import InputError, TaskmixError
 
 app = typer.Typer(
@@ -27,9 +30,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(demo)
+app.command()(advise)
 app.command()(train)
 app.command()(report)
 app.command()(improve)
+app.command()(transfer)
+app.command()(sequences)
 app.add_typer(reproduce, name="reproduce")
 
 

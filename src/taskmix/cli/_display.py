@@ -93,6 +93,18 @@ def counting_bar(title: str, *, quiet: bool) -> Iterator[Callable[[Progress], No
         yield tell
 
 
+@contextmanager
+def iteration_bar(total: int, *, quiet: bool) -> Iterator[Callable[[int, float], None]]:
+    """Iterations of EM and the bound they have reached."""
+    with _bar(quiet) as bar:
+        job = bar.add_task("EM", total=total, detail="")
+
+        def tell(iteration: int, bound: float) -> None:
+            bar.update(job, completed=iteration, detail=f"bound {bound:,.1f}")
+
+        yield tell
+
+
 def _bar(quiet: bool) -> Bar:
     from rich.console import Console
     from rich.progress import (

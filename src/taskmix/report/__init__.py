@@ -3,6 +3,7 @@
 from taskmix.report._chart_file import check_chart_path, write_chart
 from taskmix.report._data import FinalScore, ReportData, RunRow, TaskRow, Trace
 from taskmix.report._gather import gather
+from taskmix.report._mixture_page import mixture_html, write_mixture_page
 from taskmix.report._page import report_html
 from taskmix.report._write import write_report
 
@@ -14,7 +15,9 @@ __all__ = [
     "Trace",
     "check_chart_path",
     "gather",
+    "mixture_html",
     "report_html",
     "write_chart",
+    "write_mixture_page",
     "write_report",
 ]

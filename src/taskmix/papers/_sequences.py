@@ -1,0 +1,281 @@
+r"""Mixtures of shared sequence generators against models that do not share.
+
+    Crawford and Pineau, "Multitask and Transfer Learning via Mixtures of Shared Sequence Generators"
+    (draft). Its "Results" is a heading without text: the settings and figures here are ours.
+
+**Synthetic.** Tasks from known generators: recovery as the number of tasks grows, and what is gained on
+held-out sequences. **Real.** Sets with natural tasks: n sequences of each task to learn from, others
+held out; shared generators against one model per task, one pooled model, a pooled mixture without tasks
+and plain LDA. For each set, n and model the smoothing (and the number of generators) is chosen on a
+third of the training sequences of one more draw that no figure is taken from. Gains are in
+log-likelihood of an observation, tasks counted alike, paired by draw; `accuracy` is that of the next
+symbol, `error` the root mean squared error of the next vector. A draw that is done is kept in `out`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taskmix.errors import OptionError
+from taskmix.numerics import mean_interval
+from taskmix.papers._rows import row
+from taskmix.papers._sequence_data import SETS, By, SequenceSet, read_set
+from taskmix.papers._sequences_synthetic import add_sequences, draw_known, fit_known, recovery
+from taskmix.records import specification_hash
+from taskmix.sequences import (
+    Markov,
+    Multinomial,
+    PooledMixture,
+    SeparateModels,
+    SequenceMixture,
+    compare,
+)
+
+MODELS = ("shared", "per_task", "pooled", "pooled_mixture", "lda")
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequencesOptions:
+    """What is drawn, and how often."""
+
+    data: Path | None = None  # without it the synthetic part alone
+    sets: tuple[str, ...] = tuple(SETS)
+    sizes: tuple[int, ...] = (5, 10, 20, 50, 0)  # sequences of a task; 0 stands for all
+    seeds: int = 5
+    synthetic_seeds: int = 10
+    synthetic_tasks: tuple[int, ...] = (5, 10, 20, 40, 80)
+    synthetic_sizes: tuple[int, ...] = (5, 10, 20, 50)
+    generators: int = 4
+    symbols: int = 6
+    seed: int = 0
+    out: Path | None = None  # where finished draws are kept
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.sets if name not in SETS]
+        if unknown:
+            raise OptionError(f"`sets` should be of {', '.join(SETS)}. Found {', '.join(unknown)}.")
+        if self.seeds < 2 or self.synthetic_seeds < 2:
+            raise OptionError("`seeds` should be at least 2, for intervals. Found fewer.")
+
+
+def reproduce_sequences(
+    options: SequencesOptions | None = None, *, on_progress: Progress | None = None
+) -> list[dict[str, Any]]:
+    """All rows; intervals are over draws."""
+    setting = options or SequencesOptions()
+    tell = on_progress or (lambda sentence: None)
+    rows = list(_recovery_rows(setting, tell))
+    rows += _table_rows("synthetic", _synthetic_cells(setting, tell))
+    if setting.data is not None:
+        for name in setting.sets:
+            rows += _table_rows(name, _real_cells(setting, name, tell))
+    return rows
+
+
+def _recovery_rows(setting: SequencesOptions, tell: Progress) -> Iterator[dict[str, Any]]:
+    errors: dict[int, list[tuple[float, float, float]]] = {}
+    for tasks in setting.synthetic_tasks:
+        for seed in range(setting.synthetic_seeds):
+            tell(f"recovery, {tasks} tasks, draw {seed + 1}")
+            known = draw_known(
+                generators=setting.generators,
+                symbols=setting.symbols,
+                tasks=tasks,
+                each=20,
+                alpha=0.3,
+                generator=np.random.default_rng([setting.seed, seed, tasks]),
+            )
+            model = fit_known(known, generators=setting.generators, seed=seed)
+            errors.setdefault(tasks, []).append(recovery(known, model))
+    for tasks, found in errors.items():
+        for place, name in enumerate(("theta", "generators", "theta_at_best")):
+            interval = mean_interval([each[place] for each in found])
+            yield row(f"synthetic/{tasks}_tasks/error/{name}", None, interval)
+
+
+Cell = tuple[str, dict[str, dict[str, float]]]  # a size, and figures by model of one draw
+
+
+def _synthetic_cells(setting: SequencesOptions, tell: Progress) -> Iterator[Cell]:
+    plain = SequenceSet(
+        "", lambda path: {}, lambda smoothing: Markov(smoothing=smoothing), (1.0, 10.0, 100.0),
+        (setting.generators,),
+    )  # fmt: skip
+    for size in setting.synthetic_sizes:
+
+        def draw(seed: int, size: int = size) -> tuple[By, By]:
+            generator = np.random.default_rng([setting.seed, 1, seed, size])
+            known = draw_known(
+                generators=setting.generators,
+                symbols=setting.symbols,
+                tasks=20,
+                each=size,
+                alpha=0.3,
+                generator=generator,
+            )
+            count = len(known.sequences)
+            for task in range(20):
+                add_sequences(known, task, 30, generator)
+            parts: tuple[By, By] = ({}, {})
+            for place, (sequence, task) in enumerate(
+                zip(known.sequences, known.tasks, strict=True)
+            ):
+                parts[place >= count].setdefault(str(task), []).append(sequence)
+            return parts
+
+        yield from _cells(setting, "synthetic", plain, size, draw, tell)
+
+
+def _real_cells(setting: SequencesOptions, name: str, tell: Progress) -> Iterator[Cell]:
+    assert setting.data is not None
+    chosen, everything = SETS[name], read_set(name, setting.data)
+    for size in setting.sizes:
+
+        def draw(seed: int, size: int = size) -> tuple[By, By]:
+            generator = np.random.default_rng([setting.seed, seed])
+            train: By = {}
+            test: By = {}
+            for task, sequences in everything.items():
+                order = generator.permutation(len(sequences)).tolist()
+                held = min(chosen.tests, max(1, len(order) // 4))
+                used = order[held:][: size or chosen.most]
+                test[task] = [sequences[place] for place in order[:held]]
+                train[task] = [sequences[place] for place in used]
+            return train, test
+
+        yield from _cells(setting, name, chosen, size, draw, tell)
+
+
+def _cells(
+    setting: SequencesOptions,
+    name: str,
+    chosen: SequenceSet,
+    size: int,
+    draw: Callable[[int], tuple[By, By]],
+    tell: Progress,
+) -> Iterator[Cell]:
+    """The figures of each draw, kept where `out` says once they are known."""
+    shown = str(size or "all")
+    best: dict[str, tuple[float, int]] | None = None
+    for seed in range(setting.seeds):
+        kept = _kept(setting, name, chosen, size, seed)
+        if kept is not None and kept.exists():
+            yield shown, json.loads(kept.read_text(encoding="utf-8"))
+            continue
+        if best is None:
+            tell(f"{name}, {shown} sequences a task, choosing")
+            best = _choose(chosen, draw(setting.seeds)[0])
+        tell(f"{name}, {shown} sequences a task, draw {seed + 1}")
+        train, test = draw(seed)
+        models = {
+            kind: _model(kind, chosen, smoothing, count, seed)
+            for kind, (smoothing, count) in best.items()
+        }
+        found = _figures(models, train, test)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            aside = kept.with_suffix(".tmp")
+            aside.write_text(json.dumps(found), encoding="utf-8")
+            aside.replace(kept)
+        yield shown, found
+
+
+def _kept(
+    setting: SequencesOptions, name: str, chosen: SequenceSet, size: int, seed: int
+) -> Path | None:
+    if setting.out is None:
+        return None
+    specification = {
+        "set": name,
+        "size": size,
+        "draw": seed,
+        "seeds": setting.seeds,
+        "seed": setting.seed,
+        "generators": setting.generators,
+        "symbols": setting.symbols,
+        "smoothings": chosen.smoothings,
+        "counts": chosen.counts,
+        "generator": chosen.generator(1.0),
+        "version": 1,
+    }
+    return setting.out / f"{name}-{size}-{seed}-{specification_hash(specification)}.json"
+
+
+def _model(kind: str, chosen: SequenceSet, smoothing: float, count: int, seed: int) -> Any:
+    generator = chosen.generator(smoothing)
+    match kind:
+        case "shared":
+            return SequenceMixture(generator, count, random_state=seed)
+        case "per_task":
+            return SeparateModels(SequenceMixture(generator, 1, n_init=1, random_state=seed))
+        case "pooled":
+            return PooledMixture(generator, 1, n_init=1, random_state=seed)
+        case "pooled_mixture":
+            return PooledMixture(generator, count, random_state=seed)
+        case _:
+            return SequenceMixture(Multinomial(smoothing=smoothing), count, random_state=seed)
+
+
+def _choose(chosen: SequenceSet, train: By) -> dict[str, tuple[float, int]]:
+    """Smoothing and number of generators of each model, by a third of the training sequences."""
+    inside = {task: each[: -max(1, len(each) // 3)] or each for task, each in train.items()}
+    outside = {task: each[-max(1, len(each) // 3) :] for task, each in train.items()}
+    best: dict[str, tuple[float, tuple[float, int]]] = {}
+    for smoothing in chosen.smoothings:
+        for kind in MODELS:
+            single = kind in ("per_task", "pooled")
+            for count in (1,) if single else chosen.counts:
+                if kind == "lda" and chosen.generator(1.0).observes == "vectors":
+                    continue
+                model = _model(kind, chosen, smoothing, count, 0)
+                figures = _figures({kind: model}, inside, outside)[kind]
+                if kind not in best or figures["log_likelihood"] > best[kind][0]:
+                    best[kind] = (figures["log_likelihood"], (smoothing, count))
+    return {kind: choice for kind, (_, choice) in best.items()}
+
+
+def _figures(models: dict[str, Any], train: By, test: By) -> dict[str, dict[str, float]]:
+    """Held-out figures of each model, tasks counted alike."""
+    sequences = [each for some in train.values() for each in some]
+    tasks = [task for task, some in train.items() for _ in some]
+    held = [each for some in test.values() for each in some]
+    owners = [task for task, some in test.items() for _ in some]
+    first = next(iter(models.values()))
+    plain = first.model if isinstance(first, SeparateModels) else first
+    compared = compare(plain, sequences, tasks, held, owners, models=models)
+    return {
+        each.name: {
+            "log_likelihood": float(each.log_likelihood.mean()),
+            "accuracy": each.accuracy,
+            "error": each.error,
+            "perplexity": float(np.exp(-each.log_likelihood.mean())),
+        }
+        for each in compared.rows
+    }
+
+
+def _table_rows(name: str, cells: Iterator[Cell]) -> list[dict[str, Any]]:
+    by_size: dict[str, list[dict[str, dict[str, float]]]] = {}
+    for size, figures in cells:
+        by_size.setdefault(size, []).append(figures)
+    rows = []
+    for size, draws in by_size.items():
+        for kind in draws[0]:
+            for measure in ("perplexity", "accuracy", "error"):
+                values = [draw[kind][measure] for draw in draws]
+                if not np.isnan(values).any():
+                    rows.append(row(f"{name}/{size}/{measure}/{kind}", None, mean_interval(values)))
+            if kind == "shared":
+                continue
+            for measure, title in (("log_likelihood", "gain"), ("accuracy", "accuracy_gain")):
+                gains = [draw["shared"][measure] - draw[kind][measure] for draw in draws]
+                if not np.isnan(gains).any():
+                    rows.append(row(f"{name}/{size}/{title}/{kind}", None, mean_interval(gains)))
+    return rows

@@ -1,0 +1,110 @@
+r"""Tasks drawn from known Markov chains: are generators and shares found again?
+
+Every seed draws K chains and T tasks with shares from a Dirichlet distribution. After a fit the
+generators are matched to the true ones by the permutation that is best for the shares (Hungarian
+method); `error/theta` is the mean absolute difference of shares, `error/generators` the mean total
+variation of the transition rows, each weighted by how often its symbol occurs. A task's shares cannot
+be known better than its few sequences say: `error/theta_at_best` is the error of the same estimate
+with the true generators.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from taskmix.sequences import Markov, SequenceMixture
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownTasks:
+    """Sequences, the task of each, and the truth."""
+
+    sequences: list[Any]
+    tasks: list[int]
+    initial: Floats  # [generator, symbol]
+    moves: Floats  # [generator, symbol, symbol + 1], the last is the end
+    theta: Floats  # [task, generator]
+    alpha: float  # of the Dirichlet they are from
+
+
+def draw_known(
+    *,
+    generators: int,
+    symbols: int,
+    tasks: int,
+    each: int,
+    alpha: float,
+    generator: np.random.Generator,
+) -> KnownTasks:
+    """Chains whose rows are from a sparse Dirichlet, of mean length ten."""
+    initial = generator.dirichlet(np.ones(symbols), generators)
+    rows = generator.dirichlet(np.full(symbols, 0.5), (generators, symbols))
+    moves = np.concatenate([0.9 * rows, np.full((generators, symbols, 1), 0.1)], axis=2)
+    theta = generator.dirichlet(np.full(generators, alpha), tasks)
+    known = KnownTasks([], [], initial, moves, theta, alpha)
+    for task in range(tasks):
+        add_sequences(known, task, each, generator)
+    return known
+
+
+def add_sequences(known: KnownTasks, task: int, count: int, generator: np.random.Generator) -> None:
+    """More sequences of a task."""
+    symbols = known.initial.shape[1]
+    for kind in generator.choice(known.theta.shape[1], count, p=known.theta[task]):
+        symbol = int(generator.choice(symbols, p=known.initial[kind]))
+        sequence = [symbol]
+        while True:
+            symbol = int(generator.choice(symbols + 1, p=known.moves[kind, symbol]))
+            if symbol == symbols:
+                break
+            sequence.append(symbol)
+        known.sequences.append(np.array(sequence))
+        known.tasks.append(task)
+
+
+def recovery(known: KnownTasks, model: SequenceMixture) -> tuple[float, float, float]:
+    """Errors of shares, of generators, and of shares with the true generators."""
+    order = np.argsort(np.array(model.tasks_, dtype=np.int64))
+    found = model.theta_[order]
+    distance = np.abs(known.theta[:, :, None] - found[:, None, :]).mean(axis=0)
+    truth, ours = linear_sum_assignment(distance)
+    parameters = model.parameters_[0]
+    symbols = known.initial.shape[1]
+    contexts = np.arange(1, symbols + 1)
+    place = np.searchsorted(parameters.contexts, contexts)
+    rows = parameters.probabilities[:, np.minimum(place, len(parameters.contexts) - 1)]
+    visits = np.bincount(np.concatenate(known.sequences), minlength=symbols).astype(float)
+    differences = 0.5 * np.abs(known.moves[truth] - rows[ours]).sum(axis=2)
+    generators = float((differences * visits / visits.sum()).sum(axis=1).mean())
+    best = np.abs(known.theta - _best_shares(known, model)).mean()
+    return float(distance[truth, ours].mean()), generators, float(best)
+
+
+def _best_shares(known: KnownTasks, model: SequenceMixture) -> Floats:
+    """What the same E-step finds when it is told the generators and α."""
+    told, parameters = copy(model), model.parameters_[0]
+    begin = np.concatenate([known.initial, np.zeros((len(known.initial), 1))], axis=1)
+    every = np.concatenate([begin[:, None], known.moves], axis=1)  # context 0 is the beginning
+    true = replace(parameters, probabilities=every[:, parameters.contexts])
+    told.parameters_ = (true,)
+    told.alpha_ = np.full(len(known.initial), known.alpha)
+    return told.transform(known.sequences, known.tasks)
+
+
+def fit_known(known: KnownTasks, *, generators: int, seed: int) -> SequenceMixture:
+    model = SequenceMixture(
+        Markov(smoothing=3.0),
+        generators,
+        n_init=5,
+        random_state=seed,
+        symbols=known.initial.shape[1],
+    )
+    return model.fit(known.sequences, known.tasks)

@@ -1,0 +1,269 @@
+"""The page about a mixture of sequence generators: what tasks are made of, and of what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import taskmix
+from taskmix.errors import MissingExtraError
+from taskmix.report._file import write_whole
+from taskmix.report._mixture_svg import bars_svg, graph_svg, line_svg, map_svg, shares_svg
+from taskmix.report._page import content_policy, packaged
+
+if TYPE_CHECKING:
+    from taskmix.sequences import Comparison, SequenceMixture
+
+_TASKS = 60  # drawn at most
+_NODES = 12  # of a graph
+_SAMPLES = 4
+
+
+def write_mixture_page(
+    model: SequenceMixture,
+    out: Path,
+    *,
+    title: str,
+    comparison: Comparison | None = None,
+    command: str = "",
+    notes: Sequence[str] = (),
+) -> Path:
+    """Writes the page of a fitted mixture to `out` and gives its path."""
+    page = mixture_html(model, title=title, comparison=comparison, command=command, notes=notes)
+    return write_whole(out, page.encode("utf-8", "replace"), "the report")
+
+
+def mixture_html(
+    model: SequenceMixture,
+    *,
+    title: str,
+    comparison: Comparison | None = None,
+    command: str = "",
+    notes: Sequence[str] = (),
+) -> str:
+    """The page as text. It asks for nothing from outside and runs no script."""
+    try:
+        import jinja2
+        from markupsafe import Markup
+    except ImportError:
+        raise MissingExtraError("jinja2", "report", "The report page") from None
+    from taskmix.sequences import task_similarity
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    css = packaged("page.css") + packaged("mixture.css")
+    shown, names = _shown_tasks(model)
+    left_out = len(model.tasks_) - len(shown)
+    likeness = map_svg(task_similarity(model.theta_[shown]), names, "similarity of tasks")
+    return environment.from_string(packaged("mixture.html.j2")).render(
+        policy=content_policy(scripts=(), styles=(css,)),
+        css=Markup(css),
+        version=taskmix.__version__,
+        title=title,
+        verdict=_verdict(comparison),
+        facts=_facts(model),
+        second="root mean squared error" if model.observes == "vectors" else "next symbol right",
+        compared=_compared(comparison, vectors=model.observes == "vectors"),
+        shares=Markup(shares_svg(model.theta_[shown], names)),
+        shares_caption=(
+            "Shares of the generators, by their numbers, tasks of like shares side by side."
+            + (f" {left_out} more tasks are not drawn." if left_out > 0 else "")
+        ),
+        generators=[
+            {**each, "drawings": [Markup(drawing) for drawing in each["drawings"]]}
+            for each in _generators(model)
+        ],
+        generators_caption=(
+            f"Graphs have the {_NODES} most visited nodes and steps of 8 % or more; point at one for "
+            "its figure. Below are sequences drawn from the generator."
+        ),
+        similarity=Markup(likeness) if len(shown) > 1 else "",
+        bound=Markup(line_svg(model.bounds_, "evidence lower bound by iteration")),
+        notes=list(notes),
+        command=command,
+    )
+
+
+def _shown_tasks(model: SequenceMixture) -> tuple[list[int], list[str]]:
+    """Tasks of like shares side by side."""
+    theta = model.theta_
+    order = sorted(
+        range(len(theta)), key=lambda row: (int(theta[row].argmax()), -float(theta[row].max()))
+    )[:_TASKS]
+    return order, [str(model.tasks_[row]) for row in order]
+
+
+def _verdict(comparison: Comparison | None) -> str:
+    if comparison is None:
+        return ""
+    better: list[str] = []
+    worse: list[str] = []
+    level: list[str] = []
+    for row in comparison.rows[1:]:
+        assert row.gain is not None
+        group = better if row.gain.low > 0 else worse if row.gain.high < 0 else level
+        group.append(row.name)
+    sentences = []
+    for group, words in (
+        (better, "Shared generators foresee held-out sequences better than {}."),
+        (worse, "They do worse than {}."),
+        (level, "They cannot be told from {}."),
+    ):
+        if group:
+            sentences.append(words.format(" and ".join(group)))
+    return " ".join(sentences)
+
+
+def _facts(model: SequenceMixture) -> list[tuple[str, str]]:
+    kinds = ", ".join(type(block).__name__ for block in model.bank_.blocks)
+    return [
+        ("tasks", f"{len(model.tasks_):,}"),
+        ("generators", str(model.bank_.count)),
+        ("kind", kinds),
+        ("iterations", str(model.n_iter_)),
+    ]
+
+
+def _compared(comparison: Comparison | None, *, vectors: bool) -> list[dict[str, str]]:
+    if comparison is None:
+        return []
+    return [
+        {
+            "name": row.name,
+            "perplexity": f"{row.perplexity:.4g}",
+            "second": f"{row.error:.4g}" if vectors else f"{row.accuracy:.1%}",
+            "gain": ""
+            if row.gain is None
+            else f"{row.gain.mean:+.3f} ({row.gain.low:+.3f} to {row.gain.high:+.3f})",
+        }
+        for row in comparison.rows
+    ]
+
+
+def _generators(model: SequenceMixture) -> list[dict[str, Any]]:
+    overall = model.theta_.mean(axis=0)
+    found = []
+    for block, parameters, place in zip(
+        model.bank_.blocks, model.parameters_, model.bank_.places, strict=True
+    ):
+        kind = type(block).__name__
+        for which in range(place.start, place.stop):
+            own = which - place.start
+            typical = [
+                str(model.tasks_[row])
+                for row in np.argsort(-model.theta_[:, which])[:3]
+                if model.theta_[row, which] > 1 / model.bank_.count
+            ]
+            words = f"{kind}; {overall[which]:.0%} of an average task"
+            words += f"; most in {', '.join(typical)}" if typical else ""
+            found.append(
+                {
+                    "title": f"Generator {which + 1}",
+                    "words": words,
+                    "drawings": _drawings(model, kind, parameters, own),
+                    "samples": _samples(model, which),
+                }
+            )
+    return found
+
+
+def _drawings(model: SequenceMixture, kind: str, parameters: Any, which: int) -> list[str]:
+    match kind:
+        case "Markov":
+            return _markov_drawings(model, parameters, which)
+        case "HiddenMarkov" | "GaussianHiddenMarkov":
+            return _hidden_drawings(model, parameters, which)
+        case "Multinomial":
+            outcomes = parameters.outcomes.sequences
+            shares = parameters.probabilities[which, :-1]
+            best = np.argsort(-shares)[:10]
+            words = [" ".join(_words(model, outcomes[int(row)])) for row in best]
+            return [bars_svg(list(zip(words, shares[best].tolist(), strict=True)))]
+        case "Gaussian":
+            mean = (parameters.share[which][:, None] * parameters.mean[which]).sum(axis=0)
+            rows = [(f"number {place + 1}", value) for place, value in enumerate(mean.tolist())]
+            return [bars_svg(rows[:20], unit="{:.3g}")]
+        case "LinearDynamics":
+            sizes = np.abs(np.linalg.eigvals(parameters.transition[which]))
+            rows = [(f"mode {place + 1}", value) for place, value in enumerate(sorted(sizes)[::-1])]
+            return [bars_svg(rows, unit="{:.3f}")]
+        case _:
+            return []
+
+
+def _markov_drawings(model: SequenceMixture, parameters: Any, which: int) -> list[str]:
+    """Steps between the most frequent symbols; of longer contexts, by their last symbol."""
+    size = model.n_symbols_
+    moves = np.zeros((size, size))
+    contexts = parameters.contexts
+    latest = contexts % (size + 1) - 1  # the lowest digit is the last symbol
+    shares = parameters.probabilities[which][:, :size]
+    if not len(contexts) or (int(contexts.max()) <= 1 < size and len(contexts) <= 2):
+        rest = shares[-1]
+        best = np.argsort(-rest)[:_NODES]
+        names = _words(model, best)
+        return [bars_svg(list(zip(names, rest[best].tolist(), strict=True)))]
+    for symbol in range(size):
+        rows = shares[latest == symbol]
+        moves[symbol] = rows.mean(axis=0) if len(rows) else 0.0
+    visits = moves.mean(axis=0)
+    best = np.sort(np.argsort(-visits)[:_NODES])
+    first = shares[contexts == 0]
+    drawings = [
+        graph_svg(moves[np.ix_(best, best)], _words(model, best), visits[best] / visits.max())
+    ]
+    if len(first):
+        begin = np.argsort(-first[0])[:5]
+        rows = [(f"begins {name}", value) for name, value in
+                zip(_words(model, begin), first[0][begin].tolist(), strict=True)]  # fmt: skip
+        drawings.append(bars_svg(rows))
+    return drawings
+
+
+def _hidden_drawings(model: SequenceMixture, parameters: Any, which: int) -> list[str]:
+    moves = parameters.transition[which]
+    states = len(moves)
+    steady = np.linalg.matrix_power(
+        moves / np.maximum(moves.sum(axis=1, keepdims=True), 1e-300), 64
+    )[0]
+    best = np.sort(np.argsort(-steady)[:_NODES])
+    if hasattr(parameters, "emission"):
+        emission = parameters.emission[which]
+        tops = [int(emission[state].argmax()) for state in best]
+        names = _words(model, np.array(tops))
+        rows = []
+        for state in best[np.argsort(-steady[best])][:5]:
+            letters = np.argsort(-emission[state])[:4]
+            word = " ".join(_words(model, letters))
+            rows.append((word, float(steady[state])))
+        return [graph_svg(moves[np.ix_(best, best)], names, steady[best]), bars_svg(rows)]
+    names = [str(state + 1) for state in range(states)]
+    means = parameters.mean[which][:, 0]
+    rows = [(f"state {place + 1}", float(means[place])) for place in best]
+    return [
+        graph_svg(moves[np.ix_(best, best)], [names[place] for place in best], steady[best]),
+        bars_svg(rows, unit="{:.3g}"),
+    ]
+
+
+def _words(model: SequenceMixture, codes: Any) -> list[str]:
+    if model.alphabet_ is None:
+        return [str(int(code)) for code in codes]
+    return [str(model.alphabet_.symbols[int(code)]) for code in codes]
+
+
+def _samples(model: SequenceMixture, which: int) -> str:
+    if model.observes == "vectors":
+        return ""
+    generator = np.random.default_rng(which)
+    made = []
+    for _ in range(_SAMPLES):
+        codes = model.bank_.sample(model.parameters_, which, np.empty(0, np.int32), 40, generator)
+        words = _words(model, codes)
+        single = all(len(word) == 1 for word in words)
+        made.append(("" if single and model.alphabet_ is not None else " ").join(words)[:120])
+    return "\n".join(made)

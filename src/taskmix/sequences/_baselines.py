@@ -1,0 +1,103 @@
+"""What shared generators should be compared with, behind the same calls."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from taskmix.errors import InputError
+from taskmix.sequences._choice import find_symbols
+from taskmix.sequences._corpus import number_tasks
+from taskmix.sequences._estimator import SequenceMixture
+from taskmix.sequences._fitted import Tasks
+from taskmix.sequences._generator import Floats
+from taskmix.sequences._prediction import Judgement, Prediction
+
+
+class PooledMixture(SequenceMixture):
+    """A mixture that does not know of tasks: all have the same shares.
+
+    With one generator it is one model for all.
+    """
+
+    def _named(self, tasks: Tasks | None, count: int) -> Tasks:
+        if tasks is not None and len(tasks) != count:
+            raise InputError(
+                f"`tasks` should name the task of each of the {count} sequences. Found {len(tasks)}."
+            )
+        return ["all"] * count
+
+    def _shares_of(self, task: Hashable) -> Floats:
+        check_is_fitted(self, "parameters_")
+        return np.asarray(self.theta_[0])
+
+
+class SeparateModels(BaseEstimator):  # type: ignore[misc]
+    """One model for each task, which knows nothing of the others.
+
+    `model` is what is fitted to each, one generator unless it says otherwise.
+    """
+
+    def __init__(self, model: SequenceMixture) -> None:
+        self.model = model
+
+    def fit(
+        self, sequences: Sequence[Any], tasks: Tasks, *, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        names, codes = number_tasks(tasks)
+        symbols = find_symbols(sequences, self.model)
+        weights = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight)
+        self.tasks_, self.models_ = names, []
+        for place in range(len(names)):
+            rows = np.flatnonzero(codes == place).tolist()
+            own = clone(self.model).set_params(symbols=symbols)
+            self.models_.append(
+                own.fit([sequences[row] for row in rows], sample_weight=weights[rows])
+            )
+        return self
+
+    def judge(self, sequences: Sequence[Any], tasks: Tasks) -> Judgement:
+        """How well every symbol or vector is foreseen from those before it, by sequence."""
+        names, codes = number_tasks(tasks)
+        parts: list[tuple[Any, Judgement]] = []
+        for place, name in enumerate(names):
+            rows = np.flatnonzero(codes == place).tolist()
+            parts.append((rows, self._model_of(name).judge([sequences[row] for row in rows])))
+        fields = Judgement.__dataclass_fields__
+        whole = {name: np.empty(len(codes), getattr(parts[0][1], name).dtype) for name in fields}
+        for rows, found in parts:
+            for name in fields:
+                whole[name][rows] = getattr(found, name)
+        return Judgement(**whole)
+
+    def score_samples(self, sequences: Sequence[Any], tasks: Tasks) -> Floats:
+        """[sequence], log-likelihoods."""
+        return self.judge(sequences, tasks).log_likelihood
+
+    def score(self, sequences: Sequence[Any], tasks: Tasks) -> float:
+        """The mean log-likelihood of a sequence."""
+        return float(self.score_samples(sequences, tasks).mean())
+
+    def predict_next(self, prefix: Any, task: Hashable) -> Prediction:
+        return self._model_of(task).predict_next(prefix, "all")
+
+    def sample(self, task: Hashable, prefix: Any = None, **options: Any) -> Any:
+        return self._model_of(task).sample("all", prefix, **options)
+
+    def complete(self, prefix: Any, task: Hashable, **options: Any) -> tuple[Any, float]:
+        return self._model_of(task).complete(prefix, "all", **options)
+
+    def _model_of(self, task: Hashable) -> SequenceMixture:
+        check_is_fitted(self, "models_")
+        try:
+            found: SequenceMixture = self.models_[self.tasks_.index(task)]
+        except ValueError:
+            raise InputError(
+                f"The task should be one of the {len(self.tasks_)} that were fitted. Found {task!r}."
+            ) from None
+        return found

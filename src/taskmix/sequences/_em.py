@@ -1,0 +1,185 @@
+r"""Variational EM of mixtures of shared generators.
+
+    Crawford and Pineau (draft), "Learning Algorithm", Eqs. 1 to 15.
+
+The E-step divides sequences among generators (`_expectation.py`); the M-step learns each generator
+from the sequences it has a share in, and α from the tasks' γ. What is monitored is the evidence lower
+bound plus the log-priors of the generators: it never falls. `variational_em` yields a state after
+every E-step, in which parameters, γ and bound belong together; stop whenever you like.
+
+A generator that has lost all sequences is seeded anew from sequences that are explained badly, and
+keeps that start where the bound gains by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from taskmix.sequences._alpha import learn_alpha
+from taskmix.sequences._bank import Bank, Chunk
+from taskmix.sequences._checks import check_amount, check_whole
+from taskmix.sequences._corpus import Corpus
+from taskmix.sequences._expectation import Division, Settling, divide
+from taskmix.sequences._generator import Floats, put
+
+# α follows the generators, not the other way round: while these are all alike it would grow.
+_FIRST_ALPHA = 5
+_COOLEST = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class EMOptions:
+    """How long, and what is learned besides the generators."""
+
+    iterations: int = 100
+    tolerance: float = 1e-4  # gain of the bound, for each sequence, that ends it
+    learn_alpha: bool = True
+    symmetric: bool = False  # one α for all generators
+    annealing: int = 0  # iterations in which φ sharpens to its true shape; the bound is not watched
+    reseeds: int = 3  # how often empty generators are seeded anew
+    settling: Settling = field(default_factory=Settling)
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        check_whole(1, iterations=self.iterations, workers=self.workers)
+        check_whole(0, annealing=self.annealing, reseeds=self.reseeds)
+        check_amount(tolerance=self.tolerance)
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureState:
+    """After an E-step."""
+
+    parameters: tuple[Any, ...]  # one item a block
+    alpha: Floats  # [generator]
+    gamma: Floats  # [task, generator]
+    bound: float
+    mass: Floats  # [generator], sequences
+    iteration: int
+    converged: bool = False
+
+    @property
+    def theta(self) -> Floats:
+        """[task, generator], expected shares."""
+        return np.asarray(self.gamma / self.gamma.sum(axis=1, keepdims=True))
+
+
+def variational_em(
+    bank: Bank,
+    corpus: Corpus,
+    parameters: tuple[Any, ...],
+    alpha: Floats,
+    options: EMOptions,
+    generator: np.random.Generator,
+    *,
+    gamma: Floats | None = None,
+    iteration: int = 0,
+) -> Iterator[MixtureState]:
+    """States after each E-step; `gamma` and `iteration` go on from an earlier state."""
+    chunks = bank.prepare(corpus.sequences, options.workers)
+    for step in range(options.annealing if gamma is None else 0):
+        temper = _COOLEST + (1 - _COOLEST) * step / options.annealing
+        parameters = _anneal(bank, corpus, chunks, parameters, alpha, options, temper)
+    reseeds, last = options.reseeds, -np.inf
+    division, statistics = _expect(bank, corpus, chunks, parameters, alpha, gamma, options)
+    while True:
+        bound = division.bound + bank.log_prior(parameters)
+        iteration += 1
+        converged = bound - last < options.tolerance * corpus.total
+        mass = division.responsibility.sum(axis=0)
+        state = MixtureState(
+            parameters, alpha, division.gamma, bound, mass, iteration, bool(converged)
+        )
+        yield state
+        if converged or iteration >= options.iterations:
+            return
+        last = bound
+        if statistics is None:
+            statistics, _ = bank.expect(parameters, chunks, division.responsibility)
+        parameters = bank.maximise(parameters, statistics)
+        if options.learn_alpha and bank.count > 1 and iteration >= _FIRST_ALPHA:
+            alpha = learn_alpha(alpha, division.gamma, symmetric=options.symmetric)
+        empty = np.flatnonzero(mass < 0.5 * min(1.0, corpus.total / bank.count))
+        division, statistics = _expect(
+            bank, corpus, chunks, parameters, alpha, division.gamma, options
+        )
+        if len(empty) and reseeds:
+            reseeds -= 1
+            tried = _reseed(bank, corpus, chunks, parameters, division, empty, generator)
+            other, sums = _expect(bank, corpus, chunks, tried, alpha, division.gamma, options)
+            before = division.bound + bank.log_prior(parameters)
+            if other.bound + bank.log_prior(tried) > before:
+                parameters, division, statistics = tried, other, sums
+
+
+def _expect(
+    bank: Bank,
+    corpus: Corpus,
+    chunks: Sequence[Chunk],
+    parameters: tuple[Any, ...],
+    alpha: Floats,
+    gamma: Floats | None,
+    options: EMOptions,
+) -> tuple[Division, tuple[Any, ...] | None]:
+    """The E-step; with one generator nothing is to be divided, and its statistics come with it."""
+    statistics = None
+    if bank.count == 1:
+        totals = np.bincount(corpus.item, corpus.weight, minlength=len(corpus.sequences))
+        whole = totals.astype(np.float64)[:, None]
+        statistics, found = bank.expect(parameters, chunks, whole)
+        if found is not None:
+            found = np.where(whole > 0, found, 0.0)
+    else:
+        found = None
+    likelihood = bank.log_likelihood(parameters, chunks) if found is None else found
+    division = divide(corpus, likelihood, alpha, gamma, options.settling, workers=options.workers)
+    return division, statistics
+
+
+def _anneal(
+    bank: Bank,
+    corpus: Corpus,
+    chunks: Sequence[Chunk],
+    parameters: tuple[Any, ...],
+    alpha: Floats,
+    options: EMOptions,
+    temper: float,
+) -> tuple[Any, ...]:
+    settling = replace(options.settling, temper=temper)
+    likelihood = bank.log_likelihood(parameters, chunks)
+    division = divide(corpus, likelihood, alpha, None, settling, workers=options.workers)
+    statistics, _ = bank.expect(parameters, chunks, division.responsibility)
+    return bank.maximise(parameters, statistics)
+
+
+def _reseed(
+    bank: Bank,
+    corpus: Corpus,
+    chunks: Sequence[Chunk],
+    parameters: tuple[Any, ...],
+    division: Division,
+    empty: np.ndarray[Any, np.dtype[np.int64]],
+    generator: np.random.Generator,
+) -> tuple[Any, ...]:
+    """Empty generators start from sequences that the best generator explains badly."""
+    likelihood = bank.log_likelihood(parameters, chunks).max(axis=1)
+    each = -likelihood / np.maximum(corpus.sequences.lengths, 1)
+    counts = division.responsibility.sum(axis=1)
+    badness = np.where(counts > 0, np.exp(each - each.max()), 0.0)
+    weights = np.zeros((len(each), len(empty)))
+    for number in range(len(empty)):
+        size = max(1, len(each) // (2 * bank.count))
+        drawn = generator.choice(len(each), size, p=badness / badness.sum())
+        np.add.at(weights[:, number], drawn, 1.0)
+    changed = list(parameters)
+    for block, place in enumerate(bank.places):
+        chosen = (empty >= place.start) & (empty < place.stop)
+        if chosen.any():
+            kind = bank.blocks[block]
+            fresh = kind.start(kind.prepare(corpus.sequences), weights[:, chosen], generator)
+            changed[block] = put(parameters[block], empty[chosen] - place.start, fresh)
+    return tuple(changed)

@@ -1,0 +1,238 @@
+"""`SequenceMixture`: the whole model as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from taskmix.errors import OptionError
+from taskmix.sequences._bank import Bank, make_bank
+from taskmix.sequences._checks import check_whole
+from taskmix.sequences._corpus import gather_corpus
+from taskmix.sequences._data import (
+    Alphabet,
+    Observed,
+    Sequences,
+    gather_sequences,
+    learn_alphabet,
+)
+from taskmix.sequences._em import EMOptions, MixtureState
+from taskmix.sequences._fitted import FittedMixture, Tasks
+from taskmix.sequences._generator import Floats, Generator
+from taskmix.sequences._markov import Markov
+from taskmix.sequences._restarts import fit_mixture
+from taskmix.sequences._stochastic import (
+    StochasticOptions,
+    StochasticState,
+    absorb,
+    begin,
+    next_pass,
+)
+
+
+class SequenceMixture(FittedMixture):
+    """Tasks as mixtures of shared sequence generators.
+
+    `generator` is one of `Markov`, `HiddenMarkov`, `Multinomial`, `Gaussian`, `GaussianHiddenMarkov`,
+    `LinearDynamics` and `Recurrent` (or your own), or a list of several kinds with a list of numbers
+    as `n_generators`. With a `batch_size` it is learned by stochastic EM, in `max_iter` passes.
+    `symbols` is the alphabet, or its size where symbols are codes; what occurs, if it is not given.
+    `start` are parameters to begin with, as `parameters_` has them; what a generator names in its
+    `fixed` stays as it is there.
+
+    After `fit`: `theta_` [task, generator] the tasks' shares, `tasks_` their names, `parameters_` of
+    the generators, `alpha_`, `bounds_` of every iteration, `alphabet_`.
+    """
+
+    def __init__(
+        self,
+        generator: Generator | Sequence[Generator] | None = None,
+        n_generators: int | Sequence[int] = 8,
+        *,
+        alpha: float | ArrayLike = 0.5,
+        learn_alpha: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        n_init: int = 3,
+        annealing: int = 0,
+        batch_size: int | None = None,
+        symbols: int | Sequence[Hashable] | None = None,
+        start: tuple[Any, ...] | None = None,
+        n_jobs: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        on_state: Callable[[MixtureState], None] | None = None,
+    ) -> None:
+        self.generator = generator
+        self.n_generators = n_generators
+        self.alpha = alpha
+        self.learn_alpha = learn_alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.annealing = annealing
+        self.batch_size = batch_size
+        self.symbols = symbols
+        self.start = start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.on_state = on_state
+
+    def fit(
+        self,
+        sequences: Any,
+        tasks: Tasks | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn generators and shares; `tasks` names the task of each sequence."""
+        bank, gathered = self._begin(sequences, lengths)
+        names = self._named(tasks, len(gathered))
+        generator = self._random()
+        if self.batch_size is not None:
+            return self._fit_batches(bank, gathered, names, sample_weight, generator)
+        corpus = gather_corpus(gathered, names, sample_weight)
+        options = EMOptions(
+            iterations=self.max_iter,
+            tolerance=self.tol,
+            learn_alpha=self.learn_alpha,
+            annealing=self.annealing,
+            workers=self.n_jobs,
+        )
+        check_whole(n_init=self.n_init)
+        state, bounds = fit_mixture(
+            bank,
+            corpus,
+            options,
+            alpha=self._alpha(bank),
+            starts=self.n_init,
+            generator=generator,
+            parameters=self.start,
+            on_state=self.on_state,
+        )
+        self._keep(state.parameters, state.alpha, corpus.tasks, state.gamma)
+        self.bounds_, self.n_iter_, self.converged_ = bounds, state.iteration, state.converged
+        return self
+
+    def partial_fit(
+        self,
+        sequences: Any,
+        tasks: Tasks | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """One step of stochastic EM on sequences that were not seen before."""
+        known: StochasticState | None = getattr(self, "_stochastic", None)
+        bank, gathered = self._begin(sequences, lengths, again=known is not None)
+        corpus = gather_corpus(gathered, self._named(tasks, len(gathered)), sample_weight)
+        if known is None:
+            known = begin(bank, corpus, self._alpha(bank), self._random(), self.start)
+        self._take(absorb(bank, known, corpus, self._stochastic_options()))
+        return self
+
+    def _begin(
+        self, sequences: Any, lengths: ArrayLike | None, *, again: bool = False
+    ) -> tuple[Bank, Sequences]:
+        """The bank, and the sequences with the alphabet they are written in."""
+        if again:
+            return self.bank_, self._gather(sequences, lengths)
+        bank = self._bank()
+        if lengths is None and not isinstance(sequences, np.ndarray):
+            sequences = list(sequences)
+        alphabet, symbols = None, self.symbols
+        if symbols is not None and not isinstance(symbols, int):
+            alphabet, symbols = Alphabet(tuple(symbols)), None
+        elif bank.observes == "symbols":
+            alphabet = learn_alphabet([sequences] if lengths is not None else sequences)
+        gathered = gather_sequences(
+            sequences, lengths, observes=bank.observes, symbols=symbols, alphabet=alphabet
+        )
+        self.bank_ = bank
+        self.alphabet_, self.n_symbols_ = alphabet, gathered.symbols
+        self.dimension_ = gathered.dimension
+        self.longest_ = int(gathered.lengths.max(initial=1))
+        return bank, gathered
+
+    def _bank(self) -> Bank:
+        return make_bank(Markov() if self.generator is None else self.generator, self.n_generators)
+
+    @property
+    def observes(self) -> Observed:
+        """What the generators read."""
+        return self._bank().observes
+
+    @property
+    def halting(self) -> bool:
+        """Whether the end of a sequence is part of its probability."""
+        return self._bank().halting
+
+    def _alpha(self, bank: Bank) -> Floats:
+        alpha = np.broadcast_to(np.asarray(self.alpha, np.float64), (bank.count,)).copy()
+        if not (np.isfinite(alpha).all() and (alpha > 0).all()):
+            raise OptionError(f"`alpha` should be above zero. Found {self.alpha!r}.")
+        return alpha
+
+    def _stochastic_options(self) -> StochasticOptions:
+        return StochasticOptions(learn_alpha=self.learn_alpha, workers=self.n_jobs)
+
+    def _take(self, state: StochasticState) -> None:
+        self._stochastic = state
+        gamma = np.array([state.alpha + counts for counts in state.counts.values()])
+        self._keep(state.parameters, state.alpha, tuple(state.counts), gamma)
+        self.n_iter_ = state.steps
+
+    def _fit_batches(
+        self,
+        bank: Bank,
+        sequences: Sequences,
+        tasks: Tasks,
+        sample_weight: ArrayLike | None,
+        generator: np.random.Generator,
+    ) -> Self:
+        """Passes over the data in batches that are drawn anew each time."""
+        check_whole(batch_size=self.batch_size, max_iter=self.max_iter)
+        assert self.batch_size is not None
+        if len(tasks) != len(sequences):
+            gather_corpus(sequences, tasks)  # says so
+        names = np.empty(len(tasks), object)
+        names[:] = list(tasks)
+        weights = np.ones(len(names)) if sample_weight is None else np.asarray(sample_weight)
+        options, state = self._stochastic_options(), None
+        self.bounds_ = []
+        for _ in range(self.max_iter):
+            order = generator.permutation(len(names))
+            total = 0.0
+            for first in range(0, len(order), self.batch_size):
+                rows = order[first : first + self.batch_size]
+                batch = gather_corpus(sequences.select(rows), names[rows], weights[rows])
+                if state is None:
+                    state = begin(bank, batch, self._alpha(bank), generator, self.start)
+                state = absorb(bank, state, batch, options)
+                total += state.bound * batch.total
+            assert state is not None
+            self.bounds_.append(total)
+            self._take(state)
+            gain = total - self.bounds_[-2] if len(self.bounds_) > 1 else np.inf
+            self.converged_ = bool(gain < self.tol * weights.sum())
+            if self.on_state is not None:
+                passes = len(self.bounds_)
+                mass = self.gamma_.sum(axis=0) - len(self.gamma_) * self.alpha_
+                self.on_state(
+                    MixtureState(
+                        self.parameters_,
+                        self.alpha_,
+                        self.gamma_,
+                        total,
+                        mass,
+                        passes,
+                        self.converged_,
+                    )
+                )
+            if self.converged_:
+                break
+            state = next_pass(state)
+        return self
