@@ -34,27 +34,6 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "glue"
 
 
-@pytest.fixture
-def encoder(tmp_path: Path) -> Path:
-    """A BERT of one layer with random weights."""
-    transformers = pytest.importorskip("transformers")
-    path = tmp_path / "encoder"
-    path.mkdir()
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    (path / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
-    configuration = transformers.BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=32,
-    )
-    transformers.BertModel(configuration).save_pretrained(path)
-    transformers.BertTokenizerFast(str(path / "vocab.txt")).save_pretrained(path)
-    return path
-
-
 def test_all_policies_run_and_stand_beside_the_papers_figures(
     data: Path, encoder: Path, tmp_path: Path
 ) -> None:

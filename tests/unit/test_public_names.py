@@ -35,7 +35,8 @@ def test_what_a_package_defines_without_an_underscore_is_listed(name: str) -> No
 
 
 def test_the_core_imports_without_any_extra() -> None:
-    extras = ["altair", "vl_convert", "jinja2", "cmaes", "transformers", "tokenizers", "datasets"]
+    extras = ["altair", "vl_convert", "jinja2", "cmaes", "numba"]
+    extras += ["transformers", "tokenizers", "datasets"]
     code = (
         "import sys\n"
         f"for name in {extras}: sys.modules[name] = None\n"

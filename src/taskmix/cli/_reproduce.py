@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from taskmix.cli._reproduce_sequences import sequences
 from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
+from taskmix.cli._reproduce_transfer import census, nlp25, weak_supervision
 from taskmix.cli._reproduced import tell_rows
 from taskmix.cli._train import Precision
 
@@ -24,6 +26,10 @@ EXPERIMENTS = {
     "bandit": "selection, Figure 1: policies on the multitask bandit; about a minute",
     "glue": "selection, Tables 1 to 3: eight GLUE tasks on one encoder; hours, or minutes on a GPU",
     "transfer-theory": "transfer, Theorems 1 and 2: linear sources, related or not; half a minute",
+    "census": "transfer: which states help to predict income in which; half an hour on a core",
+    "weak-supervision": "transfer: which labelling functions to learn from; minutes",
+    "nlp25": "transfer: which text tasks to learn together; an hour on a core, less on a GPU",
+    "sequences": "generators: shared sequence generators on known and real tasks; a quarter of an hour",
     "newsgroups": "BanditMTL, Figures 3 to 9: loss weightings on four topic tasks; a GPU for hours",
     "reviews": "BanditMTL, Figures 2 and 4 to 9: loss weightings on 14 review tasks; a GPU for hours",
 }
@@ -175,7 +181,11 @@ def transfer_theory(
     tell_rows("transfer-theory", rows, time.monotonic() - begin, as_json=json_)
 
 
+app.command()(census)
+app.command("weak-supervision")(weak_supervision)
+app.command()(nlp25)
 app.command()(newsgroups)
+app.command()(sequences)
 app.command()(reviews)
 
 

@@ -9,7 +9,11 @@ from taskmix.papers._bandit import (
     reproduce_bandit,
 )
 from taskmix.papers._bandit_figure import bandit_figure
+from taskmix.papers._census import CensusOptions, reproduce_census
 from taskmix.papers._glue import GlueOptions, reproduce_glue
+from taskmix.papers._nlp25 import Nlp25Options, reproduce_nlp25
+from taskmix.papers._runs import Executor
+from taskmix.papers._sequences import SequencesOptions, reproduce_sequences
 from taskmix.papers._text_figure import text_figure
 from taskmix.papers._text_weightings import (
     NewsgroupsOptions,
@@ -18,22 +22,32 @@ from taskmix.papers._text_weightings import (
     reproduce_reviews,
 )
 from taskmix.papers._transfer_theory import TransferTheoryOptions, reproduce_transfer_theory
+from taskmix.papers._weak_supervision import WeakOptions, reproduce_weak_supervision
 
 __all__ = [
     "BanditOptions",
     "BanditResult",
+    "CensusOptions",
+    "Executor",
     "GlueOptions",
     "NewsgroupsOptions",
+    "Nlp25Options",
     "ReviewsOptions",
+    "SequencesOptions",
     "TransferTheoryOptions",
+    "WeakOptions",
     "bandit_figure",
     "bandit_rows",
     "gap_closed",
     "play_bandit",
     "reproduce_bandit",
+    "reproduce_census",
     "reproduce_glue",
     "reproduce_newsgroups",
+    "reproduce_nlp25",
     "reproduce_reviews",
+    "reproduce_sequences",
     "reproduce_transfer_theory",
+    "reproduce_weak_supervision",
     "text_figure",
 ]

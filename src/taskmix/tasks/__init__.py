@@ -14,8 +14,11 @@ from taskmix.tasks._encoded import (
     WindowInputs,
 )
 from taskmix.tasks._entities import EntityCounts, conlleval_report, entity_counts, io_to_iob2
+from taskmix.tasks._feature_encoding import FeatureEncoding
 from taskmix.tasks._folder import load_tasks
+from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._metrics import METRICS, Metric, ScoredRows, evaluate_outputs, find_metric
+from taskmix.tasks._readers import read_rows
 from taskmix.tasks._subword_encoding import SubwordEncoding
 from taskmix.tasks._table_encoding import TableEncoding
 from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
@@ -33,8 +36,10 @@ __all__ = [
     "EncodedTasks",
     "Encoding",
     "EntityCounts",
+    "FeatureEncoding",
     "InputKind",
     "Inputs",
+    "KeptByTable",
     "Metric",
     "PairInputs",
     "RaggedInputs",
@@ -58,6 +63,7 @@ __all__ = [
     "find_metric",
     "io_to_iob2",
     "load_tasks",
+    "read_rows",
     "read_word_vectors",
     "tokenize",
     "vectors_for",

@@ -47,7 +47,7 @@ class SubwordEncoding:
 
     def encode(self, tasks: TaskSet, *, cache: Path | None = None) -> EncodedTasks:
         """The tasks as tensors; from the folder `cache` where the same was encoded before."""
-        tokenizer = _load_tokenizer(self.path)
+        tokenizer = load_tokenizer(self.path)
         # By what it does, not by its name: a name on the hub may come to mean another tokenizer.
         rules = hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
         options = repr((self, tokenizer.pad_token_id, tokenizer.model_input_names, rules))
@@ -68,7 +68,7 @@ class SubwordEncoding:
             batch = self._pieces(tokenizer, columns, split_into_words=key.inputs == "tokens")
             if key.tagged:
                 words[key] = _Words.find(batch, columns[0])
-            inputs[key] = _inputs(batch, tokenizer.pad_token_id or 0, words.get(key))
+            inputs[key] = subword_inputs(batch, tokenizer.pad_token_id or 0, words.get(key))
 
         def targets(task: Task, split_name: str) -> Tensor:
             flat = plain_targets(task, split_name)
@@ -133,7 +133,8 @@ class _Words:
         return padded
 
 
-def _inputs(batch: Any, padding: int, words: _Words | None) -> SubwordInputs:
+def subword_inputs(batch: Any, padding: int, words: _Words | None = None) -> SubwordInputs:
+    """What a tokenizer gives for all rows, as tensors."""
     # A tokenizer without special pieces gives nothing for an empty text; a model needs something.
     rows = [row or [padding] for row in batch["input_ids"]]
     types = None
@@ -149,7 +150,7 @@ def _flat(rows: list[list[int]]) -> Tensor:
     return torch.tensor(list(chain.from_iterable(rows)), dtype=torch.int64)
 
 
-def _load_tokenizer(path: str) -> Any:
+def load_tokenizer(path: str) -> Any:
     try:
         from transformers import AutoTokenizer
     except ImportError:

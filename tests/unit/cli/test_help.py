@@ -27,7 +27,9 @@ def test_help_needs_neither_torch_nor_arrow() -> None:
     assert "train" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["demo", "train", "report", "improve", "reproduce"])
+@pytest.mark.parametrize(
+    "command", ["demo", "train", "report", "improve", "sequences", "reproduce"]
+)
 def test_every_command_has_help_with_an_example(command: str) -> None:
     done = taskmix_command(command, "--help")
     assert done.returncode == 0

@@ -1,0 +1,265 @@
+"""`taskmix reproduce census`, `weak-supervision` and `nlp25`: the transfer paper's applications."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taskmix.cli._reproduce_text import (
+    BatchOption,
+    CacheOption,
+    DeviceOption,
+    JsonOption,
+    QuickOption,
+    WorkersOption,
+)
+from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._transfer import Engine, Outcome
+from taskmix.errors import OptionError
+
+if TYPE_CHECKING:
+    from taskmix.papers import Executor
+
+
+EngineOption = Annotated[
+    Engine,
+    typer.Option("--engine", help="One run a process, many models as one batch, or by itself."),
+]
+OutOption = Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")]
+EncoderOption = Annotated[
+    str, typer.Option("--encoder", help="A Hugging Face encoder's path or name.")
+]
+StepsOption = Annotated[int, typer.Option("--steps", min=1, help="Batches of every task in a run.")]
+RateOption = Annotated[float, typer.Option("--learning-rate")]
+HeldOutOption = Annotated[
+    int, typer.Option("--held-out", min=3, help="Subsets of a target to be tried on.")
+]
+RepeatsOption = Annotated[
+    int, typer.Option("--repeats", min=2, help="Runs of each subset that is tried on.")
+]
+AloneOption = Annotated[int, typer.Option("--alone", min=2, help="Runs of each target alone.")]
+SeedsOption = Annotated[
+    int, typer.Option("--seeds", min=2, help="Of the methods that are compared.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Of the subsets, and the first one.")]
+LengthOption = Annotated[int, typer.Option("--max-length", min=4, help="Pieces of a text.")]
+
+
+def census(
+    data: Annotated[Path, typer.Argument(help="The Parquet file of ACSIncome, or its folder.")],
+    states: Annotated[
+        str | None, typer.Option("--states", help="Some of them, with commas [all].")
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Of a state to train on.")] = 3000,
+    hidden: Annotated[int, typer.Option("--hidden", min=1, help="Width of the network.")] = 32,
+    steps: StepsOption = 400,
+    batch_size: BatchOption = 32,
+    learning_rate: RateOption = 1e-3,
+    size: Annotated[int, typer.Option("--size", min=1, help="Sources in a subset.")] = 3,
+    subsets: Annotated[
+        int, typer.Option("--subsets", min=1, help="Of each target, to learn from.")
+    ] = 150,
+    held_out: HeldOutOption = 24,
+    repeats: RepeatsOption = 3,
+    alone: AloneOption = 10,
+    seeds: SeedsOption = 5,
+    own_group_dro: Annotated[
+        bool, typer.Option("--own-group-dro", help="Group DRO on each state alone too; slow.")
+    ] = False,
+    out: OutOption = None,
+    device: DeviceOption = "auto",
+    engine: EngineOption = Engine.AUTO,
+    workers: WorkersOption = None,
+    seed: SeedOption = 0,
+    quick: QuickOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Which states help to predict income in which: F1 of telling, and accuracy by racial group.
+
+    Stop it and run it again: finished runs are not repeated.
+
+    Example: taskmix reproduce census acs_income/ --states AK,CA,HI,NJ,NY,PR,TX,WY --subsets 40
+    """
+    from taskmix.papers import CensusOptions, reproduce_census
+
+    options = _kept(locals(), "data rows steps batch_size learning_rate size subsets held_out")
+    options |= _kept(locals(), "repeats alone seeds seed own_group_dro")
+    options |= {"states": _names(states, "states"), "hidden": (hidden,), "device": _device(device)}
+    if quick:
+        options |= {
+            "states": options["states"] or ("CA", "HI", "NJ", "PR", "TX", "WY"),
+            "rows": 300,
+        }
+        options |= {"steps": min(steps, 50), "subsets": 10, "held_out": 4, "repeats": 2}
+        options |= {"alone": 3, "seeds": 2, "size": min(size, 2)}
+    with _executing("census", out, engine, workers, quiet=json_) as (executor, _):
+        begin = time.monotonic()
+        found = reproduce_census(CensusOptions(**options), executor)
+    tell_rows("census", found, time.monotonic() - begin, as_json=json_)
+
+
+def weak_supervision(
+    data: Annotated[Path, typer.Argument(help="The folder of WRENCH: youtube/, sms/, ...")],
+    encoder: EncoderOption,
+    set_: Annotated[str, typer.Option("--set", help="One of its sets.")] = "youtube",
+    labelled: Annotated[
+        int, typer.Option("--labelled", min=1, help="Rows of each class with true labels.")
+    ] = 5,
+    hidden: Annotated[int, typer.Option("--hidden", min=1, help="Width of the network.")] = 64,
+    steps: StepsOption = 200,
+    batch_size: BatchOption = 32,
+    learning_rate: RateOption = 1e-3,
+    max_length: LengthOption = 64,
+    size: Annotated[
+        int | None, typer.Option("--size", min=1, help="Sources in a subset [half, at most 20].")
+    ] = None,
+    subsets: Annotated[
+        int | None, typer.Option("--subsets", min=1, help="To learn from [four a source].")
+    ] = None,
+    held_out: HeldOutOption = 40,
+    repeats: RepeatsOption = 3,
+    alone: AloneOption = 20,
+    seeds: SeedsOption = 10,
+    out: OutOption = None,
+    device: DeviceOption = "auto",
+    engine: EngineOption = Engine.AUTO,
+    workers: WorkersOption = None,
+    cache: CacheOption = None,
+    seed: SeedOption = 0,
+    quick: QuickOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Which labelling functions to learn from beside a few true labels.
+
+    Stop it and run it again: finished runs are not repeated.
+
+    Example: taskmix reproduce weak-supervision wrench/ --set youtube --encoder minilm/
+    """
+    from taskmix.papers import WeakOptions, reproduce_weak_supervision
+
+    study = out or Path("weak-supervision-study")
+    options = _kept(locals(), "encoder labelled steps batch_size learning_rate max_length size")
+    options |= _kept(locals(), "subsets held_out repeats alone seeds seed")
+    options |= {"data": data / set_, "hidden": (hidden,), "device": _device(device)}
+    options["cache"] = cache or study / "features"
+    if quick:
+        options |= {"steps": min(steps, 30), "held_out": 6, "repeats": 2, "alone": 3, "seeds": 2}
+    with _executing("weak-supervision", study, engine, workers, quiet=json_) as (executor, tell):
+        begin = time.monotonic()
+        found = reproduce_weak_supervision(WeakOptions(**options), executor, on_texts=tell)
+    tell_rows("weak-supervision", found, time.monotonic() - begin, as_json=json_)
+
+
+def nlp25(
+    data: Annotated[
+        Path, typer.Argument(help="The folder that has glue/, superglue/ and tweeteval/ in it.")
+    ],
+    encoder: EncoderOption,
+    fine_tune: Annotated[
+        bool, typer.Option("--fine-tune/--frozen", help="Train the encoder itself; far slower.")
+    ] = False,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Of a task to train on.")] = 1000,
+    dev_rows: Annotated[int, typer.Option("--dev-rows", min=1)] = 500,
+    test_rows: Annotated[int, typer.Option("--test-rows", min=1)] = 1000,
+    hidden: Annotated[int, typer.Option("--hidden", min=1, help="Width of the network.")] = 64,
+    steps: StepsOption = 300,
+    batch_size: BatchOption = 32,
+    learning_rate: Annotated[
+        float | None, typer.Option("--learning-rate", help="[1e-3, or 2e-5 with --fine-tune].")
+    ] = None,
+    max_length: LengthOption = 128,
+    size: Annotated[int, typer.Option("--size", min=1, help="Sources in a subset.")] = 4,
+    subsets: Annotated[
+        int, typer.Option("--subsets", min=1, help="Of each target, to learn from.")
+    ] = 92,
+    outcome: Annotated[Outcome, typer.Option("--outcome", help="On dev.")] = Outcome.LOSS,
+    held_out: HeldOutOption = 24,
+    repeats: RepeatsOption = 3,
+    alone: AloneOption = 10,
+    seeds: SeedsOption = 5,
+    out: OutOption = None,
+    device: DeviceOption = "auto",
+    engine: EngineOption = Engine.AUTO,
+    workers: WorkersOption = None,
+    cache: CacheOption = None,
+    seed: SeedOption = 0,
+    quick: QuickOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Which of some 25 text tasks to learn each of them with.
+
+    Stop it and run it again: finished runs are not repeated.
+
+    Example: taskmix reproduce nlp25 data/ --encoder minilm/ --rows 300 --subsets 60
+    """
+    from taskmix.papers import Nlp25Options, reproduce_nlp25
+
+    study = out or Path("nlp25-study")
+    options = _kept(locals(), "data encoder fine_tune rows dev_rows test_rows steps batch_size")
+    options |= _kept(locals(), "max_length size subsets held_out repeats alone seeds seed")
+    options |= {
+        "hidden": (hidden,),
+        "device": _device(device),
+        "cache": cache or study / "features",
+    }
+    if quick:
+        options |= {"rows": 64, "dev_rows": 32, "test_rows": 32, "steps": min(steps, 20)}
+        options |= {"subsets": 30, "held_out": 4, "repeats": 2, "alone": 3, "seeds": 2}
+        options |= {"max_length": min(max_length, 32)}
+    with _executing("nlp25", study, engine, workers, quiet=json_) as (executor, tell):
+        begin = time.monotonic()
+        found = reproduce_nlp25(Nlp25Options(**options), executor, on_texts=tell)
+    tell_rows("nlp25", found, time.monotonic() - begin, as_json=json_)
+
+
+@contextmanager
+def _executing(
+    name: str, out: Path | None, engine: Engine, workers: int | None, *, quiet: bool
+) -> Iterator[tuple[Executor, Callable[[int, int], None]]]:
+    """An executor with a bar that can be stopped, and what tells of texts that are encoded."""
+    from taskmix.cli._display import counting_bar
+    from taskmix.cli._stopping import clean_stop
+    from taskmix.papers import Executor
+    from taskmix.records import Study
+
+    told = 0.0
+
+    def tell_texts(done: int, total: int) -> None:
+        nonlocal told
+        if not quiet and (done == total or done / total >= told + 0.1):
+            told = done / total
+            typer.echo(f"... {done:,} of {total:,} texts encoded", err=True)
+
+    with clean_stop() as should_stop, counting_bar(name, quiet=quiet) as tell:
+        executor = Executor(
+            study=Study(out or Path(f"{name}-study")),
+            engine=engine.value,
+            workers=workers,
+            on_progress=tell,
+            should_stop=should_stop,
+        )
+        yield executor, tell_texts
+
+
+def _kept(given: dict[str, Any], names: str) -> dict[str, Any]:
+    return {name: given[name] for name in names.split()}
+
+
+def _device(name: str) -> str:
+    from taskmix.engine import choose_device
+
+    return choose_device(name)
+
+
+def _names(text: str | None, option: str) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(word.strip() for word in text.split(","))
+    if not all(names) or len(set(names)) != len(names):
+        raise OptionError(f"`--{option}` should be different names with commas. Found {text!r}.")
+    return names

@@ -1,0 +1,27 @@
+"""Rows of a published data set: JSON lines, plain or gzip."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from taskmix.errors import InputError
+
+
+def read_lines(folder: Path, name: str) -> list[dict[str, Any]] | None:
+    """The objects of `name`.jsonl or `name`.jsonl.gz; None where there is no such file."""
+    paths = [folder / f"{name}.jsonl{ending}" for ending in ("", ".gz")]
+    path = next((path for path in paths if path.exists()), None)
+    if path is None:
+        return None
+    try:
+        data = path.read_bytes()
+        text = gzip.decompress(data) if path.suffix == ".gz" else data
+        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (OSError, EOFError, ValueError) as error:
+        raise InputError(f"`{path}` should be lines of JSON. Reading it said: {error}.") from error
+    if not lines or not all(isinstance(line, dict) for line in lines):
+        raise InputError(f"`{path}` should have an object on every line. Found something else.")
+    return lines

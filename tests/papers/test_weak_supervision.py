@@ -1,0 +1,146 @@
+"""Weak supervision on a set that is made up: two good functions, one that is always wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taskmix.errors import InputError
+from taskmix.papers import Executor, WeakOptions, reproduce_weak_supervision
+from taskmix.papers._weak_data import WeakSource, chosen_labels, read_weak_rows
+from taskmix.papers._weak_supervision import direct_rows
+from taskmix.records import Study
+
+WORDS = ("bad", "good")
+SIZES = {"train": 80, "dev": 40, "test": 40}
+
+
+@pytest.fixture
+def wrench(tmp_path: Path) -> Path:
+    """Rows whose first word is their label; a function that never votes is among the five."""
+    generator = np.random.default_rng(0)
+    folder = tmp_path / "wrench" / "toy"
+    folder.mkdir(parents=True)
+    for split, count in SIZES.items():
+        lines = []
+        for _ in range(count):
+            label = int(generator.integers(2))
+            votes = [label, label if generator.random() < 0.8 else -1, 1 - label, -1]
+            votes.append(1 if generator.random() < 0.3 else -1)
+            text = " ".join([WORDS[label], *generator.choice(["one", "two", "the"], 3)])
+            lines.append(json.dumps({"text": text, "label": label, "weak_labels": votes}))
+        with gzip.open(folder / f"{split}.jsonl.gz", "wt") as file:
+            file.write("\n".join(lines) + "\n")
+    return folder
+
+
+def options(wrench: Path, encoder: Path) -> WeakOptions:
+    return WeakOptions(
+        data=wrench,
+        encoder=str(encoder),
+        labelled=1,
+        hidden=(8,),
+        steps=30,
+        learning_rate=0.02,
+        size=2,
+        subsets=5,
+        held_out=6,
+        repeats=2,
+        alone=3,
+        seeds=2,
+        cache=wrench.parent / "cache",
+    )
+
+
+def test_a_set_becomes_a_target_and_a_task_a_function(wrench: Path) -> None:
+    tasks = WeakSource(path=str(wrench), labelled=3).load()
+    functions = [f"function {number}" for number in (0, 1, 2, 4)]
+    assert tasks.names == ("target", *functions, "vote", "label model", "truth")
+    assert tasks["target"].sizes == {"train": 6, "dev": 34, "test": 40}
+    assert np.bincount(tasks["target"].splits["train"].targets).tolist() == [3, 3]
+    rows = read_weak_rows(wrench)["train"]
+    voted = rows.votes[:, 1] >= 0
+    assert tasks["function 1"].size == voted.sum()
+    assert tasks["function 1"].splits["train"].targets.tolist() == rows.labels[voted].tolist()
+    assert (tasks["function 2"].splits["train"].targets == 1 - rows.labels).all()
+    assert all(task.labels == ("0", "1") for task in tasks)
+    assert tasks["truth"].size == 80
+
+
+def test_votes_and_the_label_model_choose_a_label_for_every_row_with_a_vote(wrench: Path) -> None:
+    rows = read_weak_rows(wrench)
+    voted, modelled = chosen_labels(rows, 2, seed=0)
+    assert voted.min() >= 0
+    assert modelled.min() >= 0
+    # Two against one, where the second votes too: then the majority is right.
+    votes = rows["train"].votes
+    sure = (votes[:, 1] >= 0) & (votes[:, 4] != 1 - rows["train"].labels)
+    assert (voted == rows["train"].labels)[sure].all()
+    assert (chosen_labels(rows, 2, seed=0)[0] == voted).all()
+
+
+def test_direct_votes_by_hand(wrench: Path) -> None:
+    rows = read_weak_rows(wrench)
+    found = {
+        row["quantity"]: row["ours"] for row in direct_rows("toy", rows, "accuracy", ("0", "1"))
+    }
+    test, right = rows["test"], []
+    usual = int(np.bincount(rows["dev"].labels).argmax())
+    for votes, label in zip(test.votes, test.labels, strict=True):
+        counts = [int((votes == name).sum()) for name in (0, 1)]
+        chosen = usual if counts[0] == counts[1] else int(np.argmax(counts))
+        right.append(chosen == label)
+    assert found["toy/vote_direct"] == pytest.approx(100 * np.mean(right))
+
+
+def test_the_function_that_is_always_wrong_is_left_out(
+    wrench: Path, encoder: Path, tmp_path: Path
+) -> None:
+    executor = Executor(study=Study(tmp_path / "study"), engine="fleet", workers=1)
+    found = reproduce_weak_supervision(options(wrench, encoder), executor)
+    rows = {row["quantity"]: row for row in found}
+    name = "weak_supervision/toy"
+    assert rows[f"{name}/selected_minus_best"]["paper"] == 3.6
+    left_out = rows[f"{name}/source_accuracy/left_out"]["ours"]
+    assert rows[f"{name}/source_accuracy/selected"]["ours"] > left_out + 0.2
+    assert rows[f"{name}/gain_against_accuracy"]["ours"] > 0
+    assert rows[f"{name}/truth"]["ours"] > 90
+    assert rows[f"{name}/selected"]["ours"] > rows[f"{name}/all_sources"]["ours"]
+    assert reproduce_weak_supervision(options(wrench, encoder), executor) == found
+
+
+def test_the_command_prints_the_rows_and_tells_bad_input(
+    wrench: Path,
+    encoder: Path,
+    tmp_path: Path,
+    command: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["reproduce", "weak-supervision", wrench.parent, "--set", "toy", "--encoder", encoder]
+    words += ["--size", "2", "--subsets", "5", "--labelled", "3", "--workers", "1", "--quick"]
+    words += ["--device", "cpu", "--out", tmp_path / "study"]
+    assert command(*words, "--steps", "3", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "weak_supervision/toy/selected" in {row["quantity"] for row in found["rows"]}
+    assert command(*words, "--set", "other") == 2
+    assert "should hold train, dev and test files" in capsys.readouterr().err
+    assert command(*words, "--labelled", "1000") == 2
+    assert "others should be left to measure it" in " ".join(capsys.readouterr().err.split())
+
+
+def test_bad_rows_are_told(wrench: Path) -> None:
+    (wrench / "dev.jsonl.gz").unlink()
+    (wrench / "dev.jsonl").write_text('{"text": "good", "label": 1}\n')
+    with pytest.raises(InputError, match="Every line of `toy/dev` should have"):
+        read_weak_rows(wrench)
+    (wrench / "dev.jsonl").write_text("not json\n")
+    with pytest.raises(InputError, match="should be lines of JSON"):
+        read_weak_rows(wrench)
+    (wrench / "dev.jsonl").write_text("[]\n")
+    with pytest.raises(InputError, match="an object on every line"):
+        read_weak_rows(wrench)
