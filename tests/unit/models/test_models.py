@@ -112,6 +112,7 @@ def test_a_window_tagger_reads_the_whole_window_and_tags_its_centre() -> None:
     padded = torch.tensor([0, 0, 0, 2, 3, 4, 0, 0, 0])
     inputs = WindowInputs(padded, torch.tensor([3, 4, 5]), width=3)
     tasks = EncodedTasks((encoded(inputs),), vocabulary=WORDS)
+    torch.manual_seed(0)  # a few layers this narrow are sometimes dead from the start
     model = WindowBiLSTM(hidden=5, shared_layers=(6,), task_layers=(4,)).build(tasks)
     windows = inputs.batch(torch.arange(3))
     assert windows.tolist()[0] == [0, 0, 0, 2, 3, 4, 0]
