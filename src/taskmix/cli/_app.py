@@ -11,9 +11,11 @@ import taskmix
 from taskmix.cli._advise import advise
 from taskmix.cli._demo import demo
 from taskmix.cli._improve import improve
+from taskmix.cli._laws import laws
 from taskmix.cli._report import report
 from taskmix.cli._reproduce import app as reproduce
 from taskmix.cli._sequences import sequences
+from taskmix.cli._simulate import simulate
 from taskmix.cli._train import train
 from taskmix.cli._transfer import transfer
 from taskmix.errors import InputError, TaskmixError
@@ -36,6 +38,8 @@ app.command()(report)
 app.command()(improve)
 app.command()(transfer)
 app.command()(sequences)
+app.command()(simulate)
+app.command()(laws)
 app.add_typer(reproduce, name="reproduce")
 
 

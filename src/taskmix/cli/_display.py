@@ -18,14 +18,14 @@ def print_json(value: Any) -> None:
     """One object on standard output; NaN is written as null, which every JSON reader takes."""
     import typer
 
-    typer.echo(json.dumps(_without_nan(value), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(without_nan(value), indent=2, ensure_ascii=False))
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
+        return {key: without_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
+        return [without_nan(item) for item in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return None
     return value

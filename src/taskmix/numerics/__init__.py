@@ -10,14 +10,20 @@ from taskmix.numerics._intervals import (
 )
 from taskmix.numerics._isotonic import isotonic
 from taskmix.numerics._logspace import log_softmax, log_sum_exp, softmax
+from taskmix.numerics._mutual_information import (
+    adjusted_mutual_information,
+    expected_mutual_information,
+)
 from taskmix.numerics._quantiles import quantile_of_sorted
 from taskmix.numerics._simplex import as_distribution, entropy, mix_uniform
 
 __all__ = [
     "Interval",
+    "adjusted_mutual_information",
     "as_distribution",
     "check_level",
     "entropy",
+    "expected_mutual_information",
     "isotonic",
     "log_softmax",
     "log_sum_exp",

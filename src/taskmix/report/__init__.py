@@ -2,6 +2,7 @@
 
 from taskmix.report._chart_file import check_chart_path, write_chart
 from taskmix.report._data import FinalScore, ReportData, RunRow, TaskRow, Trace
+from taskmix.report._front_chart import front_chart
 from taskmix.report._gather import gather
 from taskmix.report._mixture_page import mixture_html, write_mixture_page
 from taskmix.report._page import report_html
@@ -14,6 +15,7 @@ __all__ = [
     "TaskRow",
     "Trace",
     "check_chart_path",
+    "front_chart",
     "gather",
     "mixture_html",
     "report_html",

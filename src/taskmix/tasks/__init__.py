@@ -19,6 +19,7 @@ from taskmix.tasks._folder import load_tasks
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._metrics import METRICS, Metric, ScoredRows, evaluate_outputs, find_metric
 from taskmix.tasks._readers import read_rows
+from taskmix.tasks._simulate import Simulation, simulate_tasks
 from taskmix.tasks._subword_encoding import SubwordEncoding
 from taskmix.tasks._table_encoding import TableEncoding
 from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
@@ -26,6 +27,7 @@ from taskmix.tasks._vectors import VocabularyVectors, read_word_vectors, vectors
 from taskmix.tasks._window_encoding import WindowEncoding
 from taskmix.tasks._word_encoding import WordEncoding
 from taskmix.tasks._words import build_vocabulary, tokenize
+from taskmix.tasks._write import write_tasks
 
 __all__ = [
     "METRICS",
@@ -44,6 +46,7 @@ __all__ = [
     "PairInputs",
     "RaggedInputs",
     "ScoredRows",
+    "Simulation",
     "Split",
     "SubwordEncoding",
     "SubwordInputs",
@@ -65,6 +68,8 @@ __all__ = [
     "load_tasks",
     "read_rows",
     "read_word_vectors",
+    "simulate_tasks",
     "tokenize",
     "vectors_for",
+    "write_tasks",
 ]

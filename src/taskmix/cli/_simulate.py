@@ -1,0 +1,156 @@
+"""`taskmix simulate`: artificial tasks, related to a real one as much as one likes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taskmix.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    from taskmix.tasks import Simulation, Task
+
+
+def simulate(
+    folder: Annotated[
+        str, typer.Argument(help="A task folder with one task, or --real says which.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The task folder to write, new or empty.")],
+    tasks: Annotated[int, typer.Option("--tasks", min=1, help="Artificial tasks to make.")] = 5,
+    alpha: Annotated[
+        str | None,
+        typer.Option(
+            "--alpha", help="How often a label is kept; one number, or one a task: 0.6,0.9"
+        ),
+    ] = None,
+    ami: Annotated[
+        str | None,
+        typer.Option("--ami", help="The adjusted mutual information wanted, instead of --alpha."),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", help="Labels of an artificial task [as many as the real one]."),
+    ] = None,
+    samples: Annotated[
+        str | None,
+        typer.Option(
+            "--samples", help="Rows, or words, to train on, one number or one a task [all]."
+        ),
+    ] = None,
+    real_samples: Annotated[
+        int | None, typer.Option("--real-samples", min=1, help="Those of the real task [as many].")
+    ] = None,
+    real: Annotated[
+        str | None, typer.Option("--real", help="The task to start from, where there are several.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed")] = 0,
+    json_: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Make artificial tasks from a real one and write them as a task folder.
+
+    The label of a row is kept with probability alpha and otherwise becomes any other. How related
+    each artificial task came out is its adjusted mutual information with the real one.
+
+    Examples:
+
+        taskmix simulate conll2003/ --tasks 5 --alpha 0.9 --out related/
+
+        taskmix simulate reviews/ --real books --tasks 3 --ami 0.1,0.5,0.9 --samples 2000 --out three/
+    """
+    import numpy as np
+
+    from taskmix.cli._display import print_json
+    from taskmix.tasks import load_tasks, simulate_tasks, write_tasks
+
+    if (alpha is None) == (ami is None):
+        raise OptionError("Either --alpha or --ami should be given. Found both or neither.")
+    task = _real_task(load_tasks(folder), real)
+    made = simulate_tasks(
+        task,
+        count=tasks,
+        alpha=_numbers("--alpha", alpha),
+        ami=_numbers("--ami", ami),
+        labels=_whole("--labels", labels),
+        samples=_whole("--samples", samples),
+        real_samples=real_samples,
+        generator=np.random.default_rng(seed),
+    )
+    write_tasks(made.tasks, out)
+    rows = _rows(made)
+    if json_:
+        print_json({"folder": str(out), "real": task.name, "seed": seed, "tasks": rows})
+        return
+    _print_rows(rows, task)
+    typer.echo(f"Wrote {len(made.tasks)} tasks to {out}.")
+
+
+def _real_task(tasks: Any, name: str | None) -> Task:
+    if name is not None:
+        found: Task = tasks[name]
+        return found
+    if len(tasks) > 1:
+        raise InputError(
+            f"The folder should have one task, or --real should name one. Found "
+            f"{', '.join(tasks.names[:8])}."
+        )
+    only: Task = tasks[0]
+    return only
+
+
+def _numbers(option: str, text: str | None) -> float | list[float] | None:
+    if text is None:
+        return None
+    try:
+        values = [float(word) for word in text.split(",")]
+    except ValueError:
+        raise OptionError(
+            f"`{option}` should be a number, or several separated by commas. Found {text!r}."
+        ) from None
+    return values[0] if len(values) == 1 else values
+
+
+def _whole(option: str, text: str | None) -> int | list[int] | None:
+    values = _numbers(option, text)
+    if values is None:
+        return None
+    several = values if isinstance(values, list) else [values]
+    if any(value != int(value) for value in several):
+        raise OptionError(f"`{option}` should be whole. Found {text!r}.")
+    whole = [int(value) for value in several]
+    return whole if isinstance(values, list) else whole[0]
+
+
+def _rows(made: Simulation) -> list[dict[str, Any]]:
+    return [
+        {
+            "task": task.name,
+            "labels": len(task.labels),
+            "samples": len(task.splits["train"].targets),
+            "alpha": float(alpha),
+            "ami": float(information),
+        }
+        for task, alpha, information in zip(
+            made.tasks[1:], made.alphas, made.information, strict=True
+        )
+    ]
+
+
+def _print_rows(rows: list[dict[str, Any]], task: Task) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"Beside {task.name}", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("task", "labels", "samples", "alpha", "ami"):
+        table.add_column(name, justify="left" if name == "task" else "right")
+    for row in rows:
+        table.add_row(
+            row["task"],
+            str(row["labels"]),
+            f"{row['samples']:,}",
+            f"{row['alpha']:.4f}",
+            f"{row['ami']:.4f}",
+        )
+    Console().print(table)

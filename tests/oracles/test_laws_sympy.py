@@ -1,0 +1,52 @@
+"""Our formulas against SymPy: values, limits and growth rates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from taskmix.laws import BOUND_RATES, DOCUMENT_LAWS, parse_formula
+from taskmix.laws._evaluate import evaluate
+from taskmix.laws._growth import growth
+from taskmix.laws._print import as_sympy
+
+sympy = pytest.importorskip("sympy")
+
+FORMULAS = [
+    *DOCUMENT_LAWS.values(),
+    *BOUND_RATES.values(),
+    "20 + 4000*n^-0.34 + 10*T^-0.28",
+    "sqrt(n*ami + 300*T)",
+    "n^0.37*(1 - exp(-T/4))/(1 + 2*ami)",
+    "log(n + 3)*exp(-n/4)",
+    "n*log(n)^2/(n + sqrt(n))",
+]
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_values_are_sympys(formula: str) -> None:
+    tree = parse_formula(formula)
+    generator = np.random.default_rng(0)
+    columns = {name: generator.uniform(1.5, 9.0, 5) for name in sorted(tree.variables)}
+    function = sympy.lambdify(sorted(tree.variables), as_sympy(tree), "numpy")
+    wanted = function(*(columns[name] for name in sorted(tree.variables)))
+    np.testing.assert_allclose(evaluate(tree, columns), wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_the_leading_term_is_the_one_sympy_divides_by(formula: str) -> None:
+    tree = parse_formula(formula)
+    for name in sorted(tree.variables):
+        at = dict.fromkeys(tree.variables, 2.0)
+        found = growth(tree, name, at)
+        assert found is not None
+        x = sympy.Symbol(name, positive=True)
+        others = {sympy.Symbol(k): sympy.Rational(2) for k in tree.variables if k != name}
+        exact = sympy.nsimplify(as_sympy(tree).subs(others), rational=True)
+        exact = exact.subs(sympy.Symbol(name), x)
+        leading = sympy.exp(sympy.nsimplify(found.rate) * x ** sympy.nsimplify(found.rate_power))
+        leading *= x ** sympy.nsimplify(found.power) * sympy.log(x) ** sympy.nsimplify(
+            found.log_power
+        )
+        ratio = sympy.limit(exact / leading, x, sympy.oo)
+        assert float(ratio) == pytest.approx(found.scale, rel=1e-6)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from .running import run_cli
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """F1 = 0.02 sqrt(n) T^0.25 of two architectures, one a tenth better."""
+    generator = np.random.default_rng(0)
+    path = tmp_path / "table.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["n", "T", "word", "same", "architecture", "f1"])
+        for place in range(200):
+            n, tasks = int(generator.integers(10, 200)), int(generator.integers(1, 16))
+            value = 0.02 * n**0.5 * tasks**0.25 * (1 + 0.02 * generator.normal())
+            writer.writerow([n, tasks, "text", 3, place % 2, value * (1.1 if place % 2 else 1.0)])
+    return path
+
+
+def test_the_front_is_printed_and_written(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, plot = tmp_path / "laws.json", tmp_path / "front.svg"
+    words = ["laws", table, "--target", "f1", "--inputs", "n,T", "--out", out, "--plot", plot]
+    more = [
+        "--compare",
+        "0.03*sqrt(n)",
+        "--group",
+        "architecture",
+        "--at",
+        "n=50,T=2",
+        "--to",
+        "T=40",
+    ]
+    assert run_cli(monkeypatch, *words, *more) == 0
+    shown = capsys.readouterr().out
+    assert "Law: f1 = " in shown
+    assert "Outside the range of the data: T = 40" in shown
+    told = json.loads(out.read_text())
+    assert told["law"]["growth"] == {"n": "n^0.5", "T": "T^0.25"}
+    assert [row["chosen"] for row in told["front"]].count(True) == 1
+    assert told["comparisons"][0]["as_given"] > told["comparisons"][0]["refitted"]
+    first, second = (group["constants"][0]["value"] for group in told["groups"])
+    assert second / first == pytest.approx(1.1, abs=0.02)
+    assert told["gain"]["value"] > 0
+    assert plot.read_text().startswith("<svg")
+
+
+def test_json_is_one_object(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["laws", table, "--target", "f1", "--inputs", "n,T", "--json", "--bootstrap", "20"]
+    assert run_cli(monkeypatch, *words, "--folds", "3", "--compare", "document") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["rows"] == 200
+    assert len(told["bootstrap"]) == len(told["law"]["constants"])
+    assert {"eq3", "eq5", "maurer_T"} <= {row["name"] for row in told["comparisons"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--inputs", "n,word"], "`word` should be numbers"),
+        (["--inputs", "n,same"], "`same` should vary"),
+        (["--inputs", "n,nothing"], "a column `nothing`"),
+        (["--inputs", "n,f1"], "none of them the target"),
+        (["--inputs", "n", "--compare", "eval(n)"], "the function 'eval'"),
+        (["--inputs", "n", "--compare", "T*2"], "columns that are there"),
+        (["--inputs", "n", "--at", "T=2"], "`--at` should give inputs values"),
+        (["--inputs", "n", "--to", "n=2"], "should come with `--at`"),
+        (["--inputs", "n", "--plot", "front.doc"], "should be written to a file that ends in"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_two(
+    table: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    sentence: str,
+) -> None:
+    assert run_cli(monkeypatch, "laws", table, "--target", "f1", *words) == 2
+    shown = capsys.readouterr().err
+    assert sentence in shown
+    assert shown.count("\n") == 1

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from taskmix.tasks import load_tasks
+
+from .running import run_cli
+
+
+def test_artificial_tasks_are_written_as_a_folder(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "made"
+    words = ["simulate", folder, "--real", "fruit", "--tasks", "2", "--alpha", "0.6,1.0"]
+    assert run_cli(monkeypatch, *words, "--out", out, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["alpha"] for row in told["tasks"]] == [0.6, 1.0]
+    assert told["tasks"][1]["ami"] == pytest.approx(1.0)
+    assert set(load_tasks(out).names) == {"fruit", "artificial1", "artificial2"}
+
+
+def test_a_table_of_information_is_printed(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = [
+        "simulate",
+        folder,
+        "--real",
+        "fruit",
+        "--tasks",
+        "1",
+        "--ami",
+        "0.3",
+        "--samples",
+        "30",
+    ]
+    assert run_cli(monkeypatch, *words, "--out", tmp_path / "made") == 0
+    shown = capsys.readouterr().out
+    assert "artificial1" in shown
+    assert "Wrote 2 tasks" in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--alpha", "0.9"],  # two tasks, and none is named
+        ["--real", "fruit"],
+        ["--real", "fruit", "--alpha", "much"],
+        ["--real", "fruit", "--alpha", "0.9", "--samples", "2.5"],
+        ["--real", "other", "--alpha", "0.9"],
+        ["--real", "fruit", "--alpha", "0.9", "--samples", "100000"],
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_two(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+) -> None:
+    assert run_cli(monkeypatch, "simulate", folder, "--out", tmp_path / "made", *words) == 2
+    assert capsys.readouterr().err.startswith("taskmix: ")
+    assert not (tmp_path / "made").exists()

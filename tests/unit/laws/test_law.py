@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from law_tables import formula_of, table_of
+from sklearn.base import clone
+
+from taskmix.errors import InputError, OptionError, ShapeError
+from taskmix.laws import (
+    DOCUMENT_LAWS,
+    Law,
+    LawRegressor,
+    bootstrap_law,
+    compare_formulas,
+    document_comparisons,
+    fit_groups,
+    parse_formula,
+)
+from taskmix.laws._fit import Observations, fit_constants
+from taskmix.laws._law import Errors, law_of
+from taskmix.laws._parse import free_numbers
+
+
+def law_for(formula: str, X: dict[str, np.ndarray], y: np.ndarray, noise: str = "relative") -> Law:
+    weight = 1 / np.abs(y) if noise == "relative" else np.ones(len(y))
+    data = Observations(X, y, weight)
+    fit = fit_constants(free_numbers(parse_formula(formula)), data, tolerance=1e-12)
+    return law_of(fit, data, target="y", length=0.0, noise=noise, errors=Errors())  # type: ignore[arg-type]
+
+
+def test_the_interval_of_a_straight_line_is_the_textbooks() -> None:
+    generator = np.random.default_rng(0)
+    x = np.linspace(1, 10, 200)
+    y = 2 * x + 1 + generator.normal(size=200)
+    law = law_for("2*x + 1", {"x": x}, y, "absolute")
+    design = np.column_stack([x, np.ones(200)])
+    solved, left, *_ = np.linalg.lstsq(design, y, rcond=None)
+    errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * left[0] / 198)
+    for constant, value, error in zip(law.constants(), solved, errors, strict=True):
+        assert constant.mean == pytest.approx(value, rel=1e-6)
+        assert constant.half_width == pytest.approx(
+            1.972 * error, rel=0.15
+        )  # robust to unequal noise
+
+
+def test_intervals_cover_the_true_constants() -> None:
+    held = 0
+    for seed in range(60):
+        X, y = table_of("3*n/(n + 5000)", seed)
+        scale, half = law_for("2*n/(n + 3000)", X, y).constants()
+        held += (scale.low <= 3 <= scale.high) + (half.low <= 5000 <= half.high)
+    assert 104 <= held <= 120  # of 120, 95 % wanted
+
+
+def test_the_bootstrap_agrees_with_the_delta_method_where_both_should() -> None:
+    X, y = table_of("3*n/(n + 5000)", 0)
+    law = law_for("2*n/(n + 3000)", X, y)
+    drawn = bootstrap_law(law, X, y, generator=np.random.default_rng(0), repeats=150)
+    for one, other in zip(law.constants(), drawn.constants(), strict=True):
+        assert one.half_width == pytest.approx(other.half_width, rel=0.35)
+    low, high = drawn.predict({"n": np.array([3000.0])})
+    assert low[0] < law.predict({"n": [3000.0]}).values[0] < high[0]
+
+
+def test_a_measurement_is_less_sure_than_the_law() -> None:
+    X, y = table_of("0.69*sqrt(n)", 0)
+    law = law_for("1*sqrt(n)*0.5", X, y)
+    of_law, of_row = law.predict(X), law.predict(X, measurement=True)
+    inside = np.mean((of_row.low <= y) & (y <= of_row.high))
+    assert 0.93 <= inside <= 0.97
+    assert np.all(of_law.high - of_law.low < of_row.high - of_row.low)
+
+
+def test_a_prediction_outside_the_data_says_so() -> None:
+    X, y = table_of("0.69*sqrt(n)", 0)
+    law = law_for("0.5*sqrt(n)", X, y)
+    assert law.predict({"n": [5000.0]}).warning == ""
+    far = law.predict({"n": [5000.0, 1e6]})
+    assert far.outside.tolist() == [False, True]
+    assert "n = 1e+06 (data 1000 to 20000)" in far.warning
+
+
+def test_the_gain_of_a_change_is_the_difference_of_two_predictions() -> None:
+    X, y = table_of(formula_of("eq6"), 0)
+    law = LawRegressor().fit(X, y).law_
+    gain = law.gain({"n": 2000, "ami": 0.6, "T": 2}, T=5)
+    before = float(np.sqrt((np.log(2) + 0.45) * 0.6 * 2000 / 1.2))
+    after = float(np.sqrt((np.log(5) + 0.45) * 0.6 * 2000 / 1.2))
+    assert gain.interval.mean == pytest.approx(after - before, rel=0.02)
+    assert gain.interval.low < gain.interval.mean < gain.interval.high
+    assert law.gain({"n": 2000, "ami": 0.6, "T": 2}, T=90).warning
+    with pytest.raises(OptionError, match="change should be of an input"):
+        law.gain({"n": 2000}, tasks=5)
+
+
+def test_one_form_is_told_from_another() -> None:
+    X, y = table_of(formula_of("eq6"), 0)
+    law = law_for(formula_of("eq6"), X, y)
+    assert law.same_form("sqrt(3*n*(log(T) + 2)*ami/(ami + 9))")
+    assert not law.same_form("sqrt(n*T*ami)")
+    assert not law.same_form("sqrt(other)")
+
+
+def test_a_law_is_sympy_latex_python_and_a_function() -> None:
+    X, y = table_of("0.69*sqrt(n)", 0)
+    law = law_for("0.5*sqrt(n)", X, y)
+    values = law.predict(X).values
+    np.testing.assert_allclose(law.function()(n=X["n"]), values)
+    assert law.function()(n=400.0) == pytest.approx(law.expression.constants[0] * 20)
+    assert r"\sqrt{n}" in law.latex
+    assert "np.sqrt(n)" in law.python
+    assert str(law).startswith("y = 0.6")
+    assert law.growth()["n"].power == 0.5  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="called with n"):
+        law.function()(T=2)
+
+
+def test_groups_with_few_rows_lean_on_the_others() -> None:
+    generator = np.random.default_rng(0)
+    n = generator.uniform(1000, 20000, 600)
+    sizes = np.repeat([0, 1, 2, 3, 4], [200, 200, 150, 46, 4])
+    scales = np.array([0.6, 0.65, 0.7, 0.75, 0.7])
+    y = scales[sizes] * np.sqrt(n) * (1 + 0.2 * generator.normal(size=600))
+    law = law_for("0.5*sqrt(n)", {"n": n}, y)
+    found = fit_groups(law, {"n": n}, y, sizes)
+    own = np.array([found.alone[str(g)].expression.constants[0] for g in range(5)])
+    shrunk = np.array([found.groups[str(g)].expression.constants[0] for g in range(5)])
+    common = found.common.expression.constants[0]
+    moved = np.abs(shrunk - own) / np.abs(own - common)
+    assert moved[4] > moved[0]  # four rows move further than two hundred
+    assert np.all(np.sign(shrunk - own) == np.sign(common - own))
+    values = found.predict({"n": [400.0, 400.0]}, ["0", "unknown"])
+    np.testing.assert_allclose(values, 20 * np.array([shrunk[0], common]))
+
+
+def test_given_formulas_are_judged_on_the_same_rows() -> None:
+    X, y = table_of("0.69*sqrt(n)", 0)
+    (found,) = compare_formulas({"twice": "1.38*sqrt(n)"}, X, y)
+    assert found.as_given > 100 * found.rescaled
+    assert found.refitted == pytest.approx(found.rescaled)
+    names = {each.name for each in document_comparisons(X, y)}
+    assert {"eq3", "maurer_n", "liu_n"} <= names
+    assert not names & {"eq6", "eq7"}
+    assert len(DOCUMENT_LAWS) == 9
+
+
+def test_the_regressor_has_scikit_learns_manners() -> None:
+    X, y = table_of("0.69*sqrt(n)", 0)
+    array = X["n"][:, None]
+    model = LawRegressor(noise="relative", folds=3)
+    assert clone(model).get_params() == model.get_params()
+    assert model.fit(array, y) is model
+    assert model.n_features_in_ == 1
+    assert model.score(array, y) > 0.99
+    assert model.predict(array[:5]).shape == (5,)
+    assert model.law_ in list(model.front_)
+    assert np.isfinite(model.law_.errors.cross)
+
+
+def test_pandas_and_arrow_tables_are_taken() -> None:
+    import pandas as pd
+    import pyarrow as pa
+
+    X, y = table_of("0.69*sqrt(n)", 0, noise=0.0)
+    frame = pd.DataFrame(X)
+    model = LawRegressor().fit(frame, pd.Series(y, name="f1"))
+    assert model.law_.target == "f1"
+    np.testing.assert_allclose(model.predict(frame), y, rtol=1e-6)
+    np.testing.assert_allclose(model.predict(pa.table(X)), y, rtol=1e-6)
+
+
+def test_longer_laws_on_the_front_have_less_error() -> None:
+    X, y = table_of(formula_of("eq6"), 0)
+    front = LawRegressor().fit(X, y).front_
+    others = [law for law in front if law is not front.chosen]
+    errors = [law.errors.held_out for law in others]
+    assert errors == sorted(errors, reverse=True)
+    assert [law.complexity for law in front] == sorted(law.complexity for law in front)
+    assert sum(row["chosen"] for row in front.rows()) == 1
+
+
+GOOD = {"n": np.linspace(1, 20, 60), "T": np.tile([1.0, 2.0, 3.0], 20)}
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        ({**GOOD, "T": np.full(60, 3.0)}, GOOD["n"], "`T` should vary. Found 3 in every row"),
+        ({**GOOD, "T": ["many"] * 60}, GOOD["n"], "`T` should be numbers. Found 'many' in row 1"),
+        ({**GOOD, "n": [np.nan, *GOOD["n"][1:]]}, GOOD["n"], "finite number in every row"),
+        ({**GOOD, "n": [None, *GOOD["n"][1:]]}, GOOD["n"], "finite number in every row"),
+        ({"n": GOOD["n"][:9]}, GOOD["n"][:9], "at least 16 rows"),
+        (GOOD, np.full(60, 2.0), "`y` should vary"),
+        ({"n": GOOD["n"][:50]}, GOOD["n"], "one value for each of the 60"),
+        ({}, GOOD["n"], "at least one input"),
+    ],
+)
+def test_a_table_no_law_can_be_found_in_is_told(
+    X: dict[str, np.ndarray], y: np.ndarray, words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        LawRegressor().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"engine": "guess"},
+        {"test_size": 0.0},
+        {"folds": 1},
+        {"noise": "loud"},
+        {"range_input": "other"},
+    ],
+)
+def test_bad_options_are_told(options: dict[str, object]) -> None:
+    with pytest.raises(OptionError):
+        LawRegressor(**options).fit(GOOD, GOOD["n"])  # type: ignore[arg-type]
+
+
+def test_an_array_of_the_wrong_shape_is_told() -> None:
+    with pytest.raises(ShapeError, match="two dimensions"):
+        LawRegressor().fit(np.zeros((2, 2, 2)), np.zeros(2))

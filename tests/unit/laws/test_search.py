@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from law_tables import formula_of, table_of, unbalanced
+
+from taskmix.laws import LawRegressor, parse_formula
+from taskmix.laws._complexity import SIMPLE_EXPONENTS
+from taskmix.laws._evaluate import evaluate
+from taskmix.laws._expression import Number, Power
+from taskmix.laws._extend import extensions
+from taskmix.laws._fit import Observations, fit_constants
+from taskmix.laws._parse import free_numbers
+from taskmix.laws._search import Describer, _vocabulary, search
+from taskmix.laws._simplify import simplify
+
+
+@pytest.mark.parametrize("name", ["eq3", "eq6", "G1", "G2", "G3"])
+def test_the_generating_law_is_chosen(name: str) -> None:
+    X, y = table_of(formula_of(name), seed=1)
+    law = LawRegressor().fit(X, y).law_
+    assert law.same_form(formula_of(name)), str(law)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["eq3", "eq4", "eq5", "eq6", "eq9", "eq10", "eq11", "G1", "G2", "G3"]
+)
+def test_the_generating_law_is_chosen_in_nine_of_ten_seeds(name: str) -> None:
+    right = 0
+    for seed in range(10):
+        design = {"design": unbalanced} if name in ("eq9", "eq10", "eq11") else {}
+        X, y = table_of(formula_of(name), seed, **design)
+        right += LawRegressor().fit(X, y).law_.same_form(formula_of(name))
+    assert right >= 9
+
+
+def test_columns_that_do_not_matter_are_left_out() -> None:
+    X, y = table_of("0.69*sqrt(n)", seed=2)
+    generator = np.random.default_rng(0)
+    X = {**X, "T": generator.integers(1, 16, len(y)), "ami": generator.uniform(0.1, 1, len(y))}
+    assert LawRegressor().fit(X, y).law_.same_form("0.69*sqrt(n)")
+
+
+def test_without_noise_the_constants_are_exact() -> None:
+    X, y = table_of("3*n^0.5*T + 7", seed=0, noise=0.0)
+    law = LawRegressor().fit(X, y).law_
+    assert law.same_form("3*n^0.5*T + 7")
+    np.testing.assert_allclose(law.predict(X).values, y, rtol=1e-6)
+
+
+def test_the_search_is_deterministic() -> None:
+    X, y = table_of("2*n^0.3/(T + 4)", seed=5)
+    first, _ = search(X, y)
+    second, _ = search(X, y)
+    assert [fit.expression for fit in first] == [fit.expression for fit in second]
+
+
+def test_a_column_with_zeros_is_searched_without_its_logarithm() -> None:
+    generator = np.random.default_rng(0)
+    X = {"ami": np.round(generator.uniform(0, 1, 400), 1), "n": generator.uniform(10, 100, 400)}
+    y = (0.3 + 0.5 * X["ami"]) * np.sqrt(X["n"]) * (1 + 0.01 * generator.normal(size=400))
+    model = LawRegressor().fit(X, y)
+    assert model.law_.same_form("(0.3 + 0.5*ami)*sqrt(n)")
+    assert "zeros" in model.notes_[0]
+
+
+def test_a_negative_target_is_searched_too() -> None:
+    generator = np.random.default_rng(0)
+    X = {"x": generator.uniform(-3, 3, 300)}
+    y = 2 * X["x"] - 1 + 0.05 * generator.normal(size=300)
+    assert LawRegressor().fit(X, y).law_.same_form("2*x - 1")
+
+
+def test_a_score_test_offers_the_term_that_is_missing() -> None:
+    X, y = table_of("3*sqrt(n) + 40*T", seed=0, noise=0.001)
+    data = Observations(X, y, np.ones(len(y)))
+    start = fit_constants(free_numbers(parse_formula("3*sqrt(n) + 1")), data).expression
+    offered = [fit_constants(e, data) for e in extensions(start, data, _vocabulary(data), 10)]
+    best = min(offered, key=lambda fit: fit.mean_square)
+    assert best.mean_square < 1e-3 * data.mean_square(evaluate(start, X))
+
+
+def test_exponents_become_simple_fractions_only_when_the_data_allow() -> None:
+    for exponent, simple in ((0.5, True), (0.37, False)):
+        X, y = table_of(f"2*n^{exponent}", seed=0)
+        data = Observations(X, y, 1 / y)
+        free_power = parse_formula("2*n^0.45").substitute(
+            lambda node: (
+                Power(node.base, Number(0.45, free=True)) if isinstance(node, Power) else None
+            )
+        )
+        start = fit_constants(free_numbers(free_power), data)
+        ends = [start, *simplify(start, data, Describer.of(data).length)]
+        assert (len(ends[-1].expression.constants) == 1) == simple
+    assert 0.5 in {float(p) for p in SIMPLE_EXPONENTS}
+
+
+def test_the_search_ends_early_at_a_law_that_is_good_enough() -> None:
+    X, y = table_of(formula_of("eq6"), seed=0)
+    early = LawRegressor(enough=0.98).fit(X, y)
+    assert early.law_.errors.held_out_r2 >= 0.98

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taskmix.errors import InputError, OptionError
+from taskmix.numerics import adjusted_mutual_information
+from taskmix.tasks import MISSING, Split, Task, TaskSet, load_tasks, simulate_tasks, write_tasks
+
+TAGS = ("O", "B-LOC", "B-PER", "I-LOC", "I-PER")
+
+
+def tagging(words: int = 3000, seed: int = 0) -> Task:
+    """Sentences of one to nine words."""
+    generator = np.random.default_rng(seed)
+    splits = {}
+    for name, count in (("train", words), ("dev", 200), ("test", 200)):
+        lengths: list[int] = []
+        while sum(lengths) < count:
+            lengths.append(int(generator.integers(1, 10)))
+        lengths[-1] -= sum(lengths) - count
+        sentences = [[f"w{generator.integers(50)}" for _ in range(n)] for n in lengths if n]
+        targets = generator.choice(5, count, p=[0.6, 0.1, 0.1, 0.1, 0.1])
+        tokens = pa.array(sentences, pa.list_(pa.string()))
+        splits[name] = Split(pa.table({"tokens": tokens}), targets.astype(np.int64))
+    return Task(
+        name="ner", kind="tagging", inputs="tokens", labels=TAGS, metric="entity_f1", source="ner",
+        splits=splits,
+    )  # fmt: skip
+
+
+def classes(rows: int = 2000, labels: int = 4) -> Task:
+    generator = np.random.default_rng(0)
+    splits = {}
+    for name, count in (("train", rows), ("dev", 50)):
+        texts = pa.table({"text": [f'text {i} "quoted", ünï' for i in range(count)]})
+        targets = generator.integers(0, labels, count)
+        targets[:labels] = range(labels)
+        splits[name] = Split(texts, targets)
+    return Task(
+        name="topics", kind="classification", inputs="text",
+        labels=tuple("dbac"[:labels]), metric="accuracy", source="topics", splits=splits,
+    )  # fmt: skip
+
+
+def made(task: Task, **options: object):  # type: ignore[no-untyped-def]
+    return simulate_tasks(task, generator=np.random.default_rng(0), **options)  # type: ignore[arg-type]
+
+
+def test_alpha_one_copies_the_labels_without_b_and_i() -> None:
+    found = made(tagging(), count=2, alpha=1.0)
+    np.testing.assert_allclose(found.information, 1.0)
+    real = found.tasks["ner"].splits["dev"].targets
+    copy = found.tasks["artificial1"].splits["dev"].targets
+    inside = np.array([0, 1, 2, 1, 2])  # O, LOC, PER, LOC, PER
+    assert copy.tolist() == inside[real].tolist()
+
+
+def test_alpha_of_one_over_c_makes_independent_labels() -> None:
+    found = made(classes(20_000), count=1, alpha=0.25)
+    assert abs(found.information[0]) < 0.002
+
+
+def test_labels_follow_the_matrix_of_the_document() -> None:
+    task = classes(60_000)
+    found = made(task, count=1, alpha=0.7)
+    real = task.splits["train"].targets
+    new = found.tasks[1].splits["train"].targets
+    for i in range(4):
+        shares = np.bincount(new[real == i], minlength=4) / (real == i).sum()
+        np.testing.assert_allclose(shares, [0.7 if i == j else 0.1 for j in range(4)], atol=0.015)
+
+
+def test_the_information_is_that_of_the_rows_to_train_on() -> None:
+    task = classes()
+    found = made(task, count=3, alpha=[0.4, 0.7, 0.9])
+    for place, artificial in enumerate(found.tasks[1:]):
+        wanted = adjusted_mutual_information(
+            task.splits["train"].targets, artificial.splits["train"].targets
+        )
+        assert found.information[place] == pytest.approx(wanted)
+    assert np.all(np.diff(found.information) > 0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(0.02, 0.98), st.integers(4, 7))
+def test_a_wanted_information_is_met(wanted: float, labels: int) -> None:
+    found = made(classes(3000), count=1, ami=wanted, labels=labels)
+    assert found.information[0] == pytest.approx(wanted, abs=0.01)
+
+
+def test_the_same_seed_gives_the_same_tasks_and_another_others() -> None:
+    first, second = (made(classes(), count=2, ami=0.5) for _ in range(2))
+    assert first.tasks.content == second.tasks.content
+    other = simulate_tasks(classes(), count=2, ami=0.5, generator=np.random.default_rng(1))
+    assert other.tasks.content != first.tasks.content
+
+
+@pytest.mark.parametrize("labels", [2, 3, 9])
+def test_fewer_and_more_labels_than_the_real_task(labels: int) -> None:
+    found = made(classes(), count=1, alpha=0.9, labels=labels)
+    assert len(found.tasks[1].labels) == labels
+    assert set(found.tasks[1].splits["train"].targets) == set(range(labels))
+
+
+def test_balanced_tasks_share_their_rows() -> None:
+    found = made(tagging(), count=3, alpha=0.9, samples=1000)
+    tables = {id(task.splits["train"].inputs) for task in found.tasks}
+    assert len(tables) == 1
+    assert len({task.source for task in found.tasks}) == 1
+    assert all(len(task.splits["train"].targets) == 1000 for task in found.tasks)
+
+
+def test_unbalanced_tasks_have_the_rows_they_were_promised() -> None:
+    found = made(tagging(), count=2, alpha=0.9, samples=[2000, 500], real_samples=300)
+    sizes = [len(task.splits["train"].targets) for task in found.tasks]
+    assert sizes == [300, 2000, 500]
+    words = [task.splits["train"].inputs.column("tokens") for task in found.tasks]
+    flat = [[w for sentence in column.to_pylist() for w in sentence] for column in words]
+    assert flat[0] == flat[1][:300]
+    assert all(split == "train" or len(found.tasks[0].splits[split].targets) == 200
+               for split in found.tasks[0].splits)  # fmt: skip
+
+
+def test_rows_without_a_label_stay_without() -> None:
+    task = classes()
+    task.splits["train"].targets[5:9] = MISSING
+    found = made(task, count=1, alpha=0.9)
+    assert found.tasks[1].splits["train"].targets[5:9].tolist() == [MISSING] * 4
+
+
+@pytest.mark.parametrize("task", [tagging(400), classes(60)])
+def test_a_folder_that_is_written_is_read_back_equal(task: Task, tmp_path: Path) -> None:
+    found = made(task, count=2, alpha=0.8)
+    write_tasks(found.tasks, tmp_path / "out")
+    back = load_tasks(tmp_path / "out")
+    assert set(back.names) == set(found.tasks.names)
+    for wanted in found.tasks:
+        read = back[wanted.name]
+        assert (read.kind, read.labels, read.metric) == (wanted.kind, wanted.labels, wanted.metric)
+        for name, split in wanted.splits.items():
+            assert read.splits[name].targets.tolist() == split.targets.tolist()
+            assert read.splits[name].inputs.to_pylist() == split.inputs.to_pylist()
+
+
+def test_a_regression_is_read_back_equal(tmp_path: Path) -> None:
+    table = pa.table({"a": [1.5, 2.5, 3.5, 4.5], "b": ["x", "y", "x", "y"]})
+    split = Split(table, np.array([0.25, 1.75, 2.5, 3.125]))
+    task = Task(name="r", kind="regression", inputs="table", labels=(), metric="rmse", source="r",
+                splits={"train": split, "dev": split})  # fmt: skip
+    write_tasks(TaskSet((task,)), tmp_path / "out")
+    (read,) = load_tasks(tmp_path / "out")
+    assert read.splits["train"].targets.tolist() == split.targets.tolist()
+    assert read.metric == "rmse"
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="new or empty"):
+        write_tasks(made(classes(), count=1, alpha=0.5).tasks, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"alpha": 1.5}, {"alpha": -0.1}, {"alpha": [0.5]}, {"alpha": 0.5, "ami": 0.5}, {},
+        {"ami": 1.2}, {"ami": -0.5}, {"alpha": 0.5, "labels": 1}, {"alpha": 0.5, "samples": 0},
+        {"alpha": 0.5, "samples": 10_000}, {"alpha": 0.5, "count": 0},
+    ],
+)  # fmt: skip
+def test_bad_options_are_told(options: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        made(classes(), **{"count": 2, **options})
+
+
+def test_a_regression_has_no_labels_to_exchange() -> None:
+    split = Split(pa.table({"a": [1.0, 2.0]}), np.array([1.0, 2.0]))
+    task = Task(name="r", kind="regression", inputs="table", labels=(), metric="rmse", source="r",
+                splits={"train": split})  # fmt: skip
+    with pytest.raises(InputError, match="classes or tags"):
+        made(task, count=1, alpha=0.5)
+
+
+def test_an_option_error_says_what_alpha_means() -> None:
+    with pytest.raises(OptionError, match="1 copies the labels"):
+        made(classes(), count=1, alpha=2.0)
