@@ -145,7 +145,7 @@ def quality(quick: bool) -> list[dict[str, Any]]:
 def recovery(quick: bool) -> list[dict[str, Any]]:
     """How often the generating form is chosen, how long it takes, how far off it is outside."""
     rows = []
-    for laws, seeds in ((REQUIRED, 2 if quick else 10), (FURTHER, 1 if quick else 5)):
+    for laws, seeds in ((REQUIRED, 2 if quick else 10), (FURTHER, 1 if quick else 3)):
         for name, formula in laws.items():
             right, times, errors = [], [], []
             for seed in range(seeds):

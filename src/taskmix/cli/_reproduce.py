@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from taskmix.cli._reproduce_laws import laws_study
 from taskmix.cli._reproduce_sequences import sequences
 from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
 from taskmix.cli._reproduce_transfer import census, nlp25, weak_supervision
@@ -30,6 +31,8 @@ EXPERIMENTS = {
     "weak-supervision": "transfer: which labelling functions to learn from; minutes",
     "nlp25": "transfer: which text tasks to learn together; an hour on a core, less on a GPU",
     "sequences": "generators: shared sequence generators on known and real tasks; a quarter of an hour",
+    "laws-balanced": "laws, Figure 3 and eqs. 3 to 6: 5,010 taggers; an hour on a GPU",
+    "laws-unbalanced": "laws, eqs. 7 to 11: 7,775 taggers with fewer words for the real task; the same",
     "newsgroups": "BanditMTL, Figures 3 to 9: loss weightings on four topic tasks; a GPU for hours",
     "reviews": "BanditMTL, Figures 2 and 4 to 9: loss weightings on 14 review tasks; a GPU for hours",
 }
@@ -184,6 +187,8 @@ def transfer_theory(
 app.command()(census)
 app.command("weak-supervision")(weak_supervision)
 app.command()(nlp25)
+app.command("laws-balanced")(laws_study)
+app.command("laws-unbalanced")(laws_study)
 app.command()(newsgroups)
 app.command()(sequences)
 app.command()(reviews)

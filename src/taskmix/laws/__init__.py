@@ -3,6 +3,7 @@
 from taskmix.laws._bootstrap import Bootstrap, bootstrap_law
 from taskmix.laws._compare import Comparison, compare_formulas, document_comparisons
 from taskmix.laws._document import BOUND_RATES, DOCUMENT_LAWS
+from taskmix.laws._evaluate import evaluate
 from taskmix.laws._expression import Expression
 from taskmix.laws._front import Front
 from taskmix.laws._gplearn import GplearnEngine
@@ -35,6 +36,7 @@ __all__ = [
     "bootstrap_law",
     "compare_formulas",
     "document_comparisons",
+    "evaluate",
     "fit_groups",
     "parse_formula",
     "read_table",

@@ -11,8 +11,9 @@ import numpy as np
 from taskmix.laws._complexity import complexity
 from taskmix.laws._document import BOUND_RATES, DOCUMENT_LAWS
 from taskmix.laws._evaluate import Array, Columns, evaluate
-from taskmix.laws._expression import Expression, Sum, add, free, multiply
+from taskmix.laws._expression import Expression, Sum, free
 from taskmix.laws._fit import Observations, fit_constants
+from taskmix.laws._normal import add, multiply
 from taskmix.laws._parse import free_numbers, parse_formula
 from taskmix.laws._print import as_text
 from taskmix.laws._table import as_columns

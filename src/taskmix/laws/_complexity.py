@@ -10,6 +10,7 @@ signs cost. Prior knowledge of laws enters as the price of signs:
 
 - exponents are mostly simple fractions, so one that is not costs more, and one below 1/10, which is
   hardly told from a logarithm, more still;
+- a variable is mostly in one term of a sum;
 - roots and reciprocals of sums are rarer than sums, other powers of sums, and powers of logarithms,
   rarer still;
 - what was measured is mostly positive and stays so: a law that leaves for minus infinity, as
@@ -45,6 +46,7 @@ POWER_OF_SUM = {0.5: 1.0, -1.0: 2.0}  # of a sum that is no usual shape, and for
 OTHER_POWER_OF_SUM = 3.0
 LOGARITHM_OF_SUM = 2.0
 MIXED_POWERS = 1.0  # for each exponent beyond the first among the factors of a product
+REPEATED = 3.0  # for each further term of a sum that a variable is in, but for polynomials
 LEAVES_POSITIVE = 4.0
 SIMPLE_EXPONENTS = tuple(
     sorted(
@@ -144,6 +146,8 @@ def _unusual(node: Expression, shared: set[float] | None = None) -> float:
         total += STRETCHED
     if isinstance(node, Log) and isinstance(node.of, Sum) and not _is_shape(node.of):
         total += LOGARITHM_OF_SUM
+    if isinstance(node, Sum):
+        total += REPEATED * _repeated(node)
     below = None
     if isinstance(node, Product):
         below = set[float]()
@@ -163,18 +167,32 @@ def _base_price(base: Expression, exponent: float) -> float:
     terms = base.terms if isinstance(base, Sum) else (base,)
     if any(isinstance(split_number(term)[1], Log) for term in terms):
         return LOGARITHM_POWERS.get(exponent, LOGARITHM_POWER)
-    if isinstance(base, Sum) and not _is_shape(base):
+    if isinstance(base, Sum) and not _is_shape(base, hill=exponent == -1.0):
         return POWER_OF_SUM.get(exponent, OTHER_POWER_OF_SUM)
     return 0.0
 
 
-def _is_shape(total: Sum) -> bool:
-    """x + c and 1 - exp(kx), which are raised to powers all the time."""
+def _is_shape(total: Sum, *, hill: bool = False) -> bool:
+    """x + c and 1 - exp(kx), which are raised to powers all the time, and x^p + c below a line."""
     moving = [term for term in total.terms if not isinstance(term, Number)]
     if len(moving) != 1:
         return False
     moved = _unsigned(moving[0])
+    if hill and isinstance(moved, Power):
+        moved = moved.base
     return isinstance(moved, Variable | Exp)
+
+
+def _repeated(total: Sum) -> int:
+    """Terms beyond the first of each variable; x and x² count as one."""
+    seen: set[tuple[str, str]] = set()
+    for place, term in enumerate(total.terms):
+        rest = split_number(term)[1]
+        if isinstance(rest, Power) and rest.exponent == Number(2.0):
+            rest = rest.base
+        kind = "polynomial" if isinstance(rest, Variable) else str(place)
+        seen |= {(name, kind) for name in term.variables}
+    return len(seen) - len({name for name, _ in seen})
 
 
 def leaves_positive(
@@ -192,4 +210,7 @@ def description_length(expression: Expression, *, mean_square: float, rows: int)
     """Nats for formula and data."""
     if not math.isfinite(mean_square):
         return math.inf
-    return 0.5 * rows * math.log(mean_square) + form_length(expression, rows)
+    count = len(expression.constants)
+    # Few rows fit many constants too well: the correction of Hurvich and Tsai, Biometrika 76, 1989.
+    few = count * (count + 1) / max(rows - count - 1, 0.5)
+    return 0.5 * rows * math.log(mean_square) + form_length(expression, rows) + few

@@ -14,16 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError
-from taskmix.laws._expression import (
-    Exp,
-    Expression,
-    Log,
-    Number,
-    Power,
-    Product,
-    Sum,
-    Variable,
-)
+from taskmix.laws._expression import Exp, Expression, Log, Number, Power, Product, Sum, Variable
 
 Array = NDArray[np.float64]
 Columns = Mapping[str, Array]

@@ -21,19 +21,9 @@ import numpy as np
 
 from taskmix.laws._complexity import form_length
 from taskmix.laws._evaluate import Array, Program
-from taskmix.laws._expression import (
-    Expression,
-    Number,
-    Power,
-    Product,
-    Sum,
-    Variable,
-    add,
-    free,
-    multiply,
-    raise_to,
-)
+from taskmix.laws._expression import Expression, Number, Power, Product, Sum, Variable, free
 from taskmix.laws._fit import Observations
+from taskmix.laws._normal import add, multiply, raise_to, substitute
 from taskmix.laws._shapes import Feature
 
 FIXED = (-1.0, -0.5, 0.5, 1.0)  # exponents that a factor with a constant inside may just have
@@ -172,7 +162,7 @@ def _score(
 
 
 def _exchange(expression: Expression, old: Expression, new: Expression) -> Expression:
-    return expression.substitute(lambda node: new if node is old else None)
+    return substitute(expression, lambda node: new if node is old else None)
 
 
 def replacements(
@@ -190,14 +180,15 @@ def replacements(
         if parent is Sum and len(node.variables) <= 1:
             # A constant may become a term of any variable, a term only one of its own.
             own = [f for f in words.terms if not node.variables or {*f.variables} == node.variables]
-            removed, columns = adjoint * value, [adjoint * f.values for f in own]
+            amount, strength = value, adjoint
         elif node.variables and len(node.variables) <= 2 and _is_factor(node):
             own = [f for f in words.factors if {*f.variables} == node.variables]
-            strength = adjoint * value
             with np.errstate(all="ignore"):
-                removed, columns = strength * np.log(value), [strength * f.values for f in own]
+                amount, strength = np.log(value), adjoint * value
         else:
             continue
+        with np.errstate(all="ignore"):
+            removed, columns = strength * amount, [strength * f.values for f in own]
         rest = np.delete(jacobian, _constants_below(program, place), axis=1)
         for left, made in _swapped(removed, columns, own, rest, data, values[-1]):
             new = _exchange(expression, node, made)

@@ -27,6 +27,7 @@ from taskmix.laws._noise import Noise
 from taskmix.laws._search import Describer
 
 BEYOND_CHANCE = 3.0  # standard errors
+ENOUGH_TO_JUDGE = 10  # rows; fewer cannot put a law out
 JUDGED = 12  # shortest descriptions that are judged, besides the best of each complexity
 WORTH = 1e-3  # of the error, what a longer law has to save to be on the front
 LEFT_OUT = 0.9  # the quantile of an input above which its rows are left out
@@ -221,7 +222,8 @@ def _not_worse(squares: Sequence[Array]) -> NDArray[np.bool_]:
         if np.isfinite(means[place]):
             difference = each - best
             error = np.std(difference) / np.sqrt(len(difference))
-            result[place] = np.mean(difference) <= BEYOND_CHANCE * error + 1e-300
+            few = len(difference) < ENOUGH_TO_JUDGE
+            result[place] = few or np.mean(difference) <= BEYOND_CHANCE * error + 1e-300
     return result
 
 

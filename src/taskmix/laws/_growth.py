@@ -12,16 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from taskmix.laws._expression import (
-    Exp,
-    Expression,
-    Log,
-    Number,
-    Power,
-    Product,
-    Sum,
-    Variable,
-)
+from taskmix.laws._expression import Exp, Expression, Log, Number, Power, Product, Sum, Variable
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from taskmix.errors import InputError, OptionError
 from taskmix.laws._complexity import complexity
 from taskmix.laws._evaluate import Array, Program, evaluate
-from taskmix.laws._expression import Expression, Number, Power, free, multiply
+from taskmix.laws._expression import Expression, Number, Power, Sum, free
 from taskmix.laws._fit import Fit, Observations, fit_constants
 from taskmix.laws._growth import Growth, growth
 from taskmix.laws._noise import Noise
+from taskmix.laws._normal import add, multiply, substitute
 from taskmix.laws._parse import free_numbers, parse_formula
 from taskmix.laws._print import as_latex, as_python, as_sympy, as_text
 from taskmix.laws._table import as_columns
@@ -229,14 +230,16 @@ class Law:
 
 
 def _open(expression: Expression) -> Expression:
-    """The formula with every number free, exponents too, and a factor where it has none."""
+    """The formula with every number free, exponents too, and factors where it has none."""
 
     def change(node: Expression) -> Expression | None:
+        if isinstance(node, Sum):
+            return add(*(multiply(free(1.0), substitute(term, change)) for term in node.terms))
         if isinstance(node, Power) and isinstance(node.exponent, Number):
-            return Power(node.base.substitute(change), Number(node.exponent.value, free=True))
+            return Power(substitute(node.base, change), Number(node.exponent.value, free=True))
         return None
 
-    return multiply(free(1.0), free_numbers(expression).substitute(change))
+    return multiply(free(1.0), substitute(free_numbers(expression), change))
 
 
 def law_of(

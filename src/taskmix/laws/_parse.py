@@ -12,21 +12,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from taskmix.errors import OptionError
-from taskmix.laws._expression import (
-    MAX_DEPTH,
-    Expression,
-    Number,
-    Power,
-    Variable,
-    add,
-    check_depth,
-    divide,
-    exp,
-    log,
-    multiply,
-    negative,
-    raise_to,
-)
+from taskmix.laws._expression import MAX_DEPTH, Expression, Number, Power, Variable, check_depth
+from taskmix.laws._normal import add, divide, exp, log, multiply, negative, raise_to, substitute
 
 MAX_LENGTH = 2000
 FUNCTIONS: dict[str, Callable[[Expression], Expression]] = {
@@ -64,10 +51,10 @@ def free_numbers(expression: Expression) -> Expression:
         if isinstance(node, Number):
             return node if node.value == -1.0 else Number(node.value, free=True)
         if isinstance(node, Power):
-            return raise_to(node.base.substitute(change), node.exponent)
+            return raise_to(substitute(node.base, change), node.exponent)
         return None
 
-    return expression.substitute(change)
+    return substitute(expression, change)
 
 
 class _Parser:

@@ -8,16 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from taskmix.errors import MissingExtraError
-from taskmix.laws._expression import (
-    Exp,
-    Expression,
-    Log,
-    Number,
-    Power,
-    Product,
-    Sum,
-    Variable,
-)
+from taskmix.laws._expression import Exp, Expression, Log, Number, Power, Product, Sum, Variable
 
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text holds together
 Show = Callable[[float], str]

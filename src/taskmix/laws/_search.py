@@ -17,15 +17,17 @@ from numpy.typing import NDArray
 
 from taskmix.laws._complexity import LEAVES_POSITIVE, description_length, leaves_positive
 from taskmix.laws._evaluate import Array, Columns, Program
-from taskmix.laws._expression import Expression, Number, Variable, free, multiply, raise_to
+from taskmix.laws._expression import Expression, Number, Variable, free
 from taskmix.laws._extend import Vocabulary, extensions, replacements
 from taskmix.laws._fit import Fit, Observations, fit_constants, start_cost
+from taskmix.laws._monomials import monomial_starts
 from taskmix.laws._noise import Noise, row_weights
+from taskmix.laws._normal import multiply, raise_to
 from taskmix.laws._shapes import cross_features, factor_features, joint_factors, term_features
 from taskmix.laws._simplify import simplify
 from taskmix.laws._starts import (
+    joint_starts,
     logarithm_starts,
-    monomial_starts,
     offset_product_starts,
     product_starts,
     sum_starts,
@@ -34,6 +36,7 @@ from taskmix.laws._starts import (
 SCREENED = 400  # rows that first guesses and changes are screened on
 SEARCHED = 4000  # rows that formulas are compared on; constants are fitted to all in the end
 WITHIN = 25.0  # nats of the best, for a formula to be extended
+STARTED = 25  # forms of each family of first guesses
 REFITTED = 30  # first guesses fitted to all rows
 MOST_ON_LADDER = 3  # columns
 SIMPLIFIED = 8  # formulas simplified in each round
@@ -102,13 +105,14 @@ class _Pool:
                 self.put(fit_constants(expression, self.data, rival=self.rival))
 
     def fit_best_starts(self, expressions: Iterable[Expression]) -> None:
-        """Fits each form from where its constants begin best."""
+        """Fits each form from where its constants begin best, the most promising forms."""
         best: dict[str, tuple[float, Expression]] = {}
         for expression in expressions:
             cost = start_cost(expression, self.data)
             if cost < best.get(expression.key, (np.inf, expression))[0]:
                 best[expression.key] = (cost, expression)
-        self.fit(expression for _, expression in best.values())
+        ranked = sorted(best.values(), key=lambda entry: entry[0])
+        self.fit(expression for _, expression in ranked[:STARTED])
 
     def ranked(self) -> list[tuple[float, Fit]]:
         return sorted(self.fits.values(), key=lambda entry: entry[0])
@@ -223,6 +227,7 @@ def _first(few: Observations, is_enough: Callable[[Fit], bool] | None) -> _Pool:
         sum_starts,
         monomial_starts,
         logarithm_starts,
+        joint_starts,
     ):
         pool.fit_best_starts(family(few))
         if pool.is_enough(is_enough):

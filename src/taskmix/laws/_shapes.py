@@ -18,20 +18,8 @@ from itertools import combinations
 import numpy as np
 
 from taskmix.laws._evaluate import Array, Columns
-from taskmix.laws._expression import (
-    ONE,
-    Expression,
-    Number,
-    Variable,
-    add,
-    divide,
-    exp,
-    free,
-    log,
-    multiply,
-    negative,
-    raise_to,
-)
+from taskmix.laws._expression import ONE, Expression, Number, Variable, free
+from taskmix.laws._normal import add, divide, exp, log, multiply, negative, raise_to
 
 Build = Callable[[float], Expression]
 EXPONENTS = (-2.0, -1.0, -0.5, -1 / 3, -0.25, 0.25, 1 / 3, 0.5, 1.0, 2.0)
@@ -97,8 +85,10 @@ def term_features(name: str, column: Array, count: int = 12) -> list[Feature]:
 
     with np.errstate(all="ignore"):
         for p in EXPONENTS:
-            if p == 1.0 or np.all(column > 0) or (p > 0 and np.all(column >= 0)):
-                offer("power", column**p, raise_to(x, Number(p)))
+            roots = np.all(column > 0) or (p > 0 and np.all(column >= 0))
+            if roots or p in (1.0, 2.0):
+                offer("power" if p != 2.0 else "square", column**p, raise_to(x, Number(p)))
+            if roots:
                 offer("free power", column**p, raise_to(x, free(p)))
         if np.all(column > 0):
             offer("log", np.log(column), log(x))

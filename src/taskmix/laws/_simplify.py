@@ -15,8 +15,9 @@ import numpy as np
 
 from taskmix.laws._complexity import SIMPLE_EXPONENTS, form_length
 from taskmix.laws._evaluate import Program
-from taskmix.laws._expression import Expression, Number, Power, Product, Sum, multiply, raise_to
+from taskmix.laws._expression import Expression, Number, Power, Product, Sum
 from taskmix.laws._fit import Fit, Observations, fit_constants
+from taskmix.laws._normal import multiply, raise_to, substitute
 
 TRIED = 4  # changes fitted in each round
 REACH = 14.0  # nats: a change that loses more is not looked at
@@ -106,7 +107,7 @@ def _tied(expression: Expression) -> Iterator[tuple[int, int, float, Expression]
                 factor for factor in node.factors if factor is not first and factor is not second
             ]
             new = multiply(*rest, raise_to(inside, first.exponent))
-            yield one, other, sign, expression.substitute(_swap(node, new))
+            yield one, other, sign, substitute(expression, _swap(node, new))
 
 
 def _under_one_root(expression: Expression) -> Iterator[Expression]:
@@ -123,7 +124,7 @@ def _under_one_root(expression: Expression) -> Iterator[Expression]:
                 old = raise_to(base, exponent)
                 new = Power(base, Number(float(np.copysign(size, exponent.value))))
                 if old in node.factors:
-                    yield expression.substitute(_swap(old, new))
+                    yield substitute(expression, _swap(old, new))
 
 
 def _parted(factor: Expression) -> tuple[Expression, Expression]:
@@ -176,4 +177,4 @@ def _fixed(expression: Expression, place: int, value: float) -> Expression:
                 return Number(value)
         return None
 
-    return expression.substitute(change)
+    return substitute(expression, change)

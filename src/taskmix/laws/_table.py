@@ -6,6 +6,7 @@ told in a sentence before any search begins.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ import pyarrow as pa
 
 from taskmix.errors import InputError, ShapeError
 from taskmix.laws._evaluate import Array
+from taskmix.laws._parse import FUNCTIONS
 from taskmix.tasks import read_rows
 
 LEAST_ROWS = 12
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def as_columns(table: Any, names: Sequence[str] | None = None) -> dict[str, Array]:
@@ -55,6 +58,11 @@ def check_rows(columns: Mapping[str, Array], target: Array, name: str = "target"
     if not columns:
         raise InputError("There should be at least one input. Found none. Name one, such as n.")
     for column_name, column in columns.items():
+        if not _NAME.fullmatch(column_name) or column_name in FUNCTIONS:
+            raise InputError(
+                "The name of an input should be a word of letters, digits and underscores that a "
+                f"formula can use. Found {column_name[:40]!r}. Rename the column."
+            )
         if len(column) != len(target):
             raise ShapeError(
                 f"Every input should have one value for each of the {len(target)} values of the "

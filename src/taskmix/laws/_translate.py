@@ -14,8 +14,9 @@ import numpy as np
 
 from taskmix.errors import OptionError
 from taskmix.laws._evaluate import Program
-from taskmix.laws._expression import Expression, Number, Variable, add, divide, multiply, negative
+from taskmix.laws._expression import Expression, Number, Variable
 from taskmix.laws._fit import Fit, Observations
+from taskmix.laws._normal import add, divide, multiply, negative
 from taskmix.laws._parse import FUNCTIONS, free_numbers, parse_formula
 
 _TWO: dict[str, Callable[[Expression, Expression], Expression]] = {

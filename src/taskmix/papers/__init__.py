@@ -11,6 +11,15 @@ from taskmix.papers._bandit import (
 from taskmix.papers._bandit_figure import bandit_figure
 from taskmix.papers._census import CensusOptions, reproduce_census
 from taskmix.papers._glue import GlueOptions, reproduce_glue
+from taskmix.papers._laws_study import LawsOptions
+from taskmix.papers._laws_table import (
+    check_table_path,
+    law_rows,
+    laws_figure,
+    laws_table,
+    reproduce_laws,
+    write_table,
+)
 from taskmix.papers._nlp25 import Nlp25Options, reproduce_nlp25
 from taskmix.papers._runs import Executor
 from taskmix.papers._sequences import SequencesOptions, reproduce_sequences
@@ -30,6 +39,7 @@ __all__ = [
     "CensusOptions",
     "Executor",
     "GlueOptions",
+    "LawsOptions",
     "NewsgroupsOptions",
     "Nlp25Options",
     "ReviewsOptions",
@@ -38,11 +48,16 @@ __all__ = [
     "WeakOptions",
     "bandit_figure",
     "bandit_rows",
+    "check_table_path",
     "gap_closed",
+    "law_rows",
+    "laws_figure",
+    "laws_table",
     "play_bandit",
     "reproduce_bandit",
     "reproduce_census",
     "reproduce_glue",
+    "reproduce_laws",
     "reproduce_newsgroups",
     "reproduce_nlp25",
     "reproduce_reviews",
@@ -50,4 +65,5 @@ __all__ = [
     "reproduce_transfer_theory",
     "reproduce_weak_supervision",
     "text_figure",
+    "write_table",
 ]

@@ -90,3 +90,25 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
     shown = capsys.readouterr().err
     assert sentence in shown
     assert shown.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["laws-balanced", "--part", "half"], "`--part` should be k/m"),
+        (["laws-balanced", "--part", "5/4"], "k from 1 to m"),
+        (["laws-balanced", "--shared-layers", "wide"], "should be units of layers"),
+        (["laws-balanced", "--table", "rows.txt"], "written to .csv or .parquet"),
+        (["laws-unbalanced", "--plot", "figure.svg"], "should go with laws-balanced"),
+    ],
+)
+def test_the_study_of_laws_tells_bad_options_before_it_begins(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    sentence: str,
+) -> None:
+    name, *rest = words
+    assert run_cli(monkeypatch, "reproduce", name, tmp_path, *rest, "--device", "cpu") == 2
+    assert sentence in capsys.readouterr().err

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.laws import DOCUMENT_LAWS, parse_formula
-from taskmix.laws._evaluate import evaluate
+from taskmix.laws import DOCUMENT_LAWS, evaluate, parse_formula
 
 Columns = dict[str, NDArray[np.float64]]
 

@@ -9,17 +9,8 @@ from taskmix.errors import OptionError
 from taskmix.laws import parse_formula
 from taskmix.laws._complexity import complexity, form_length
 from taskmix.laws._evaluate import Program, evaluate
-from taskmix.laws._expression import (
-    Expression,
-    Number,
-    Variable,
-    add,
-    exp,
-    free,
-    log,
-    multiply,
-    raise_to,
-)
+from taskmix.laws._expression import Expression, Number, Variable, free
+from taskmix.laws._normal import add, exp, log, multiply, raise_to
 from taskmix.laws._parse import free_numbers
 from taskmix.laws._print import as_latex, as_python, as_text
 

@@ -193,6 +193,8 @@ GOOD = {"n": np.linspace(1, 20, 60), "T": np.tile([1.0, 2.0, 3.0], 20)}
         (GOOD, np.full(60, 2.0), "`y` should vary"),
         ({"n": GOOD["n"][:50]}, GOOD["n"], "one value for each of the 60"),
         ({}, GOOD["n"], "at least one input"),
+        ({"learning rate": GOOD["n"]}, GOOD["n"], "should be a word"),
+        ({"log": GOOD["n"]}, GOOD["n"], "should be a word"),
     ],
 )
 def test_a_table_no_law_can_be_found_in_is_told(

@@ -10,6 +10,7 @@ from taskmix.laws._evaluate import evaluate
 from taskmix.laws._expression import Number, Power
 from taskmix.laws._extend import extensions
 from taskmix.laws._fit import Observations, fit_constants
+from taskmix.laws._normal import substitute
 from taskmix.laws._parse import free_numbers
 from taskmix.laws._search import Describer, _vocabulary, search
 from taskmix.laws._simplify import simplify
@@ -85,10 +86,11 @@ def test_exponents_become_simple_fractions_only_when_the_data_allow() -> None:
     for exponent, simple in ((0.5, True), (0.37, False)):
         X, y = table_of(f"2*n^{exponent}", seed=0)
         data = Observations(X, y, 1 / y)
-        free_power = parse_formula("2*n^0.45").substitute(
+        free_power = substitute(
+            parse_formula("2*n^0.45"),
             lambda node: (
                 Power(node.base, Number(0.45, free=True)) if isinstance(node, Power) else None
-            )
+            ),
         )
         start = fit_constants(free_numbers(free_power), data)
         ends = [start, *simplify(start, data, Describer.of(data).length)]

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from taskmix.errors import InputError, OptionError
+from taskmix.papers import Executor, LawsOptions, law_rows, laws_figure, reproduce_laws, write_table
+from taskmix.papers._laws_study import (
+    BALANCED_ALPHAS,
+    GridRow,
+    balanced_grid,
+    load_real,
+    unbalanced_grid,
+)
+from taskmix.records import Study
+
+
+@pytest.fixture
+def conll(tmp_path: Path) -> Path:
+    """Words that mostly tell their tags: 2,600 to train on."""
+    generator = np.random.default_rng(0)
+    tags = ["O", "O", "O", "B-PER", "B-LOC"]
+    folder = tmp_path / "ner"
+    folder.mkdir()
+    for split, words in (("train", 2600), ("dev", 100), ("test", 300)):
+        lines = []
+        for place in range(words):
+            kind = int(generator.integers(5))
+            lines.append(f"w{kind}{generator.integers(3)}\t{tags[kind]}\n")
+            if place % 7 == 6:
+                lines.append("\n")
+        (folder / f"{split}.conll").write_text("".join(lines))
+    return folder
+
+
+def test_the_grids_have_the_documents_rows_and_values() -> None:
+    balanced, unbalanced = balanced_grid(), unbalanced_grid()
+    assert len(set(balanced)) == 1002
+    assert len(set(unbalanced)) == 1555
+    assert {row.alpha for row in balanced} == set(BALANCED_ALPHAS)
+    assert {row.tasks for row in balanced} == set(range(1, 16))
+    assert {row.tasks for row in unbalanced} == set(range(1, 31))
+    assert all(row.real == row.synthetic for row in balanced)
+    assert all(row.real < row.synthetic for row in unbalanced if row.tasks > 1)
+    assert len(BALANCED_ALPHAS) == 18
+
+
+def test_parts_of_the_grid_are_disjoint_and_whole_together() -> None:
+    parts = [LawsOptions(data=Path("x"), part=(place, 3)).grid for place in (1, 2, 3)]
+    assert sorted(row for part in parts for row in part) == sorted(balanced_grid())
+
+
+def test_a_model_takes_a_hundred_epochs_of_its_words() -> None:
+    options = LawsOptions(data=Path("x"))
+    (run, *_) = options.runs(GridRow(2500, 2500, 3, 0.9))
+    assert (run.steps, run.batch_size) == (2500, 100)
+    assert len(run.tasks or ()) == 3
+    assert options.model_steps() == 49_720_000
+
+
+def test_rows_are_trained_gathered_and_gone_on_with(conll: Path, tmp_path: Path) -> None:
+    class Small(LawsOptions):
+        @property
+        def grid(self) -> list[GridRow]:
+            return [GridRow(n, n, t, 0.9) for n in (1000, 1500, 2000, 2500) for t in (1, 2, 3)]
+
+    options = Small(data=conll, seeds=2, epochs=1.0, hidden=4, dimension=8)
+    executor = Executor(study=Study(tmp_path / "study"), workers=1)
+    table = reproduce_laws(options, executor)
+    assert table.num_rows == 12
+    assert set(table.column("seeds").to_pylist()) == {2}
+    alone = table.filter(pa.compute.equal(table.column("T"), 1))
+    assert set(alone.column("ami").to_pylist()) == {1.0}
+    related = table.filter(pa.compute.equal(table.column("T"), 2)).column("ami").to_numpy()
+    assert np.all((related > 0.4) & (related < 0.9))
+    again = reproduce_laws(options, executor)
+    assert again.equals(table)
+    write_table(table, tmp_path / "rows.csv")
+    assert (tmp_path / "rows.csv").read_text().startswith('"n","T"')
+    rows = law_rows(table, balanced=True, total=12)
+    assert rows[0]["ours"] == 12
+    assert any(row["quantity"] == "laws-balanced/n/mse/eq3" for row in rows)
+    assert len(laws_figure(table)["hconcat"]) == 3
+
+
+def test_smaller_tables_are_parts_of_larger_ones(conll: Path) -> None:
+    options = LawsOptions(data=conll)
+    small, large = (options.source(GridRow(n, n, 2, 0.9)).load()["real"] for n in (1000, 2000))
+    tables = [task.splits["train"].inputs.column("tokens").to_pylist() for task in (small, large)]
+    words = [[word for sentence in table for word in sentence] for table in tables]
+    assert words[0] == words[1][:1000]
+    assert set(small.splits) == {"train", "test"}
+
+
+def test_bad_options_and_folders_are_told(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="1/4"):
+        LawsOptions(data=tmp_path, part=(5, 4))
+    with pytest.raises(OptionError):
+        LawsOptions(data=tmp_path, seeds=0)
+    folder = tmp_path / "t"
+    folder.mkdir()
+    (folder / "train.jsonl").write_text('{"text": "a", "label": "x"}\n' * 20)
+    with pytest.raises(InputError, match="tagged words"):
+        load_real(folder)
