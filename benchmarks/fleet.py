@@ -158,7 +158,6 @@ def measure_case(case: Case, rounds: int) -> list[dict[str, Any]]:
                 row(f"{name}: parameters", least / 1e9, bandwidth / 1e9, limit_name, "GB/s")
             )
     if device != "cpu":
-        fleet.keep(list(range(min(512, max(case.members)))))
         with tf32():
             each, _ = model_seconds(fleet, case, rounds)
         name = f"{len(fleet.members)} {case.name}, products in TF32 by leave of the user"

@@ -7,7 +7,15 @@ import pyarrow as pa
 import pytest
 
 from taskmix.errors import InputError, OptionError
-from taskmix.papers import Executor, LawsOptions, law_rows, laws_figure, reproduce_laws, write_table
+from taskmix.papers import (
+    Executor,
+    LawsOptions,
+    law_rows,
+    laws_figure,
+    read_rows,
+    reproduce_laws,
+    write_table,
+)
 from taskmix.papers._laws_study import (
     BALANCED_ALPHAS,
     GridRow,
@@ -80,6 +88,9 @@ def test_rows_are_trained_gathered_and_gone_on_with(conll: Path, tmp_path: Path)
     assert again.equals(table)
     write_table(table, tmp_path / "rows.csv")
     assert (tmp_path / "rows.csv").read_text().startswith('"n","T"')
+    assert read_rows(tmp_path / "rows.csv", balanced=True).equals(table)
+    with pytest.raises(InputError, match="Found no n_ner, n_syn"):
+        read_rows(tmp_path / "rows.csv", balanced=False)
     rows = law_rows(table, balanced=True, total=12)
     assert rows[0]["ours"] == 12
     assert any(row["quantity"] == "laws-balanced/n/mse/eq3" for row in rows)

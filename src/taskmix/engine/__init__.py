@@ -1,9 +1,17 @@
 """Where runs execute."""
 
+from taskmix.engine._distributed import (
+    execute_together,
+    is_first_process,
+    joined_ranks,
+    launched_processes,
+)
 from taskmix.engine._fleet import fleet_pays, run_fleet
-from taskmix.engine._here import run_all
+from taskmix.engine._here import Engine, run_all
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._planned import described_weighting, planned_runs
+from taskmix.engine._ray import choose_cluster_device, cluster, run_ray, stream_ray
+from taskmix.engine._replay import events_of
 from taskmix.engine._run import (
     Executed,
     Listener,
@@ -14,11 +22,15 @@ from taskmix.engine._run import (
     load_model,
     record_event,
 )
+from taskmix.engine._saved import read_model, save_models
 from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
+from taskmix.engine._trained import TrainedModel, trained_model
 from taskmix.engine._units import Progress
+from taskmix.engine._workers import Workers
 
 __all__ = [
     "DigitsSource",
+    "Engine",
     "Executed",
     "FolderSource",
     "Listener",
@@ -26,14 +38,28 @@ __all__ = [
     "Progress",
     "Run",
     "TaskSource",
+    "TrainedModel",
+    "Workers",
     "build",
+    "choose_cluster_device",
     "choose_device",
+    "cluster",
     "described_weighting",
+    "events_of",
     "execute",
+    "execute_together",
     "fleet_pays",
+    "is_first_process",
+    "joined_ranks",
+    "launched_processes",
     "load_model",
     "planned_runs",
+    "read_model",
     "record_event",
     "run_all",
     "run_fleet",
+    "run_ray",
+    "save_models",
+    "stream_ray",
+    "trained_model",
 ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 import taskmix.weighting as weightings
+from taskmix.engine._described import undescribe
 from taskmix.engine._run import Run
-from taskmix.errors import InputError, TaskmixError
+from taskmix.errors import InputError
 from taskmix.policies import AnyPolicy, Fixed, Scheduled
 from taskmix.records import Plan
 from taskmix.weighting import AnyWeighting
@@ -87,26 +87,16 @@ def _policy(plan: Plan, group: tuple[str, ...], steps: int) -> AnyPolicy:
 
 def described_weighting(description: Mapping[str, Any]) -> AnyWeighting:
     """The method that `records.describe` described; only methods of `taskmix.weighting` are made."""
-    kind = description.get("kind")
-    found = getattr(weightings, kind, None) if kind in weightings.__all__ else None
-    options = {key: _frozen(value) for key, value in description.items() if key != "kind"}
-    is_method = (
-        isinstance(found, type) and hasattr(found, "needs") and dataclasses.is_dataclass(found)
-    )
-    if not is_method or not set(options) <= {
-        f.name for f in dataclasses.fields(cast("Any", found))
-    }:
+    try:
+        found = undescribe(description, weightings)
+    except InputError as error:
+        raise InputError(
+            "A plan's weighting should be a method of taskmix under `kind`, with options that it "
+            f"takes. Found {dict(description)} ({error})"
+        ) from error
+    if not hasattr(found, "needs"):
         raise InputError(
             "A plan's weighting should be a method of taskmix under `kind`, with its options. Found "
             f"{dict(description)}."
         )
-    try:
-        return cast("AnyWeighting", cast("Any", found)(**options))
-    except (TaskmixError, TypeError, ValueError) as error:
-        raise InputError(
-            f"A plan's weighting should have options that {kind} takes. Found {options} ({error})."
-        ) from error
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(each) for each in value) if isinstance(value, list) else value
+    return cast("AnyWeighting", found)

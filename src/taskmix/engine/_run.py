@@ -6,25 +6,27 @@ the same run twice costs once, and a run that was interrupted goes on where it s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
+from taskmix.engine._encodings import KeptEncodings
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._source import TaskSource, load_once, select_once
 from taskmix.errors import OptionError, RunError
 from taskmix.models import Architecture, HardSharing
 from taskmix.policies import AnyPolicy, AnyReward, Uniform
-from taskmix.records import RecordWriter, RunSummary, Study, describe
+from taskmix.records import Checkpoint, RecordWriter, RunSummary, Study, describe
 from taskmix.tasks import EncodedTasks, TaskSet
 from taskmix.training import (
     CheckpointEvent,
     EndEvent,
     EvaluationEvent,
     Event,
+    Ranks,
     Score,
     StepEvent,
     train,
@@ -34,6 +36,8 @@ from taskmix.weighting import AnyWeighting
 FORMAT = 1  # of the specification; a change in what it means gets a new number
 
 Listener = Callable[[Event], None]
+
+_encodings = KeptEncodings()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,11 +142,29 @@ def _train_into(
     should_stop: Callable[[], bool] | None,
 ) -> bool:
     """Trains and writes; False where it was stopped before the end."""
+    events = training_events(run, writer.resumed, should_stop)
+    begin_record(writer, run, specification)
+    ended = False
+    for event in events:
+        record_event(writer, event)
+        ended = isinstance(event, EndEvent)
+        if listener is not None:
+            listener(event)
+    if not ended:
+        writer.stop()
+    return ended
+
+
+def training_events(
+    run: Run,
+    resumed: Checkpoint | None,
+    should_stop: Callable[[], bool] | None,
+    ranks: Ranks | None = None,
+) -> Iterator[Event]:
+    """Builds the run's model and gives the events of its training, from a checkpoint on."""
     model, tasks = build(run)
     optimizer, scheduler = run.optimization.build(model.parameters(), run.steps)
-    begin_record(writer, run, specification)
-    resumed = writer.resumed
-    events = train(
+    return train(
         model,
         tasks,
         steps=run.steps,
@@ -161,16 +183,8 @@ def _train_into(
         should_stop=should_stop,
         resume=resumed.state if resumed is not None else None,
         resume_best=resumed.best if resumed is not None else None,
+        ranks=ranks,
     )
-    ended = False
-    for event in events:
-        record_event(writer, event)
-        ended = isinstance(event, EndEvent)
-        if listener is not None:
-            listener(event)
-    if not ended:
-        writer.stop()
-    return ended
 
 
 def begin_record(writer: RecordWriter, run: Run, specification: dict[str, Any]) -> None:
@@ -202,10 +216,10 @@ def build(run: Run) -> tuple[HardSharing, EncodedTasks]:
 
 
 def encode(run: Run) -> EncodedTasks:
-    """The run's tasks as its architecture reads them."""
+    """The run's tasks as its architecture reads them; those of the latest runs are kept."""
     cache = getattr(run.source, "cache", None)
-    tasks: EncodedTasks = run.architecture.encoding.encode(run.load(), cache=cache)
-    return tasks
+    tasks, encoding = run.load(), run.architecture.encoding
+    return _encodings.get(tasks, encoding, lambda: encoding.encode(tasks, cache=cache))
 
 
 def first_model(run: Run, tasks: EncodedTasks) -> HardSharing:

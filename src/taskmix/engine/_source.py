@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,10 +48,28 @@ class FolderSource:
         )
 
 
-@functools.lru_cache(maxsize=4)
+_KEPT = 4
+_loaded: OrderedDict[TaskSource, TaskSet] = OrderedDict()
+
+
 def load_once(source: TaskSource) -> TaskSet:
     """The tasks of a source, read once in each process."""
-    return source.load()
+    if source not in _loaded:
+        keep_tasks(source, source.load())
+    _loaded.move_to_end(source)
+    return _loaded[source]
+
+
+def keep_tasks(source: TaskSource, tasks: TaskSet) -> None:
+    """Makes these what the source gives in this process, where another one has read them."""
+    _loaded[source] = tasks
+    while len(_loaded) > _KEPT:
+        _loaded.popitem(last=False)
+
+
+def has_tasks(source: TaskSource) -> bool:
+    """Whether the source has been read in this process."""
+    return source in _loaded
 
 
 _selected: WeakKeyDictionary[TaskSet, dict[tuple[str, ...], TaskSet]] = WeakKeyDictionary()

@@ -7,24 +7,23 @@ checkpoints.
 
 from __future__ import annotations
 
-import queue
-import signal
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
-from pathlib import Path
-from typing import Any, Protocol
+from itertools import islice
+from typing import Protocol
 
 from taskmix.engine._run import Executed, Run, execute
-from taskmix.errors import InputError, TaskmixError
+from taskmix.engine._workers import Workers
+from taskmix.errors import InputError, RecordError, TaskmixError
 from taskmix.records import Study
 from taskmix.training import Event, StepEvent
 
 _TELL_EVERY = 0.1  # seconds between two words of one run about its progress
 _RESTARTS = 3  # of the pool, when a worker was killed
+_AHEAD = 4  # units a worker that are given out before they are needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +82,8 @@ class Alone:
             return [execute(run, study, listener=listen, should_stop=should_stop, fresh=fresh)]
         except InputError:
             raise
+        except RecordError as error:  # the disk's failure, of which the record cannot tell
+            return [Executed(outcome="failed", summary=None, error=str(error))]
         except TaskmixError as error:
             summary = study.run(run.specification()).summary()
             return [Executed(outcome="failed", summary=summary, error=str(error))]
@@ -93,28 +94,45 @@ def work_off(
     runs: Sequence[Run],
     study: Study,
     *,
-    workers: int,
+    workers: int | Workers,
     on_progress: Tell | None,
     should_stop: ShouldStop | None,
     fresh: bool,
 ) -> list[Executed]:
-    """Executes the units, in `workers` processes or in this one; the results in the runs' order."""
+    """Executes the units, in processes or in this one; the results in the runs' order."""
     done = _Done(runs, on_progress)
-    workers = min(workers, len(units))
-    if workers <= 1:
-        for unit in units:
-            if should_stop is not None and should_stop():
-                break
-            done.take(unit, unit.work(study, done.tell, should_stop, fresh=fresh))
+    if isinstance(workers, Workers):
+        if workers.count > 1:
+            _with_restarts(units, done, study, workers, should_stop, fresh=fresh)
+            return done.results(study)
+    elif min(workers, len(units)) > 1:
+        with Workers(min(workers, len(units))) as pool:
+            _with_restarts(units, done, study, pool, should_stop, fresh=fresh)
         return done.results(study)
+    for unit in units:
+        if should_stop is not None and should_stop():
+            break
+        done.take(unit, unit.work(study, done.tell, should_stop, fresh=fresh))
+    return done.results(study)
+
+
+def _with_restarts(
+    units: Sequence[Unit],
+    done: _Done,
+    study: Study,
+    workers: Workers,
+    should_stop: ShouldStop | None,
+    *,
+    fresh: bool,
+) -> None:
     for _ in range(_RESTARTS):
         try:
             _pooled(done.missing(units), done, study, workers, should_stop, fresh=fresh)
             break
         except BrokenProcessPool:
+            workers.close()
             fresh = False
             continue  # a worker was killed; what it held goes on from its checkpoint
-    return done.results(study)
 
 
 class _Done:
@@ -154,58 +172,37 @@ def _pooled(
     units: Sequence[Unit],
     done: _Done,
     study: Study,
-    workers: int,
+    workers: Workers,
     should_stop: ShouldStop | None,
     *,
     fresh: bool,
 ) -> None:
-    context = get_context("spawn")
-    told: Any = context.Queue()
-    stop: Any = context.Event()
-    with ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_begin_worker, initargs=(told, stop)
-    ) as pool:
-        waiting: dict[Future[list[Executed]], Unit] = {
-            pool.submit(_in_worker, unit, study.path, fresh): unit for unit in units
-        }
-        try:
-            while waiting:
-                ready, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-                _drain(told, done)
-                for future in ready:
-                    unit = waiting.pop(future)
-                    done.take(unit, future.result())
-                if should_stop is not None and should_stop() and not stop.is_set():
-                    stop.set()
-                    for future in list(waiting):
-                        if future.cancel():
-                            del waiting[future]
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _drain(told: Any, done: _Done) -> None:
-    while True:
-        try:
-            done.tell(told.get_nowait())
-        except queue.Empty:
-            return
-
-
-_told: Any = None
-_stop: Any = None
-
-
-def _begin_worker(told: Any, stop: Any) -> None:
-    global _told, _stop
-    import torch
-
-    torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
-    _told, _stop = told, stop
-
-
-def _in_worker(unit: Unit, path: Path, fresh: bool) -> list[Executed]:
-    return unit.work(Study(path), _told.put, _stop.is_set, fresh=fresh)
+    workers.begin()
+    waiting: dict[Future[list[Executed]], Unit] = {}
+    rest = iter(units)
+    try:
+        stopping = False
+        while True:
+            # A few are on their way: looking at all of them each time one is done would take
+            # the square of their number.
+            for unit in islice(rest, 0 if stopping else _AHEAD * workers.count - len(waiting)):
+                waiting[workers.submit(unit, study, fresh=fresh)] = unit
+            if not waiting:
+                break
+            ready, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+            for progress in workers.told():
+                done.tell(progress)
+            for future in ready:
+                unit = waiting.pop(future)
+                done.take(unit, future.result())
+            if should_stop is not None and not stopping and should_stop():
+                stopping = True
+                workers.ask_to_stop()
+                for future in list(waiting):
+                    if future.cancel():
+                        del waiting[future]
+    except BaseException:
+        for future in waiting:
+            future.cancel()
+        workers.close()
+        raise

@@ -17,6 +17,7 @@ from taskmix.papers._laws_table import (
     law_rows,
     laws_figure,
     laws_table,
+    read_rows,
     reproduce_laws,
     write_table,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "laws_figure",
     "laws_table",
     "play_bandit",
+    "read_rows",
     "reproduce_bandit",
     "reproduce_census",
     "reproduce_glue",

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from taskmix.counterfactual import improve_policy, log_of_runs
-from taskmix.engine import FolderSource, Optimization, Progress, Run
+from taskmix.engine import Engine, FolderSource, Optimization, Progress, Run
 from taskmix.errors import OptionError
 from taskmix.models import Transformer
 from taskmix.numerics import Interval, mean_interval, paired_interval
@@ -162,12 +162,20 @@ def reproduce_glue(
     workers: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
+    engine: Engine = "here",
 ) -> list[dict[str, Any]]:
     """Tables 1 and 3 from runs in `study`; runs that are there already cost nothing."""
     runs = glue_runs(options)
 
     def do(some: list[Run]) -> None:
-        carry_out(some, study, workers=workers, on_progress=on_progress, should_stop=should_stop)
+        carry_out(
+            some,
+            study,
+            workers=workers,
+            on_progress=on_progress,
+            should_stop=should_stop,
+            engine=engine,
+        )
 
     # The long ones first, so that no core waits for one of them at the end.
     first = sorted((r for some in runs.values() for r in some), key=lambda r: -r.steps)

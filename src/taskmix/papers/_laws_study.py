@@ -114,13 +114,15 @@ class LawsSource:
         return tuple(artificial_name(a, i) for a in self.alphas for i in range(self.most))
 
     def load(self) -> TaskSet:
-        found = simulated(self).tasks
-        made = [
-            # They are only trained on; the real task alone is evaluated.
-            replace(task, name=name, splits={"train": task.splits["train"]})
-            for task, name in zip(found[1:], self.names, strict=False)
-        ]
-        return TaskSet((replace(found[0], name=REAL), *made))
+        # Artificial tasks are only trained on; the real one alone is evaluated.
+        real, *made = simulated(self).tasks
+        test = load_real(self.data).splits["test"]
+        return TaskSet(
+            (
+                replace(real, name=REAL, splits={**real.splits, "test": test}),
+                *(replace(task, name=name) for task, name in zip(made, self.names, strict=False)),
+            )
+        )
 
     def information(self) -> dict[str, float]:
         """The AMI of each artificial task with the real one."""
@@ -131,6 +133,7 @@ class LawsSource:
 def simulated(source: LawsSource) -> Simulation:
     """The real task of a source, cut, and its artificial ones."""
     task = _shuffled(load_real(source.data), source.seed)
+    task = replace(task, splits={"train": task.splits["train"]})
     alphas = [alpha for alpha in source.alphas for _ in range(source.most)]
     return simulate_tasks(
         task,
@@ -142,6 +145,7 @@ def simulated(source: LawsSource) -> Simulation:
     )
 
 
+@functools.lru_cache(maxsize=1)
 def load_real(data: Path) -> Task:
     """The tagging task of a folder, with train and test."""
     tasks = [task for task in load_tasks(data) if task.kind == "tagging"]

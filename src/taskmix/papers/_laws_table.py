@@ -20,7 +20,14 @@ import pyarrow.parquet as arrow_parquet
 from taskmix.errors import InputError, OptionError
 from taskmix.laws import DOCUMENT_LAWS, LawRegressor, compare_formulas
 from taskmix.numerics import Interval, mean_interval
-from taskmix.papers._laws_study import FIGURE_SIZE, LINES, REAL, GridRow, LawsOptions
+from taskmix.papers._laws_study import (
+    FIGURE_SIZE,
+    LINE_SIZES,
+    LINES,
+    REAL,
+    GridRow,
+    LawsOptions,
+)
 from taskmix.papers._rows import row
 from taskmix.papers._runs import Executor
 from taskmix.records import Study, write_bytes
@@ -117,6 +124,24 @@ def write_table(table: pa.Table, path: Path) -> None:
     write_bytes(path, buffer.getvalue())
 
 
+def read_rows(path: Path, *, balanced: bool) -> pa.Table:
+    """A table that was written before."""
+    check_table_path(path)
+    try:
+        read = arrow_csv.read_csv if path.suffix == ".csv" else arrow_parquet.read_table
+        table = read(path)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} should be a table of rows. {error}") from None
+    wanted = {"n"} if balanced else {"n_ner", "n_syn"}
+    missing = sorted((wanted | {"T", "alpha", "ami", "f1"}) - set(table.column_names))
+    if missing:
+        raise InputError(
+            f"{path} should have the columns of the study. Found no {', '.join(missing)}. Give a "
+            "table that this command wrote."
+        )
+    return table
+
+
 def law_rows(table: pa.Table, *, balanced: bool, total: int) -> list[dict[str, Any]]:
     """Mean squares of our laws on held-out rows, and of the document's formulas on the same table."""
     name = "laws-balanced" if balanced else "laws-unbalanced"
@@ -125,8 +150,10 @@ def law_rows(table: pa.Table, *, balanced: bool, total: int) -> list[dict[str, A
     for what, inputs, equation, quoted in BALANCED_LAWS if balanced else UNBALANCED_LAWS:
         part = _part(table, what, balanced=balanced)
         columns = {name: part.column(name).to_numpy() for name in inputs}
+        if "ami" in columns:  # that of independent labels comes out a little below 0 by chance
+            columns["ami"] = np.maximum(columns["ami"], 0.0)
         target = part.column("f1").to_numpy()
-        if len(target) < FEWEST:
+        if len(target) < FEWEST:  # of a part of the grid
             continue
         rows += _compared(f"{name}/{what}", columns, target, equation, quoted)
     return rows
@@ -159,8 +186,9 @@ def _compared(
             "formula": given.refitted_formula,
         },
     ]
+    varied = {name: values for name, values in columns.items() if len(set(values)) > 1}
     try:
-        law = LawRegressor().fit(columns, target).law_
+        law = LawRegressor().fit(varied, target).law_
     except InputError:  # a part of the grid may have too few rows for a law of its own
         return rows
     error = law.errors.held_out
@@ -184,10 +212,15 @@ def laws_figure(table: pa.Table) -> dict[str, Any]:
     charts = [
         _lines([r for r in rows if r["T"] <= 2 and _is_line(r)], "n", "words per task", by_alpha),
         _lines(
-            [r for r in rows if r["T"] == 2],
+            [r for r in rows if r["T"] == 2 and r["n"] in LINE_SIZES],
             "ami",
             "AMI",
-            {"field": "size", "type": "nominal", "title": None},
+            {
+                "field": "size",
+                "type": "nominal",
+                "title": None,
+                "sort": [f"n = {n}" for n in LINE_SIZES],
+            },
         ),
         _lines(
             [r for r in rows if r["n"] == FIGURE_SIZE and r["T"] > 1 and _is_line(r)],

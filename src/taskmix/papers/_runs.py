@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from taskmix.engine import Executed, Progress, Run, run_all
+from taskmix.engine import Engine, Executed, Progress, Run, run_all
 from taskmix.errors import RunError
 from taskmix.records import Study
-
-Engine = Literal["here", "fleet", "auto"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +44,12 @@ def carry_out(
     workers: int | None,
     on_progress: Callable[[Progress], None] | None,
     should_stop: Callable[[], bool] | None,
+    engine: Engine = "here",
 ) -> None:
     """Does all runs that `study` does not hold yet, each by itself."""
     Executor(
         study=study,
-        engine="here",
+        engine=engine,
         workers=workers,
         on_progress=on_progress,
         should_stop=should_stop,

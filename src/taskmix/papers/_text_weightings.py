@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from taskmix.engine import FolderSource, Optimization, Progress, Run
+from taskmix.engine import Engine, FolderSource, Optimization, Progress, Run
 from taskmix.errors import OptionError
 from taskmix.models import TextConvolution
 from taskmix.numerics import mean_interval, paired_interval
@@ -125,11 +125,19 @@ def reproduce_newsgroups(
     workers: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
+    engine: Engine = "here",
 ) -> list[dict[str, Any]]:
     """Figures 3 to 9 for the topics, as rows; runs that `study` holds already cost nothing."""
     runs = text_runs(options)
     wanted = [run for some in runs.values() for run in some]
-    carry_out(wanted, study, workers=workers, on_progress=on_progress, should_stop=should_stop)
+    carry_out(
+        wanted,
+        study,
+        workers=workers,
+        on_progress=on_progress,
+        should_stop=should_stop,
+        engine=engine,
+    )
     return text_rows("newsgroups", options, runs, study)
 
 
@@ -140,11 +148,19 @@ def reproduce_reviews(
     workers: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
+    engine: Engine = "here",
 ) -> list[dict[str, Any]]:
     """Figures 2 and 4 to 9 for the reviews, as rows, on all test rows and on those not in train."""
     runs = text_runs(options)
     wanted = [run for some in runs.values() for run in some]
-    carry_out(wanted, study, workers=workers, on_progress=on_progress, should_stop=should_stop)
+    carry_out(
+        wanted,
+        study,
+        workers=workers,
+        on_progress=on_progress,
+        should_stop=should_stop,
+        engine=engine,
+    )
     rows = text_rows("reviews", options, runs, study)
     unseen = rows_not_in_train(options.source.load())
     tables = {

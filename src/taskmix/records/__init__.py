@@ -8,7 +8,9 @@
 """
 
 from taskmix.records._atomic import write_bytes
+from taskmix.records._carried import pack_run, unpack_run
 from taskmix.records._checkpoint import Checkpoint, CheckpointEntry
+from taskmix.records._json import Document, must_have, read_document, without_nan, write_document
 from taskmix.records._plan import Expected, Plan, Stage
 from taskmix.records._run import Claim, RunFolder
 from taskmix.records._specification import describe, specification_hash
@@ -21,6 +23,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointEntry",
     "Claim",
+    "Document",
     "Expected",
     "FinalScore",
     "Plan",
@@ -34,7 +37,13 @@ __all__ = [
     "Study",
     "describe",
     "load_state",
+    "must_have",
+    "pack_run",
+    "read_document",
     "save_state",
     "specification_hash",
+    "unpack_run",
+    "without_nan",
     "write_bytes",
+    "write_document",
 ]

@@ -7,6 +7,7 @@ should the files of one be damaged later, the run goes on from the other.
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ FORMAT = 1
 FOLDER = "checkpoint"
 NAME = "latest.json"
 KEPT = 2  # checkpoints
+STATES = re.compile(r"(state|best)-[0-9]+(-[0-9]+)?\.safetensors")  # names that stay in the folder
 ATTEMPTS = 10  # of a reader whose files are replaced while it looks
 
 
@@ -48,12 +50,21 @@ class CheckpointEntry:
 
 
 def entry_of(document: Mapping[str, Any]) -> CheckpointEntry:
-    """Reads back what `asdict` made of an entry."""
+    """Reads back what `asdict` made of an entry; a KeyError, TypeError or ValueError if it is none."""
 
     def stored(key: str) -> StoredFile | None:
-        return None if document[key] is None else StoredFile(**document[key])
+        if document[key] is None:
+            return None
+        file = StoredFile(**document[key])
+        if not STATES.fullmatch(file.file):
+            raise ValueError(f"{file.file!r} as the name of a state")
+        return file
 
-    return CheckpointEntry(**{**document, "state": stored("state"), "best": stored("best")})
+    entry = CheckpointEntry(**{**document, "state": stored("state"), "best": stored("best")})
+    numbers = (entry.step, entry.steps_end, entry.scores_end, entry.best_step or 0)
+    if set(map(type, numbers)) != {int} or type(entry.seconds) not in (int, float):
+        raise TypeError("a step or a time that is no number")
+    return entry
 
 
 def write_entries(folder: Path, entries: Sequence[CheckpointEntry]) -> None:
@@ -74,7 +85,7 @@ def read_entries(folder: Path) -> list[CheckpointEntry]:
         document = json.loads(data)
         total = document.pop("crc32")
         sound = total == _sum(document)
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise _damaged(path, "something else") from error
     if not sound:
         raise _damaged(path, "a checksum that does not fit")
@@ -83,7 +94,10 @@ def read_entries(folder: Path) -> list[CheckpointEntry]:
             f"`{path}` should be of format {FORMAT}. Found {document.get('format')!r}, of another "
             "version of taskmix. Go on with that version."
         )
-    return [entry_of(entry) for entry in document["checkpoints"]]
+    try:
+        return [entry_of(entry) for entry in document["checkpoints"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, f"an entry in another form ({error})") from error
 
 
 def load_checkpoint(folder: Path, entry: CheckpointEntry) -> Checkpoint:

@@ -174,14 +174,16 @@ def _groups(
     """Tables of `GROUP` rows, wherever the parts begin and end."""
     vector: Vector | None = None
     waiting: list[pa.RecordBatch] = []
+    rows = 0
     for part in parts:
         for batch in read_part(part, schema):
             waiting.append(with_tasks(batch, task_names) if schema is STEPS else batch)
-            if sum(map(len, waiting)) >= GROUP:
+            rows += len(batch)
+            if rows >= GROUP:
                 table = pa.Table.from_batches(waiting)
                 group, vector = _thin(table.slice(0, GROUP), vector)
                 yield group
-                waiting = table.slice(GROUP).to_batches()
+                waiting, rows = table.slice(GROUP).to_batches(), rows - GROUP
     if waiting:
         yield _thin(pa.Table.from_batches(waiting), vector)[0]
 

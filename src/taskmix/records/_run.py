@@ -54,6 +54,7 @@ class RunFolder:
     """A folder with the record of one run. Reading needs no lock and disturbs no writer."""
 
     path: Path
+    lean: bool = False  # of what is written to it
 
     @property
     def name(self) -> str:
@@ -63,6 +64,11 @@ class RunFolder:
     def summary(self) -> RunSummary | None:
         """The run as its `run.json` has it; None where it never started."""
         return read_summary(self.path)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing is left to do; a record whose `run.json` is damaged is not."""
+        return self._finished() is not None
 
     def claim(self, *, fresh: bool = False) -> AbstractContextManager[Claim]:
         """Asks to be the run's only writer, for the length of a `with` block.
@@ -87,7 +93,7 @@ class RunFolder:
                 yield Claim("busy")
             else:
                 recovered = start_over(self.path) if fresh else recover(self.path)
-                writer = RecordWriter(self.path, recovered)
+                writer = RecordWriter(self.path, recovered, lean=self.lean)
                 try:
                     yield Claim("claimed", writer)
                 finally:
@@ -162,7 +168,10 @@ class RunFolder:
         finished = self._finished()
         if finished is not None:
             return [] if finished.kept is None else [finished.kept]
-        return read_entries(self.path)
+        entries = read_entries(self.path)
+        if not entries:
+            self.summary()  # raises where damaged: it may be a finished run's, which has no list
+        return entries
 
     def _finished(self) -> RunSummary | None:
         try:

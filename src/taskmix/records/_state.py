@@ -47,6 +47,16 @@ DTYPES = {
 MAPPINGS: dict[str, type] = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
 PLAIN = "biufcmM"  # numpy's kinds of fixed-width numbers and times
 NO_SUM = "00000000"  # stands for the checksum while it is taken
+# What a sound checksum over another structure can make of reading it.
+_MISSHAPEN = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RuntimeError,
+    struct.error,
+)
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,7 @@ def _parse(data: bytes, path: Path, expected: StoredFile | None) -> StateTree:
         raise damaged("a checksum that does not fit (some bits have changed)")
     try:
         return _unpack(structure, safetensors.torch.load(data))
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (SafetensorError, *_MISSHAPEN) as error:
         raise damaged(f"a structure that cannot be read ({error})") from error
 
 
@@ -246,7 +256,7 @@ def _unpack(node: Any, tensors: dict[str, Tensor]) -> StateTree:
     if tag == "array":
         return _as_array(tensors[content[0]], content[1], content[2])
     if tag == "scalar":
-        return np.frombuffer(bytes.fromhex(content[1]), dtype=np.dtype(content[0]))[0]
+        return np.frombuffer(bytes.fromhex(content[1]), dtype=_plain(content[0]))[0]
     if tag == "bytes":
         return base64.b64decode(content)
     if tag == "int":
@@ -259,12 +269,25 @@ def _unpack(node: Any, tensors: dict[str, Tensor]) -> StateTree:
 def _as_tensor(stored: Tensor, dtype: str, shape: list[int]) -> Tensor:
     import torch
 
-    return stored if dtype in DTYPES else stored.view(getattr(torch, dtype)).reshape(shape)
+    if dtype in DTYPES:
+        return stored
+    wanted = getattr(torch, dtype)
+    if not isinstance(wanted, torch.dtype):
+        raise TypeError(f"{dtype!r} as the type of a tensor")
+    return stored.view(wanted).reshape(shape)
 
 
 def _as_array(stored: Tensor, dtype: str, shape: list[int]) -> Any:
     array = stored.numpy()
-    return array if array.dtype.str == dtype else array.view(np.dtype(dtype)).reshape(shape)
+    return array if array.dtype.str == dtype else array.view(_plain(dtype)).reshape(shape)
+
+
+def _plain(name: str) -> np.dtype[Any]:
+    """A type of numbers or times: an object's would be a pointer out of the file."""
+    dtype = np.dtype(name)
+    if dtype.kind not in PLAIN:
+        raise TypeError(f"{name!r} as the type of an array")
+    return dtype
 
 
 def _is_tensor(value: object) -> bool:

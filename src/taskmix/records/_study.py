@@ -38,17 +38,26 @@ Parsed = TypeVar("Parsed")
 
 
 class Study:
-    """Runs that any number of processes may add to; nothing is created before a run is claimed."""
+    """Runs that any number of processes may add to; nothing is created before a run is claimed.
 
-    def __init__(self, path: str | Path) -> None:
+    With `lean` what is written of a finished run is its `run.json`, with the final scores: no steps
+    and no weights. It is for grids of thousands of runs of which only the scores are asked.
+    """
+
+    def __init__(self, path: str | Path, *, lean: bool = False) -> None:
         self.path = Path(path)
+        self.lean = lean
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r})"
 
     def run(self, specification: Mapping[str, object]) -> RunFolder:
         """The folder of the run with this specification, whether it is there yet or not."""
-        return RunFolder(self.path / specification_hash(specification))
+        return self.run_named(specification_hash(specification))
+
+    def run_named(self, name: str) -> RunFolder:
+        """The folder of the run whose specification has this hash."""
+        return RunFolder(self.path / name, lean=self.lean)
 
     def runs(self) -> Iterator[RunFolder]:
         """The runs that have been started, by name. Links and whatever else lies there are not."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import platform
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -21,6 +22,9 @@ from taskmix.records._checkpoint import CheckpointEntry, entry_of
 
 FORMAT = 1
 NAME = "run.json"
+NO_SUM = "00000000"  # stands for the checksum while it is taken; it is the last entry of the file
+
+_INT64 = 2**63
 
 RunStatus = Literal["running", "finished", "failed", "stopped"]  # a killed run still says `running`
 
@@ -80,8 +84,15 @@ def write_summary(folder: Path, summary: RunSummary, *, sync: bool = True) -> No
         score._asdict() | {"value": _finite(score.value)} for score in summary.scores
     ]
     document["kept"] = None if summary.kept is None else asdict(summary.kept)
-    text = _readable({"format": FORMAT} | document)
-    write_bytes(folder / NAME, text.encode("utf-8", "surrogatepass"), sync=sync)
+    text = _readable({"format": FORMAT} | document | {"crc32": NO_SUM})
+    data = text.encode("utf-8", "surrogatepass")
+    write_bytes(folder / NAME, _with_sum(data, f"{zlib.crc32(data):08x}"), sync=sync)
+
+
+def _with_sum(data: bytes, total: str, *, found: str = NO_SUM) -> bytes:
+    """The file with another checksum in the place of the one in it."""
+    before, _, after = data.rpartition(found.encode())
+    return before + total.encode() + after
 
 
 def _readable(document: Mapping[str, Any]) -> str:
@@ -128,19 +139,21 @@ def parse_final_scores(data: bytes, path: Path) -> FinalScores | None:
             [score[key] for score in scores] for key in ("task", "split", "metric")
         )
         values = [_value_of(score["value"]) for score in scores]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise damaged(path, f"scores in another form ({error})") from error
     step: Any = document.get("step") if best is None else best
-    words = set(map(type, [run, label, *tasks, *splits, *metrics]))
-    if words != {str} or {type(seed), type(step)} != {int}:
-        raise damaged(path, "a name, a seed or a step of another type")
+    words = [run, label, *tasks, *splits, *metrics]
+    if set(map(type, words)) != {str} or not _is_text("".join(words)):
+        raise damaged(path, "a name that is no text")
+    if {type(seed), type(step)} != {int} or max(abs(seed), abs(step)) >= _INT64:
+        raise damaged(path, "a seed or a step that is no number of 64 bits")
     return FinalScores(run, label, seed, step, tasks, splits, metrics, values)
 
 
 def _document(data: bytes, path: Path) -> dict[str, Any]:
     try:
         document = json.loads(data)
-    except ValueError as error:  # broken JSON or broken UTF-8
+    except (ValueError, RecursionError) as error:  # broken JSON, broken UTF-8, brackets without end
         raise damaged(path, f"no JSON ({error})") from error
     if not isinstance(document, dict) or "format" not in document:
         raise damaged(path, "JSON of another kind")
@@ -149,7 +162,16 @@ def _document(data: bytes, path: Path) -> dict[str, Any]:
             f"`{path}` should be of format {FORMAT}. Found {document['format']!r}, of another "
             "version of taskmix. Read it with that version."
         )
+    total = document.get("crc32")  # records of the first taskmix have none
+    if total is not None and not _fits(data, total):
+        raise damaged(path, "a checksum that does not fit (who changes it by hand takes it out)")
     return document
+
+
+def _fits(data: bytes, total: object) -> bool:
+    if not isinstance(total, str) or len(total) != len(NO_SUM) or not total.isascii():
+        return False
+    return f"{zlib.crc32(_with_sum(data, NO_SUM, found=total)):08x}" == total
 
 
 def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
@@ -163,13 +185,14 @@ def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
     if status not in get_args(RunStatus):
         raise damaged(path, f"{status!r} as `status`")
     tasks = take("tasks", list)
-    if not all(isinstance(task, dict) and isinstance(task.get("name"), str) for task in tasks):
+    if not all(isinstance(task, dict) and _is_text(task.get("name")) for task in tasks):
         raise damaged(path, "a task without a name")
     try:
         scores = tuple(_score_of(row) for row in take("scores", list))
         kept = None if document.get("kept") is None else entry_of(document["kept"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise damaged(path, f"scores or files in another form ({error})") from error
+        seconds = float(take("seconds", (int, float)))
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise damaged(path, f"scores, files or seconds in another form ({error})") from error
     return RunSummary(
         name=take("name", str),
         status=cast("RunStatus", status),
@@ -177,7 +200,7 @@ def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
         seed=take("seed", int),
         step=take("step", int),
         steps=take("steps", int),
-        seconds=float(take("seconds", (int, float))),
+        seconds=seconds,
         best_step=take("best_step", (int, type(None))),
         error=take("error", (str, type(None))),
         created=take("created", str),
@@ -195,6 +218,14 @@ def _score_of(row: Mapping[str, Any]) -> FinalScore:
     if not (isinstance(task, str) and isinstance(split, str) and isinstance(metric, str)):
         raise TypeError("a score should name its task, split and metric")
     return FinalScore(task, split, metric, _value_of(value))
+
+
+def _is_text(value: object) -> bool:
+    """Whether Arrow takes it: not so half of a surrogate pair."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
 
 
 def _value_of(value: float | str | None) -> float:

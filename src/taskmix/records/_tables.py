@@ -75,13 +75,6 @@ class StepBuffer:
         self._seal()
         self._sealed.append(_bulk_table(steps, tasks, probabilities, columns, self._names))
 
-    @property
-    def last_step(self) -> int:
-        """0 where there is no row."""
-        if self._rows:
-            return int(self._rows[-1][0])
-        return int(self._sealed[-1]["step"][-1].as_py()) if self._sealed else 0
-
     def table(self) -> pa.Table:
         """All rows. The first has the whole probability vector, so that a part reads alone."""
         self._seal()
@@ -244,7 +237,13 @@ def vectors_of(table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.float64]]
     column = table["probabilities"].combine_chunks()
     rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
     values = column.flatten().to_numpy(zero_copy_only=False)
-    width = len(values) // len(rows) if len(rows) else 0
+    widths = set(pc.list_value_length(column).unique().drop_null().to_pylist())
+    if len(widths) > 1:
+        raise DamageError(
+            f"All probability vectors of a record should be as long. Found {sorted(widths)[:5]} "
+            "numbers. Restore the file from a copy."
+        )
+    width = widths.pop() if widths else 0
     return rows, np.ascontiguousarray(values, dtype=np.float64).reshape(len(rows), width)
 
 

@@ -50,10 +50,12 @@ class RecordWriter:
     added is on the disk before the commit; a run that is killed goes on from the last one.
     """
 
-    def __init__(self, folder: Path, recovered: Recovered) -> None:
+    def __init__(self, folder: Path, recovered: Recovered, *, lean: bool = False) -> None:
         self.resumed: Checkpoint | None = recovered.checkpoint  # where to go on; None: at the start
         self.notes: list[str] = list(recovered.notes)  # what was damaged and what became of it
         self._folder = folder
+        self._lean = lean  # no rows, and no weights in the end
+        self._told = 0  # the last step that was told
         self._before = recovered.summary
         self._entries = recovered.entries
         self._vector = recovered.vector
@@ -131,6 +133,9 @@ class RecordWriter:
         loss_after: float | None = None,
     ) -> None:
         """Adds what one step did on one task. Takes about a microsecond."""
+        self._told = max(self._told, step)
+        if self._lean:
+            return
         if probabilities is not None:
             probabilities = self._vector_of(probabilities)
         decision = (step, task, probability, probabilities)
@@ -151,6 +156,9 @@ class RecordWriter:
         loss_after: Numbers | None = None,
     ) -> None:
         """Adds many rows at once: all tasks of a step, or many steps."""
+        self._told = max(self._told, int(np.max(steps, initial=0)))
+        if self._lean:
+            return
         if probabilities is not None:
             probabilities = self._vector_of(probabilities)
         columns = (probability, loss, loss_after, reward, weight, seconds, examples)
@@ -161,7 +169,8 @@ class RecordWriter:
 
     def add_scores(self, step: int, rows: Iterable[ScoreRow]) -> None:
         """Adds the scores found after `step` steps."""
-        self._scores.extend((step, *row) for row in rows)
+        if not self._lean:
+            self._scores.extend((step, *row) for row in rows)
 
     def commit(
         self,
@@ -229,8 +238,8 @@ class RecordWriter:
         self._require_running()
         done = self._steps_done() if step is None else step
         steps_end, scores_end = self._write_rows(done)
-        newest = self._entries[0] if self._entries else None
-        if best is not None:
+        newest = self._entries[0] if self._entries and not self._lean else None
+        if best is not None and not self._lean:
             make_folder(self._folder / _checkpoint.FOLDER)
             newest = CheckpointEntry(
                 step=done,
@@ -245,6 +254,8 @@ class RecordWriter:
             newest = replace(newest, state=None)
         final = tuple(FinalScore(*row) for row in scores)
         self._end("finished", step=done, best_step=best_step, scores=final, kept=newest)
+        if self._lean and not self._entries:
+            return  # nothing but `run.json` was ever written
         try:
             tidy(self._folder, self._summary)
         except RecordError as error:  # the record is complete, only larger than it need be
@@ -319,7 +330,7 @@ class RecordWriter:
         return copied
 
     def _steps_done(self) -> int:
-        return max(self._summary.step, self._steps.last_step)
+        return max(self._summary.step, self._told)
 
     def _seconds(self) -> float:
         return time.monotonic() - self._started

@@ -1,5 +1,6 @@
 """What is learned: tasks as read from files, tasks as tensors, and how they are scored."""
 
+from taskmix.tasks._apply import NewRows, Question, encode_with, learned_by
 from taskmix.tasks._assemble import Encoding
 from taskmix.tasks._digits import digits_tasks
 from taskmix.tasks._encoded import (
@@ -16,6 +17,13 @@ from taskmix.tasks._encoded import (
 from taskmix.tasks._entities import EntityCounts, conlleval_report, entity_counts, io_to_iob2
 from taskmix.tasks._feature_encoding import FeatureEncoding
 from taskmix.tasks._folder import load_tasks
+from taskmix.tasks._held import (
+    CollatedInputs,
+    HeldEncoding,
+    held_inputs,
+    held_tasks,
+    tables_as_tasks,
+)
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._metrics import METRICS, Metric, ScoredRows, evaluate_outputs, find_metric
 from taskmix.tasks._readers import read_rows
@@ -32,6 +40,7 @@ from taskmix.tasks._write import write_tasks
 __all__ = [
     "METRICS",
     "MISSING",
+    "CollatedInputs",
     "DenseInputs",
     "EncodedSplit",
     "EncodedTask",
@@ -39,11 +48,14 @@ __all__ = [
     "Encoding",
     "EntityCounts",
     "FeatureEncoding",
+    "HeldEncoding",
     "InputKind",
     "Inputs",
     "KeptByTable",
     "Metric",
+    "NewRows",
     "PairInputs",
+    "Question",
     "RaggedInputs",
     "ScoredRows",
     "Simulation",
@@ -61,14 +73,19 @@ __all__ = [
     "build_vocabulary",
     "conlleval_report",
     "digits_tasks",
+    "encode_with",
     "entity_counts",
     "evaluate_outputs",
     "find_metric",
+    "held_inputs",
+    "held_tasks",
     "io_to_iob2",
+    "learned_by",
     "load_tasks",
     "read_rows",
     "read_word_vectors",
     "simulate_tasks",
+    "tables_as_tasks",
     "tokenize",
     "vectors_for",
     "write_tasks",

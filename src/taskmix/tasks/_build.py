@@ -185,6 +185,7 @@ def _task(
         labels=column.labels,
         metric=choose_metric(column.target, column.labels, column.want.settings.metric),
         source=origin.task_name(first.want, group_name, alone=alone),
+        columns=column.plan.columns,
         splits={
             split: Split(table, column.values[group][split])
             for split, table in inputs[group].items()

@@ -120,6 +120,13 @@ def _read(path: Path, tasks: TaskSet) -> EncodedTasks | None:
     arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
     if found != _sum(text, arrays):
         return None
+    try:
+        return _restored(text, tensors, tasks)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):  # another's entry
+        return None
+
+
+def _restored(text: str, tensors: dict[str, Tensor], tasks: TaskSet) -> EncodedTasks:
     description = _tuples(json.loads(text))
     inputs = [
         _restore(item, f"inputs/{number}", tensors)

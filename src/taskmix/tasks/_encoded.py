@@ -73,6 +73,11 @@ class RaggedInputs:
             return torch.zeros_like(places)
         return self.ids[places] * inside  # 0 is padding
 
+    @property
+    def lengths(self) -> Tensor:
+        """[row], places that a row takes in a batch of its own."""
+        return self.offsets.diff()
+
     def to(self, device: torch.device) -> RaggedInputs:
         return RaggedInputs(self.ids.to(device), self.offsets.to(device), self.minimum)
 
@@ -89,6 +94,11 @@ class PairInputs:
 
     def batch(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         return self.first.batch(rows), self.second.batch(rows)
+
+    @property
+    def lengths(self) -> Tensor:
+        """[row], places that both texts of a row take in a batch of its own."""
+        return self.first.lengths + self.second.lengths
 
     def to(self, device: torch.device) -> PairInputs:
         return PairInputs(self.first.to(device), self.second.to(device))
@@ -149,6 +159,11 @@ class SubwordInputs:
         if self.word_starts is not None:
             result["word_starts"] = self.word_starts[rows]
         return result
+
+    @property
+    def lengths(self) -> Tensor:
+        """[row], places that a row takes in a batch of its own."""
+        return self.offsets.diff()
 
     def to(self, device: torch.device) -> SubwordInputs:
         return SubwordInputs(

@@ -15,6 +15,7 @@ in the document, where training is on IO tags.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +39,12 @@ class Simulation:
 
     tasks: TaskSet
     alphas: NDArray[np.float64]  # [artificial task]
-    information: NDArray[np.float64]  # [artificial task], the AMI over the rows to train on
+    labels: tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...]  # real and new, to train on
+
+    @functools.cached_property
+    def information(self) -> NDArray[np.float64]:
+        """The AMI of each artificial task with the real one, over the rows to train on."""
+        return np.array([_information(real, made) for real, made in self.labels])
 
 
 def simulate_tasks(
@@ -70,7 +76,7 @@ def simulate_tasks(
         real_samples = samples
     tables: dict[int | None, dict[str, pa.Table]] = {}
     real = _cut(task, real_samples, tables)
-    made, chosen, information = [real], [], []
+    made, chosen, pairs = [real], [], []
     for place in range(count):
         template = _cut(task, rows[place], tables)
         codes = {name: _codes(template, split.targets) for name, split in template.splits.items()}
@@ -83,8 +89,8 @@ def simulate_tasks(
         targets = {name: options.draw(codes[name], draws[name], value) for name in codes}
         made.append(_artificial(template, place, targets, sizes[place]))
         chosen.append(value)
-        information.append(_information(codes["train"], targets["train"]))
-    return Simulation(TaskSet(tuple(made)), np.array(chosen), np.array(information))
+        pairs.append((codes["train"], targets["train"]))
+    return Simulation(TaskSet(tuple(made)), np.array(chosen), tuple(pairs))
 
 
 @dataclass(frozen=True)

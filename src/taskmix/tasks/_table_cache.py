@@ -84,4 +84,9 @@ def _load(entry: Path) -> pa.Table | None:
     body = memoryview(data)[_DIGEST:]
     if hashlib.sha256(body).digest() != data[:_DIGEST]:
         return None
-    return pa.ipc.open_file(pa.BufferReader(pa.py_buffer(body))).read_all()
+    try:
+        table = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(body))).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):  # another wrote it
+        return None
+    return table

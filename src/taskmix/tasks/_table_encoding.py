@@ -13,8 +13,8 @@ the column names, so the order of columns in a file does not matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +47,35 @@ class TableEncoding:
         return cached(lambda: self._encode(tasks), tasks, repr(self), cache)
 
     def _encode(self, tasks: TaskSet) -> EncodedTasks:
-        tables = distinct_tables(
+        tables = self._tables(tasks)
+        return _encoded(tasks, tables, self._fit(tables))
+
+    def learned(self, tasks: TaskSet) -> dict[str, Any]:
+        """What the layout of these tasks is, as plain values."""
+        columns = self._fit(self._tables(tasks))
+        return {"columns": [{"kind": type(each).__name__, **asdict(each)} for each in columns]}
+
+    def encode_with(self, learned: Mapping[str, Any], tasks: TaskSet) -> EncodedTasks:
+        """Tasks in a layout that was learned before; nothing is learned from them."""
+        kinds = {"_Number": _Number, "_Category": _Category}
+        columns: list[_Number | _Category] = []
+        for each in learned["columns"]:
+            options = {key: value for key, value in each.items() if key != "kind"}
+            if "values" in options:
+                options["values"] = tuple(options["values"])
+            columns.append(kinds[each["kind"]](**options))
+        return _encoded(tasks, self._tables(tasks, needs_train=False), columns)
+
+    def _tables(self, tasks: TaskSet, *, needs_train: bool = True) -> dict[Place, pa.Table]:
+        return distinct_tables(
             tasks,
             "TableEncoding",
             lambda task: task.inputs == "table",
             advice="Use `WordEncoding` for text and `WindowEncoding` for tokens.",
+            needs_train=needs_train,
         )
+
+    def _fit(self, tables: Mapping[Place, pa.Table]) -> list[_Number | _Category]:
         train = {key: table for key, table in tables.items() if key.split == "train"}
         columns: list[_Number | _Category] = []
         types = {
@@ -65,9 +88,15 @@ class TableEncoding:
                 columns.append(_Category.fit(name, having, self.max_categories))
             elif "number" in kinds:
                 columns.append(_Number.fit(name, having, standardize=self.standardize))
-        names = tuple(feature for column in columns for feature in column.features)
-        inputs = {key: DenseInputs(_matrix(columns, key, table)) for key, table in tables.items()}
-        return encoded_tasks(tasks, inputs, features=len(names), extra={"features": names})
+        return columns
+
+
+def _encoded(
+    tasks: TaskSet, tables: Mapping[Place, pa.Table], columns: Sequence[_Number | _Category]
+) -> EncodedTasks:
+    names = tuple(feature for column in columns for feature in column.features)
+    inputs = {key: DenseInputs(_matrix(columns, key, table)) for key, table in tables.items()}
+    return encoded_tasks(tasks, inputs, features=len(names), extra={"features": names})
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,6 +60,7 @@ class Task:
     metric: str  # a name of `taskmix.tasks.METRICS`
     source: str
     splits: Mapping[str, Split]  # `train`, `dev`, `test` and whatever else the folder has
+    columns: tuple[str, ...] = ()  # what the file calls the inputs, where that is known
 
     def __post_init__(self) -> None:
         for split_name, split in self.splits.items():

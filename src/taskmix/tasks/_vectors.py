@@ -12,10 +12,12 @@ twice, its first vector is taken.
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
 import zipfile
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -25,12 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import TaskFileError
+from taskmix.tasks._vector_archive import ONLY_TEXT, Matrix, bad_row, decode_word, read_archive
 from taskmix.tasks._words import PADDING, UNKNOWN
 
-Matrix = NDArray[np.float32]
-_ONLY_TEXT = (
-    "Word vectors are read from GloVe `.txt`, fastText `.vec`, either with `.gz`, or `.npz`."
-)
+_LONGEST = 2**22  # bytes of a line
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +54,23 @@ def read_word_vectors(
     path = Path(path)
     wanted = None if words is None else frozenset(words)
     try:
-        found, vectors = _read_npz(path) if path.suffix == ".npz" else _read_text(path, wanted)
-    except (FileNotFoundError, IsADirectoryError):
-        raise TaskFileError(
-            f"{path} should be a file of word vectors. There is no such file. Check the path.",
-            path=path,
-        ) from None
+        if not path.is_file():  # opening a pipe would wait for ever
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if path.suffix == ".npz":
+            status = path.stat()
+            found, vectors = read_archive(path, (status.st_mtime_ns, status.st_size))
+        else:
+            found, vectors = _read_text(path, wanted)
     except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
         raise TaskFileError(
             f"{path} should be a whole compressed file. It ends early or is damaged ({error}). "
             "Copy it again.",
+            path=path,
+        ) from None
+    except OSError as error:
+        raise TaskFileError(
+            f"{path} should be a file of word vectors. There is no such file that can be read "
+            f"({error.strerror}). Check the path.",
             path=path,
         ) from None
     places: dict[str, int] = {}
@@ -113,21 +120,22 @@ def _read_text(path: Path, wanted: frozenset[str] | None) -> tuple[list[str], Ma
     opener = gzip.open if path.suffix == ".gz" else open
     names: list[str] = []
     numbers: list[Matrix] = []
-    with cast("IO[bytes]", opener(path, "rb")) as lines:
-        first = lines.readline()
+    with cast("IO[bytes]", opener(path, "rb")) as file:
+        lines = _lines(file, path)
+        first = next(lines, b"")
         sizes = first.split()
-        header = len(sizes) == 2 and all(part.isdigit() for part in sizes)
+        header = len(sizes) == 2 and all(part.isdigit() and len(part) < 12 for part in sizes)
         dimension = int(sizes[1]) if header else len(sizes) - 1
-        if dimension < 1:
-            raise _bad_row(path, 1, "a word and its numbers", "none", _ONLY_TEXT)
+        if not 1 <= dimension <= _LONGEST:
+            raise bad_row(path, 1, "a word and its numbers", "none", ONLY_TEXT)
         row = 1
         for row, line in enumerate(lines if header else chain([first], lines), start=1 + header):
             # From the right: some words of GloVe have spaces inside.
             parts = line.rstrip().rsplit(b" ", dimension)
             if len(parts) != dimension + 1:
                 remedy = "Is the file cut short? Copy it again."
-                raise _bad_row(path, row, f"a word and {dimension} numbers", "fewer", remedy)
-            word = _decode(parts[0], path, row)
+                raise bad_row(path, row, f"a word and {dimension} numbers", "fewer", remedy)
+            word = decode_word(parts[0], path, row)
             if wanted is None or word in wanted:
                 names.append(word)
                 numbers.append(_parse(parts[1:], path, row))
@@ -141,62 +149,22 @@ def _read_text(path: Path, wanted: frozenset[str] | None) -> tuple[list[str], Ma
     return names, np.array(numbers, dtype=np.float32).reshape(len(numbers), dimension)
 
 
+def _lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    """The lines, of which none is so long that it could not be one: a bomb has one alone."""
+    row = 0
+    while line := file.readline(_LONGEST + 1):
+        row += 1
+        if len(line) > _LONGEST:
+            raise bad_row(path, row, f"at most {_LONGEST} bytes", "more", ONLY_TEXT)
+        yield line
+
+
 def _parse(parts: list[bytes], path: Path, row: int) -> Matrix:
     try:
         values = np.array(list(map(float, parts)), dtype=np.float32)
     except ValueError:
-        remedy = f"Mend or remove the row. {_ONLY_TEXT}"
-        raise _bad_row(path, row, "numbers after the word", "something else", remedy) from None
+        remedy = f"Mend or remove the row. {ONLY_TEXT}"
+        raise bad_row(path, row, "numbers after the word", "something else", remedy) from None
     if not np.isfinite(values).all():
-        raise _bad_row(path, row, "finite numbers", "NaN or infinity", "Remove the row.")
+        raise bad_row(path, row, "finite numbers", "NaN or infinity", "Remove the row.")
     return values
-
-
-def _decode(word: bytes, path: Path, row: int) -> str:
-    try:
-        return word.decode()
-    except UnicodeDecodeError:
-        raise _bad_row(path, row, "a word in UTF-8", "other bytes", _ONLY_TEXT) from None
-
-
-def _read_npz(path: Path) -> tuple[list[str], Matrix]:
-    if not zipfile.is_zipfile(path) and path.is_file():
-        raise zipfile.BadZipFile("it is not an archive")
-    with np.load(path, allow_pickle=False) as arrays:
-        if not {"words", "vectors"} <= set(arrays):
-            found = ", ".join(arrays) or "nothing"
-            raise TaskFileError(
-                f"{path} should hold `words` and `vectors`. Found {found}. "
-                "Save the bytes of the words joined by newlines, and a matrix.",
-                path=path,
-            )
-        try:
-            words, vectors = arrays["words"], arrays["vectors"].astype(np.float32)
-        except ValueError as error:  # what numpy says of pickled objects, which can run code
-            raise TaskFileError(
-                f"{path} should hold plain arrays. Found something else ({error}). "
-                "Save the bytes of the words joined by newlines, and a matrix.",
-                path=path,
-            ) from None
-    if words.dtype.kind == "U":  # one string a word
-        names = words.ravel().tolist()
-    else:
-        lines = words.tobytes().split(b"\n")
-        names = [_decode(word, path, row) for row, word in enumerate(lines, start=1)]
-    if vectors.ndim != 2 or len(vectors) != len(names):
-        raise TaskFileError(
-            f"{path} should have one row of `vectors` for each of its {len(names)} words. Found "
-            f"the shape {vectors.shape}. Save both again.",
-            path=path,
-        )
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(bad):
-        remedy = "Remove the row."
-        raise _bad_row(path, int(bad[0]) + 1, "finite numbers", "NaN or infinity", remedy)
-    return names, vectors
-
-
-def _bad_row(path: Path, row: int, wanted: str, found: str, remedy: str) -> TaskFileError:
-    return TaskFileError(
-        f"{path}, row {row}, should have {wanted}. Found {found}. {remedy}", path=path, row=row
-    )

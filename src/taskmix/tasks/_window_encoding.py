@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,19 +51,7 @@ class WindowEncoding:
         return cached(lambda: self._encode(tasks), tasks, options, cache)
 
     def _encode(self, tasks: TaskSet) -> EncodedTasks:
-        tables = distinct_tables(
-            tasks,
-            "WindowEncoding",
-            lambda task: task.kind == "tagging" and task.inputs == "tokens",
-            advice="Use `WordEncoding` to classify whole texts.",
-        )
-        numbers = WordNumbers()
-        tokens: dict[Place, NDArray[np.int64]] = {}
-        offsets: dict[Place, NDArray[np.int64]] = {}
-        for key, table in tables.items():
-            places, distinct, offsets[key] = _tokens(table)
-            here = [numbers[self._word(word)] for word in distinct]
-            tokens[key] = np.array(here, dtype=np.int64)[places]
+        tokens, offsets, numbers = self._rows(tasks)
         seen = np.zeros(len(numbers), dtype=np.int64)
         for key, flat in tokens.items():
             if key.split == "train":
@@ -73,6 +63,42 @@ class WindowEncoding:
             vectors=self.vectors,
             keep_words_with_vectors=self.keep_words_with_vectors,
         )
+        return self._encoded(tasks, tokens, offsets, numbers, lexicon)
+
+    def encode_with(self, learned: Mapping[str, Any], tasks: TaskSet) -> EncodedTasks:
+        """Sentences by a vocabulary that was learned before; nothing is learned from them."""
+        tokens, offsets, numbers = self._rows(tasks, needs_train=False)
+        lexicon = Lexicon(tuple(learned["vocabulary"]), None, {})
+        return self._encoded(tasks, tokens, offsets, numbers, lexicon)
+
+    def _rows(
+        self, tasks: TaskSet, *, needs_train: bool = True
+    ) -> tuple[dict[Place, NDArray[np.int64]], dict[Place, NDArray[np.int64]], WordNumbers]:
+        """The words of all sentences as numbers, where sentences begin, and the words."""
+        tables = distinct_tables(
+            tasks,
+            "WindowEncoding",
+            lambda task: task.kind == "tagging" and task.inputs == "tokens",
+            advice="Use `WordEncoding` to classify whole texts.",
+            needs_train=needs_train,
+        )
+        numbers = WordNumbers()
+        tokens: dict[Place, NDArray[np.int64]] = {}
+        offsets: dict[Place, NDArray[np.int64]] = {}
+        for key, table in tables.items():
+            places, distinct, offsets[key] = _tokens(table)
+            here = [numbers[self._word(word)] for word in distinct]
+            tokens[key] = np.array(here, dtype=np.int64)[places]
+        return tokens, offsets, numbers
+
+    def _encoded(
+        self,
+        tasks: TaskSet,
+        tokens: Mapping[Place, NDArray[np.int64]],
+        offsets: Mapping[Place, NDArray[np.int64]],
+        numbers: WordNumbers,
+        lexicon: Lexicon,
+    ) -> EncodedTasks:
         lookup = word_ids(numbers, lexicon.vocabulary)
         inputs = {key: self._windows(lookup[flat], offsets[key]) for key, flat in tokens.items()}
         return encoded_tasks(

@@ -16,12 +16,19 @@ from torch import Tensor
 from taskmix.tasks._assemble import Place, at_least, distinct_tables, encoded_tasks
 from taskmix.tasks._cache import cached, file_hash
 from taskmix.tasks._encoded import EncodedTasks, Inputs, PairInputs, RaggedInputs
+from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._task import TaskSet
 from taskmix.tasks._vectors import place_vectors, read_word_vectors, with_lower
 from taskmix.tasks._words import WordNumbers, build_vocabulary, tokenize, word_ids
 
 _COLUMNS = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
 _WIDEST_KERNEL = 7  # of the text convolution, which needs rows at least as long
+
+# Of a column: its distinct words, the place of each token among them, and where rows begin.
+_Parted = tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.int64]]
+_parted: KeptByTable[_Parted] = KeptByTable()
+# Of each column: the number of each token's word, and where rows begin.
+_Columns = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,17 +60,7 @@ class WordEncoding:
         return cached(lambda: self._encode(tasks), tasks, options, cache)
 
     def _encode(self, tasks: TaskSet) -> EncodedTasks:
-        tables = distinct_tables(
-            tasks,
-            "WordEncoding",
-            lambda task: task.inputs in _COLUMNS and task.kind != "tagging",
-            advice="Use `TableEncoding` for tables and `WindowEncoding` for tagging.",
-        )
-        numbers = WordNumbers()
-        rows = {
-            key: [numbers.rows(self._words(table, name)) for name in _COLUMNS[key.inputs]]
-            for key, table in tables.items()
-        }
+        rows, numbers = self._rows(tasks)
         seen = np.zeros(len(numbers), dtype=np.int64)
         for key, columns in rows.items():
             if key.split == "train":
@@ -76,18 +73,43 @@ class WordEncoding:
             vectors=self.vectors,
             keep_words_with_vectors=self.keep_words_with_vectors,
         )
-        lookup = word_ids(numbers, lexicon.vocabulary)
-        inputs: dict[Place, Inputs] = {}
-        for key, columns in rows.items():
-            first, *second = (_ragged(lookup[flat], offsets) for flat, offsets in columns)
-            inputs[key] = PairInputs(first, second[0]) if second else first
-        return encoded_tasks(
+        return _encoded(tasks, rows, numbers, lexicon)
+
+    def encode_with(self, learned: Mapping[str, Any], tasks: TaskSet) -> EncodedTasks:
+        """Texts by a vocabulary that was learned before; nothing is learned from them."""
+        rows, numbers = self._rows(tasks, needs_train=False)
+        return _encoded(tasks, rows, numbers, Lexicon(tuple(learned["vocabulary"]), None, {}))
+
+    def _rows(
+        self, tasks: TaskSet, *, needs_train: bool = True
+    ) -> tuple[dict[Place, _Columns], WordNumbers]:
+        """The words of all texts as numbers, and the words in the order of their numbers."""
+        tables = distinct_tables(
             tasks,
-            inputs,
-            vocabulary=lexicon.vocabulary,
-            vectors=lexicon.vectors,
-            extra=lexicon.extra,
+            "WordEncoding",
+            lambda task: task.inputs in _COLUMNS and task.kind != "tagging",
+            advice="Use `TableEncoding` for tables and `WindowEncoding` for tagging.",
+            needs_train=needs_train,
         )
+        numbers = WordNumbers()
+        rows = {
+            key: [self._numbered(table, name, numbers) for name in _COLUMNS[key.inputs]]
+            for key, table in tables.items()
+        }
+        return rows, numbers
+
+    def _numbered(
+        self, table: pa.Table, name: str, numbers: WordNumbers
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of all words of a column, and where each row begins; parted into words once."""
+        options = (name, self.lowercase, self.max_length)
+        known = _parted.get(table, options)
+        if known is None:
+            here = WordNumbers()
+            flat, offsets = here.rows(self._words(table, name))
+            known = _parted.put(table, options, (tuple(here), flat.astype(np.int32), offsets))
+        words, places, offsets = known
+        return np.array([numbers[word] for word in words], dtype=np.int64)[places], offsets
 
     def _words(self, table: pa.Table, name: str) -> Iterator[Iterable[str]]:
         for row in table.column(name).to_pylist():
@@ -128,6 +150,23 @@ class Lexicon:
         # The same each time: the encoding is shared by all seeds of a study.
         placed = place_vectors(words, found, matrix, np.random.default_rng(0))
         return cls(words, torch.from_numpy(placed.vectors), {"coverage": placed.coverage})
+
+
+def _encoded(
+    tasks: TaskSet, rows: Mapping[Place, _Columns], numbers: WordNumbers, lexicon: Lexicon
+) -> EncodedTasks:
+    lookup = word_ids(numbers, lexicon.vocabulary)
+    inputs: dict[Place, Inputs] = {}
+    for key, columns in rows.items():
+        first, *second = (_ragged(lookup[flat], offsets) for flat, offsets in columns)
+        inputs[key] = PairInputs(first, second[0]) if second else first
+    return encoded_tasks(
+        tasks,
+        inputs,
+        vocabulary=lexicon.vocabulary,
+        vectors=lexicon.vectors,
+        extra=lexicon.extra,
+    )
 
 
 def vectors_hash(vectors: Path | None, cache: Path | None) -> str:

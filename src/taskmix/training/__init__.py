@@ -5,6 +5,7 @@ from taskmix.training._evaluate import (
     evaluate_margins,
     mean_margin,
     mean_score,
+    outputs_of,
     predict_tags,
     score_outputs,
 )
@@ -18,23 +19,31 @@ from taskmix.training._events import (
 )
 from taskmix.training._losses import LossFunction, task_loss
 from taskmix.training._machinery import Scheduler, input_groups, make_stream
+from taskmix.training._mlflow import MLflowListener
+from taskmix.training._ranks import DistributedRanks, OtherRankError, Ranks
 from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
 from taskmix.training._state import state_from_tree, state_to_tree
 from taskmix.training._streams import Stream, mix
+from taskmix.training._tensorboard import TensorBoardListener
 from taskmix.training._train import check_training, train
 from taskmix.training._watch import Watch, scores_by_position
 
 __all__ = [
     "CheckpointEvent",
+    "DistributedRanks",
     "EndEvent",
     "EvaluationEvent",
     "Event",
     "LossFunction",
+    "MLflowListener",
+    "OtherRankError",
     "PolicyBatchSampler",
+    "Ranks",
     "Scheduler",
     "Score",
     "StepEvent",
     "Stream",
+    "TensorBoardListener",
     "Watch",
     "check_training",
     "evaluate",
@@ -44,6 +53,7 @@ __all__ = [
     "mean_margin",
     "mean_score",
     "mix",
+    "outputs_of",
     "predict_tags",
     "score_outputs",
     "scores_by_position",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ from taskmix.tasks import (
     EncodedSplit,
     EncodedTask,
     EncodedTasks,
+    Inputs,
     evaluate_outputs,
     find_metric,
 )
@@ -23,6 +25,7 @@ from taskmix.training._events import Score
 from taskmix.training._losses import LossFunction
 
 _FLOOR = 1e-12
+PLACES = 1 << 13  # words or pieces in a batch on the CPU
 
 
 def evaluate(
@@ -33,13 +36,15 @@ def evaluate(
     losses: Sequence[LossFunction] | None = None,
     batch_size: int = 512,
     precision: torch.dtype = torch.float32,
+    part: tuple[int, int] = (0, 1),
 ) -> tuple[Score, ...]:
     """The metric of each task that has the split, and its mean loss where `losses` are given.
 
-    Inputs that several tasks share are encoded once.
+    Inputs that several tasks share are encoded once. `part` (k, n) is the k-th of n parts of the
+    work, for as many processes.
     """
     found: dict[int, list[Score]] = {}
-    for position, output in _every_output(model, tasks, split, batch_size, precision):
+    for position, output in _every_output(model, tasks, split, batch_size, precision, part):
         loss = losses[position] if losses is not None else None
         found[position] = score_outputs(tasks[position], split, output, loss)
     return tuple(score for position in sorted(found) for score in found[position])
@@ -79,7 +84,12 @@ def mean_margin(
 
 
 def _every_output(
-    model: HardSharing, tasks: EncodedTasks, split: str, batch_size: int, precision: torch.dtype
+    model: HardSharing,
+    tasks: EncodedTasks,
+    split: str,
+    batch_size: int,
+    precision: torch.dtype,
+    part: tuple[int, int] = (0, 1),
 ) -> Iterator[tuple[int, Tensor]]:
     """Each task that has the split, with its outputs; inputs that tasks share are encoded once."""
     groups: dict[int, list[int]] = {}
@@ -89,7 +99,7 @@ def _every_output(
     training = model.training
     model.eval()
     try:
-        for members in groups.values():
+        for members in list(groups.values())[part[0] :: part[1]]:
             outputs = _outputs(model, tasks, members, split, batch_size, precision)
             yield from zip(members, outputs, strict=True)
     finally:
@@ -120,6 +130,17 @@ def predict_tags(
     return flat.argmax(axis=1), targets.astype(np.int64), sentences
 
 
+def outputs_of(
+    model: HardSharing, tasks: EncodedTasks, head: int, *, batch_size: int = 512
+) -> Tensor:
+    """What a head says to the rows of one task, which need no targets."""
+    (task,) = tasks
+    (split,) = task.splits
+    alone = HardSharing(model.encoder, [model.heads[head]], tasks.names).eval()
+    moved = tasks.to(next(model.parameters()).device)
+    return _outputs(alone, moved, [0], split, batch_size, torch.float32)[0].cpu()
+
+
 def _outputs(
     model: HardSharing,
     tasks: EncodedTasks,
@@ -134,11 +155,36 @@ def _outputs(
     parts: list[list[Tensor]] = [[] for _ in members]
     autocast = torch.autocast(device.type, precision, enabled=precision != torch.float32)
     with torch.inference_mode(), autocast:
-        for rows in torch.split(torch.arange(len(data), device=device), batch_size):
+        order, sizes = _batches(data.inputs, batch_size)
+        for rows in torch.split(order.to(device), sizes):
             code = model.encoder(data.inputs.batch(rows))
             for part, position in zip(parts, members, strict=True):
                 part.append(model.heads[position](code).float())
-    return [_join(part) for part in parts]
+    back = torch.argsort(order).to(device)
+    return [_join(part)[back] for part in parts]
+
+
+def _batches(inputs: Inputs, batch_size: int) -> tuple[Tensor, list[int]]:
+    """The rows in an order, and how many of them go together.
+
+    Rows of different lengths are padded to the longest of their batch, so those of like length go
+    together; on the CPU fewer of them where they are long: what falls out of the caches is slow.
+    """
+    lengths: Tensor | None = getattr(inputs, "lengths", None)
+    if lengths is None:
+        full, rest = divmod(len(inputs), batch_size)
+        return torch.arange(len(inputs)), [batch_size] * full + [rest] * bool(rest)
+    most = PLACES if lengths.device.type == "cpu" else math.inf
+    lengths = lengths.cpu()
+    order = torch.argsort(lengths, stable=True)
+    sizes: list[int] = []
+    begin = 0
+    for place, length in enumerate(lengths[order].tolist()):
+        count = place - begin
+        if count == batch_size or (count and (count + 1) * length > most):
+            sizes.append(count)
+            begin = place
+    return order, [*sizes, len(order) - begin]
 
 
 def _join(parts: list[Tensor]) -> Tensor:

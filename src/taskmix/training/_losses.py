@@ -13,6 +13,11 @@ from taskmix.tasks import MISSING, EncodedTask
 LossFunction = Callable[[Tensor, Tensor], Tensor]  # outputs and targets of a batch to a scalar
 
 
+def known_targets(targets: Tensor) -> Tensor:
+    """Which targets there are."""
+    return ~targets.isnan() if targets.is_floating_point() else targets != MISSING
+
+
 def task_loss(task: EncodedTask, deviation: float = 1.0) -> LossFunction:
     """The mean loss over the rows that have a target.
 
@@ -22,7 +27,7 @@ def task_loss(task: EncodedTask, deviation: float = 1.0) -> LossFunction:
     if task.kind == "regression":
 
         def squared(outputs: Tensor, targets: Tensor) -> Tensor:
-            known = ~targets.isnan()
+            known = known_targets(targets)
             residuals = torch.where(known, outputs - targets, 0.0) / deviation
             return residuals.square().sum() / known.sum().clamp(min=1)
 

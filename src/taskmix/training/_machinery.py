@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from taskmix.errors import DivergedError, InputError
 from taskmix.models import HardSharing
-from taskmix.tasks import MISSING, EncodedTasks
+from taskmix.tasks import EncodedTasks
 from taskmix.training._events import StepEvent
-from taskmix.training._losses import LossFunction
+from taskmix.training._losses import LossFunction, known_targets
+from taskmix.training._ranks import Ranks
 from taskmix.training._streams import Stream, mix
 
 
@@ -40,10 +41,12 @@ class Machinery:
     precision: torch.dtype
     device: torch.device
     seed: int
+    ranks: Ranks = field(default_factory=Ranks)
 
     def seed_step(self, step: int) -> None:
         """Makes dropout a function of (seed, step): resuming needs no random state of torch."""
-        seed = mix(self.seed, step)
+        rank = self.ranks.rank
+        seed = mix(self.seed, step, rank) if rank else mix(self.seed, step)
         torch.default_generator.manual_seed(seed)
         if self.device.type == "cuda":
             with torch.cuda.device(self.device):
@@ -54,14 +57,14 @@ class Machinery:
             self.device.type, self.precision, enabled=self.precision != torch.float32
         )
 
-    def descend(self, loss: Tensor) -> None:
-        """One step of the optimiser down this loss."""
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.move()
+    def loss(self, task: int, outputs: Tensor, targets: Tensor, share: float) -> Tensor:
+        """A task's loss on this process's rows, times what it counts in the batch's."""
+        loss = self.losses[task](outputs, targets)
+        return loss if share == 1 else loss * share
 
     def move(self) -> None:
         """One step of the optimiser down the gradients that are there."""
+        self.ranks.average_gradients(self.model.parameters())
         if self.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
         self.optimizer.step()
@@ -93,7 +96,7 @@ def make_stream(
     rows: Tensor | None = None
     for position in members:
         targets = tasks[position].splits["train"].targets
-        known = ~targets.isnan() if targets.is_floating_point() else targets != MISSING
+        known = known_targets(targets)
         known = known.flatten(1).any(dim=1) if known.dim() > 1 else known
         rows = known if rows is None else rows | known
     places = rows.nonzero().flatten().cpu() if rows is not None else torch.empty(0)

@@ -47,25 +47,30 @@ class PolicySteps:
         task = choice.task
         rows = self._streams[task].take()
         split = self._do.tasks[task].splits["train"]
-        batch, targets = split.inputs.batch(rows), split.targets[rows]
+        ranks, mine = self._do.ranks, self._do.ranks.part(rows)
+        share = ranks.share(self._do.tasks[task], rows)
 
         self._do.seed_step(step)
-        loss = self._loss(batch, targets, task)
-        self._do.descend(loss)
-        value = loss.item()
+        with ranks.working():
+            batch, targets = split.inputs.batch(mine), split.targets[mine]
+            loss = self._loss(batch, targets, task, share)
+            self._do.optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+        self._do.move()
+        value, cost = ranks.mean([loss.item(), _elements(batch)])
         must_be_finite(value, step, self._do.tasks[task].name)
         after = None
         if self._reward is not None and self._reward.needs_loss_after:
             self._do.seed_step(step)  # the same dropout as before the step
             with torch.no_grad():
-                after = self._loss(batch, targets, task).item()
+                (after,) = ranks.mean([self._loss(batch, targets, task, share).item()])
 
         outcome = Outcome(
             choice,
             value,
             previous_loss=self._latest[task],
             loss_after=after,
-            cost=_elements(batch),
+            cost=cost * ranks.count,
             score=self._scores[task],
         )
         self._scores[task] = None
@@ -94,9 +99,9 @@ class PolicySteps:
         for task, score in scores.items():
             self._scores[task] = score
 
-    def _loss(self, batch: Any, targets: Tensor, task: int) -> Tensor:
+    def _loss(self, batch: Any, targets: Tensor, task: int, share: float) -> Tensor:
         with self._do.autocast():
-            return self._do.losses[task](self._do.model(batch, task), targets)
+            return self._do.loss(task, self._do.model(batch, task), targets, share)
 
     def _tell(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """The vector where it differs from the one told last."""

@@ -30,6 +30,7 @@ from taskmix.training._events import (
 from taskmix.training._losses import task_loss
 from taskmix.training._machinery import Machinery, Scheduler, Steps
 from taskmix.training._policy_steps import PolicySteps
+from taskmix.training._ranks import Ranks
 from taskmix.training._watch import Watch, scores_by_position
 from taskmix.training._weighting_steps import WeightingSteps
 from taskmix.weighting import AnyWeighting
@@ -56,6 +57,7 @@ def train(
     should_stop: Callable[[], bool] | None = None,
     resume: Mapping[str, Any] | None = None,
     resume_best: Mapping[str, Any] | None = None,
+    ranks: Ranks | None = None,
 ) -> Iterator[Event]:
     """Trains `model` in place; iterate to the end, or stop whenever you like.
 
@@ -65,7 +67,8 @@ def train(
     checkpoint every `checkpoint_every` steps and after the last; training stops early when the mean
     dev score has not risen for `patience` evaluations. At the end the model holds the parameters of
     its best evaluation. When `should_stop` says so, a checkpoint is yielded and the run ends without
-    an `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`.
+    an `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`. `ranks` are the
+    processes that train this model together; all of them yield the same events.
     """
     check_training(
         tasks,
@@ -91,7 +94,9 @@ def train(
         precision=precision,
         device=device,
         seed=int(resume["seed"]) if resume is not None else int(generator.integers(2**62)),
+        ranks=ranks or Ranks(),
     )
+    ranks = machinery.ranks
     taker: Steps
     if weighting is not None:
         taker = WeightingSteps(machinery, weighting)
@@ -108,7 +113,16 @@ def train(
         best, told_best = dict(resume_best) if resume_best is not None else None, watch.step
 
     def score(split: str) -> tuple[Score, ...]:
-        return evaluate(model, tasks, split, losses=losses, precision=precision)
+        with ranks.working():
+            found = evaluate(
+                model,
+                tasks,
+                split,
+                losses=losses,
+                precision=precision,
+                part=(ranks.rank, ranks.count),
+            )
+        return tuple(sorted(ranks.gather(found), key=lambda each: tasks.names.index(each.task)))
 
     model.train()
     while step < steps and not watch.over:
@@ -130,7 +144,7 @@ def train(
             if is_best:
                 best = copy.deepcopy(model.state_dict())
             yield EvaluationEvent(step=step, scores=scores, mean=mean, best=is_best)
-        asked = should_stop is not None and should_stop()
+        asked = ranks.any(should_stop is not None and should_stop())
         due = checkpoint_every is not None and step % checkpoint_every == 0
         if due or last or watch.over or asked:
             _parameters_must_be_finite(model, step, tasks.names[event.tasks[0]], checkpoint)

@@ -22,7 +22,9 @@ class _Batch:
     """Rows of inputs that some tasks share."""
 
     tasks: list[int]
-    rows: Tensor
+    count: int  # of its rows, those of other processes too
+    rows: Tensor  # of this process
+    shares: list[float]  # what this process's loss of each task counts
     inputs: Any
 
 
@@ -39,7 +41,10 @@ class WeightingSteps:
         self._do = machinery
         encoder = machinery.model.encoder
         self._balancer = Balancer(
-            weighting, shared=encoder, last_layer=getattr(encoder, "last_layer", None)
+            weighting,
+            shared=encoder,
+            last_layer=getattr(encoder, "last_layer", None),
+            average="gradients",  # so that several processes are one with the whole batch
         )
         self._groups = input_groups(machinery.tasks)
         self._streams = [machinery.stream(group, group[0]) for group in self._groups]
@@ -48,10 +53,11 @@ class WeightingSteps:
     def take(self, step: int) -> StepEvent:
         begin = time.perf_counter()
         epochs = self._longest.completed
-        batches = [self._batch(*pair) for pair in zip(self._groups, self._streams, strict=True)]
         needs = self._balancer.needs
         self._do.seed_step(step)
-        codes, losses = self._forward(batches)
+        with self._do.ranks.working():
+            batches = [self._batch(*pair) for pair in zip(self._groups, self._streams, strict=True)]
+            codes, losses = self._forward(batches)
         self._do.optimizer.zero_grad(set_to_none=True)
         balanced = self._balancer.backward(
             losses, representation=codes if Needs.REPRESENTATION in needs else None
@@ -66,7 +72,7 @@ class WeightingSteps:
                 self._balancer.after_step(self._forward(batches)[1])
         if self._longest.completed > epochs:
             self._balancer.end_epoch()
-        examples = {place: len(batch.rows) for batch in batches for place in batch.tasks}
+        examples = {place: batch.count for batch in batches for place in batch.tasks}
         return StepEvent(
             step=step,
             tasks=tuple(range(len(values))),
@@ -78,7 +84,12 @@ class WeightingSteps:
 
     def _batch(self, tasks: list[int], stream: Stream) -> _Batch:
         rows = stream.take()
-        return _Batch(tasks, rows, self._do.tasks[tasks[0]].splits["train"].inputs.batch(rows))
+        ranks, known = self._do.ranks, self._do.tasks
+        mine = ranks.part(rows)
+        shares = [ranks.share(known[place], rows) for place in tasks]
+        return _Batch(
+            tasks, len(rows), mine, shares, known[tasks[0]].splits["train"].inputs.batch(mine)
+        )
 
     def _forward(self, batches: Sequence[_Batch]) -> tuple[list[Tensor], list[Tensor]]:
         """The shared code of each batch, and each task's loss."""
@@ -88,10 +99,10 @@ class WeightingSteps:
             for batch in batches:
                 code = self._do.model.encoder(batch.inputs)
                 codes.append(code.shared if isinstance(code, SharedCode) else code)
-                for place in batch.tasks:
+                for place, share in zip(batch.tasks, batch.shares, strict=True):
                     targets = self._do.tasks[place].splits["train"].targets[batch.rows]
                     outputs = self._do.model.heads[place](code)
-                    losses[place] = self._do.losses[place](outputs, targets)
+                    losses[place] = self._do.loss(place, outputs, targets, share)
         return codes, losses
 
     def measured(self, scores: Mapping[int, float]) -> None:

@@ -109,7 +109,7 @@ def test_the_engine_is_chosen_by_what_pays(tmp_path: Path, monkeypatch: pytest.M
     assert not fleet_pays([replace(run, architecture=TextConvolution()) for run in runs_of()])
     assert not fleet_pays([RUN])
     assert not fleet_pays([replace(run, weighting=BanditMTL()) for run in runs_of()])
-    with pytest.raises(OptionError, match='"here", "fleet" or "auto"'):
+    with pytest.raises(OptionError, match="one of here, fleet, auto, ray"):
         run_all([RUN], Study(tmp_path), engine="cluster")  # type: ignore[arg-type]
 
     taken: list[int] = []

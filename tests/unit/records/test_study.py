@@ -11,6 +11,7 @@ import pytest
 from taskmix.records import RunFolder, Study, specification_hash
 
 TASKS = [{"name": "news"}, {"name": "digits"}]
+SPECIFICATION = {"seed": 3}
 
 
 def finished_run(study: Study, seed: int, *, finish: bool = True) -> RunFolder:
@@ -147,3 +148,51 @@ def test_records_are_read_without_torch(tmp_path: Path) -> None:
         "for run in study.runs(): run.steps(), run.scores(), run.probabilities()\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": "src"})
+
+
+def test_a_lean_study_keeps_the_final_scores_of_a_run_and_nothing_else(tmp_path: Path) -> None:
+    study = Study(tmp_path, lean=True)
+    folder = study.run(SPECIFICATION)
+    with folder.claim() as claim:
+        writer = claim.writer
+        assert writer is not None
+        writer.start(
+            specification=SPECIFICATION, seed=0, label="lean", tasks=[{"name": "a"}], steps=2
+        )
+        for step in (1, 2):
+            writer.add_step(
+                step,
+                0,
+                probability=1.0,
+                probabilities=None,
+                loss=0.5,
+                reward=None,
+                weight=None,
+                seconds=0.1,
+                examples=4,
+            )
+        writer.add_scores(2, [("a", "dev", "accuracy", 0.7)])
+        writer.finish(scores=[("a", "test", "accuracy", 0.75)], best_step=2, best={"w": [1.0]})
+    summary = folder.summary()
+    assert summary is not None
+    assert (summary.status, summary.step, summary.kept) == ("finished", 2, None)
+    assert [score.value for score in summary.scores] == [0.75]
+    assert {path.name for path in folder.path.rglob("*") if path.is_file()} <= {"run.json", ".lock"}
+
+
+def test_a_lean_run_goes_on_from_its_checkpoint_and_then_drops_it(tmp_path: Path) -> None:
+    folder = Study(tmp_path, lean=True).run(SPECIFICATION)
+    for finish in (False, True):
+        with folder.claim() as claim:
+            writer = claim.writer
+            assert writer is not None
+            assert (writer.resumed is not None) == finish
+            writer.start(
+                specification=SPECIFICATION, seed=0, label="lean", tasks=[{"name": "a"}], steps=2
+            )
+            if finish:
+                writer.finish(scores=[], best_step=1, step=2)
+            else:
+                writer.commit(1, {"step": 1}, best=None, best_step=None)
+                writer.stop()
+    assert not list(folder.path.rglob("*.safetensors"))

@@ -26,8 +26,9 @@ def evaluate_members(
     if len(places) < len(fleet.members):
         parameters = parameters.keep(torch.tensor(places, device=fleet.device))
     most = max(_length(member, split) for member in members)
+    heads = max(len(_slots(member, split)) for member in members)
     classes = max(task.outputs for member in members for task in member.tasks)
-    size = max(1, BLOCK // max(fleet.slots_count * most * classes, 1))
+    size = max(1, BLOCK // max(heads * most * classes, 1))
     found: list[tuple[Score, ...]] = []
     for first in range(0, len(members), size):
         block = members[first : first + size]
@@ -36,57 +37,70 @@ def evaluate_members(
     return found
 
 
+def _slots(member: Member, split: str) -> list[int]:
+    """The slots whose tasks have rows in the split."""
+    return [
+        slot
+        for slot, task in enumerate(member.tasks)
+        if split in task.splits and len(task.splits[split])
+    ]
+
+
 def _length(member: Member, split: str) -> int:
-    return max([len(task.splits[split]) for task in member.tasks if split in task.splits] or [0])
+    return max([len(member.tasks[slot].splits[split]) for slot in _slots(member, split)] or [0])
 
 
-def _outputs(fleet: Fleet, parameters: Stack, block: Sequence[Member], split: str) -> Tensor:
-    """[member, slot, class, row], on the CPU; rows beyond a task's own mean nothing."""
+def _outputs(fleet: Fleet, parameters: Stack, block: Sequence[Member], split: str) -> list[Tensor]:
+    """For each member [its slots in the split, class, row], on the CPU.
+
+    Rows beyond a task's own mean nothing.
+    """
     grouped = [_groups(member, split) for member in block]
     groups = max(1, *(len(inputs) for inputs, _ in grouped))
     length = max(1, *(_length(member, split) for member in block))
     starts = torch.zeros(len(block), groups, 1, dtype=torch.long)
     sizes = torch.ones(len(block), groups, 1, dtype=torch.long)
-    code_of = torch.zeros(len(block), fleet.slots_count, dtype=torch.long)
-    for place, (inputs, slots) in enumerate(grouped):
-        code_of[place] = place * groups
+    heads: list[int] = []
+    code_of: list[int] = []
+    for place, (inputs, group_of) in enumerate(grouped):
         for group, each in enumerate(inputs):
             starts[place, group], sizes[place, group] = fleet.numbering.start(each), len(each)
-            code_of[place, slots[group]] += group
+        heads += [place * fleet.slots_count + slot for slot in group_of]
+        code_of += [place * groups + group for group in group_of.values()]
+    if not heads:
+        return [torch.empty(0, 0, 0)] * len(block)
     # Rows beyond the end of a group's inputs are its last one again.
-    rows = starts + torch.minimum(torch.arange(length), sizes - 1)
-    rows, code_of = rows.to(fleet.device), code_of.flatten().to(fleet.device)
+    rows = (starts + torch.minimum(torch.arange(length), sizes - 1)).to(fleet.device)
+    which, codes = (torch.tensor(places, device=fleet.device) for places in (heads, code_of))
     # No more rows at once than a training step is known to have room for, about.
     size = min(ROWS, max(32, 2 * fleet.rows * fleet.groups // groups))
     parts = [
-        fleet.outputs(parameters, rows[:, :, begin : begin + size], code_of)
+        fleet.outputs(parameters, rows[:, :, begin : begin + size], which, codes)
         for begin in range(0, length, size)
     ]
-    return torch.cat(parts, dim=3).cpu()
+    found = torch.cat(parts, dim=2).cpu()
+    return list(torch.split(found, [len(group_of) for _, group_of in grouped]))
 
 
-def _groups(member: Member, split: str) -> tuple[list[Inputs], list[list[int]]]:
-    """The distinct inputs of a split and the slots that read each."""
+def _groups(member: Member, split: str) -> tuple[list[Inputs], dict[int, int]]:
+    """The distinct inputs of a split, and which of them each slot with such rows reads."""
     inputs: list[Inputs] = []
-    slots: list[list[int]] = []
     places: dict[int, int] = {}
-    for slot, task in enumerate(member.tasks):
-        if split in task.splits and len(task.splits[split]):
-            its = task.splits[split].inputs
-            if id(its) not in places:
-                places[id(its)] = len(inputs)
-                inputs.append(its)
-                slots.append([])
-            slots[places[id(its)]].append(slot)
-    return inputs, slots
+    group_of: dict[int, int] = {}
+    for slot in _slots(member, split):
+        its = member.tasks[slot].splits[split].inputs
+        if id(its) not in places:
+            places[id(its)] = len(inputs)
+            inputs.append(its)
+        group_of[slot] = places[id(its)]
+    return inputs, group_of
 
 
 def _scores(member: Member, outputs: Tensor, split: str) -> tuple[Score, ...]:
     found: list[Score] = []
-    for slot, task in enumerate(member.tasks):
-        if split not in task.splits or not len(task.splits[split]):
-            continue
-        own = outputs[slot, : task.outputs, : len(task.splits[split])].T.contiguous()
+    for place, slot in enumerate(_slots(member, split)):
+        task = member.tasks[slot]
+        own = outputs[place, : task.outputs, : len(task.splits[split])].T.contiguous()
         if task.kind == "regression":
             mean, deviation = target_scale(member.tasks, task)
             own = (own * torch.tensor(deviation) + torch.tensor(mean)).squeeze(-1)

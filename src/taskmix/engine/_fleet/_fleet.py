@@ -162,16 +162,21 @@ class Fleet:
         )
 
     @torch.no_grad()
-    def outputs(self, parameters: Stack, rows: Tensor, code_of: Tensor) -> Tensor:
-        """What some members say to rows [member, group, row]: [member, slot, class, row]."""
+    def outputs(self, parameters: Stack, rows: Tensor, heads: Tensor, code_of: Tensor) -> Tensor:
+        """What heads of some members say to rows [member, group, row]: [head, class, row].
+
+        `heads` are places among the members' slots, and `code_of` says which codes each reads.
+        """
         count, groups, length = rows.shape
         with self._autocast():
             room = self.encoder.room(rows.unsqueeze(0))
             codes = self.encoder(parameters.tensors, rows, (), room)
             codes = codes.view(count * groups, length, -1).index_select(0, code_of)
-            flat = {key: parameters.tensors[key].flatten(0, 1) for key in self._heads.keys}
-            found = self._heads(flat, codes, None).float()
-        return found.view(count, self.slots_count, -1, length)
+            flat = {
+                key: parameters.tensors[key].flatten(0, 1).index_select(0, heads)
+                for key in self._heads.keys
+            }
+            return self._heads(flat, codes, None).float()
 
     def keep(self, places: Sequence[int]) -> None:
         """Goes on with these members alone."""

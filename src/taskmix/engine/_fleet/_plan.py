@@ -10,11 +10,13 @@ from typing import Any
 
 import torch
 
+from taskmix.engine._encodings import tensors_of
 from taskmix.engine._fleet._encoder import STACKABLE
 from taskmix.engine._run import Run, encode, find_device, first_model
 from taskmix.models import Perceptron, TextConvolution, WindowBiLSTM
 from taskmix.policies import Unchanging
 from taskmix.tasks import EncodedTasks
+from taskmix.training import input_groups
 from taskmix.weighting import Equal, FixedWeights
 
 SHARE = 0.5  # of the free memory that a chunk may take
@@ -66,12 +68,13 @@ def plan_chunks(
 ) -> list[list[int]]:
     """Cuts runs of one family into chunks of like sizes; each is a list of places among `runs`."""
     # Slots are padded to the most in a chunk, so those with as many tasks go together.
-    order = sorted(numbers, key=lambda number: -len(runs[number].load()))
+    order = sorted(numbers, key=lambda number: -len(runs[number].tasks or runs[number].load()))
     size = chunk
     if size is None:
         encodings = len({runs[number].tasks for number in order})
         size = fitting(runs[order[0]], encodings / len(order), workers)
-        size = min(size, -(-len(order) // workers))
+        if find_device(runs[order[0]].device).type == "cpu":  # a GPU gains from company
+            size = min(size, -(-len(order) // workers))
     parts = [order[first : first + size] for first in range(0, len(order), size)]
     return [sorted(part, key=lambda number: _rate(runs[number])) for part in parts]
 
@@ -92,8 +95,8 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
     needed = 4 * (COPIES * parameters + KEPT * _working(run, tasks) + encodings * _data(tasks))
     device = find_device(run.device)
     on_cuda = device.type == "cuda"
-    free = torch.cuda.mem_get_info(device)[0] if on_cuda else available_memory() / workers
-    count = max(1, min(int(SHARE * free / needed), _most_open()))
+    free = torch.cuda.mem_get_info(device)[0] if on_cuda else available_memory()
+    count = max(1, min(int(SHARE * free / workers / needed), _most_open()))
     if not on_cuda:
         count = min(count, max(FEWEST, min(MOST, ON_CPU // max(parameters, 1))))
     return count
@@ -114,8 +117,9 @@ def _working(run: Run, tasks: EncodedTasks) -> float:
         each = places * (dimension + 14 * options.hidden) + sum(options.shared_layers)
     elif isinstance(options, TextConvolution):
         each = _length(tasks) * (dimension + 3 * options.filters * len(options.kernels))
-    batches = 1 if run.weighting is None else len(tasks)
-    return run.batch_size * batches * (each + outputs)
+    if run.weighting is None:
+        return run.batch_size * (each + outputs)
+    return run.batch_size * (len(input_groups(tasks)) * each + len(tasks) * outputs)
 
 
 def _length(tasks: EncodedTasks) -> float:
@@ -137,18 +141,8 @@ def _data(tasks: EncodedTasks) -> float:
             total += 4 * len(split)
             if id(split.inputs) not in seen:
                 seen.add(id(split.inputs))
-                total += sum(2 * part.numel() for part in _tensors(split.inputs))
+                total += sum(2 * part.numel() for part in tensors_of(split.inputs))
     return float(total)
-
-
-def _tensors(inputs: Any) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    for value in vars(inputs).values():
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif hasattr(value, "ids"):
-            found += _tensors(value)
-    return found
 
 
 def available_memory() -> float:

@@ -18,6 +18,7 @@ from taskmix.engine._fleet._plan import can_join, family, plan_chunks
 from taskmix.engine._fleet._train import WRITERS, train_fleet
 from taskmix.engine._run import Executed, Run, begin_record, encode, find_device
 from taskmix.engine._units import Alone, Progress, ShouldStop, Tell, Unit, work_off
+from taskmix.engine._workers import Workers
 from taskmix.records import RecordWriter, RunFolder, Study
 from taskmix.tasks import EncodedTasks
 
@@ -29,7 +30,7 @@ def run_fleet(
     study: Study,
     *,
     chunk: int | None = None,
-    workers: int | None = None,
+    workers: int | Workers | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
     fresh: bool = False,
@@ -39,11 +40,17 @@ def run_fleet(
     Runs of one family (the same source, architecture, steps, batch size, optimiser and times of
     evaluation) are cut into chunks that fit the device's memory; `chunk` sets how many models
     train at once. Runs that no fleet can take, because what they train on depends on their losses
-    or their architecture has no stacked form, are executed one by one.
+    or their architecture has no stacked form, are executed one by one. On a GPU all is done in
+    this process unless `workers` is a number: several pay where there are several families, as the
+    host of one works while the steps of another run.
     """
     on_cpu = all(find_device(run.device).type == "cpu" for run in runs)
-    workers = (workers or os.cpu_count() or 1) if on_cpu else 1
-    units = plan_units(runs, chunk=chunk, workers=workers)
+    if on_cpu:
+        workers = workers or os.cpu_count() or 1
+    elif not isinstance(workers, int):
+        workers = 1
+    hands = workers.count if isinstance(workers, Workers) else workers
+    units = plan_units(runs, chunk=chunk, workers=hands)
     return work_off(
         units,
         runs,
@@ -73,6 +80,8 @@ def plan_units(runs: Sequence[Run], *, chunk: int | None, workers: int) -> list[
                 units.append(Together(tuple(part), tuple(runs[number] for number in part)))
             else:
                 alone += part
+    # The longest first: no process is left with one of them in the end.
+    units.sort(key=lambda unit: -sum(runs[number].steps for number in unit.numbers))
     return [*units, *(Alone(number, runs[number]) for number in sorted(alone))]
 
 

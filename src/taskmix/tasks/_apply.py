@@ -1,0 +1,133 @@
+"""Rows that come after training: read like those of the folder, encoded by what was learned there."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from taskmix.errors import InputError
+from taskmix.tasks._assemble import Encoding
+from taskmix.tasks._columns import Stack
+from taskmix.tasks._encoded import EncodedTasks
+from taskmix.tasks._inputs import InputPlan, build_inputs
+from taskmix.tasks._notes import Notes
+from taskmix.tasks._readers import Rows, read_rows
+from taskmix.tasks._table_encoding import TableEncoding
+from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
+from taskmix.tasks._window_encoding import WindowEncoding
+from taskmix.tasks._word_encoding import WordEncoding
+
+ROWS = "rows"  # the one split of rows without targets
+STANDARD = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
+NewRows: TypeAlias = Any  # a Path, an Arrow table, a mapping of columns or a list of mappings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a task asks of a row, without any rows."""
+
+    name: str
+    kind: TaskKind
+    inputs: InputKind
+    labels: tuple[str, ...]
+    metric: str
+    columns: tuple[str, ...]  # of the inputs, as the file called them
+
+    @classmethod
+    def of(cls, task: Task) -> Question:
+        columns = task.columns or STANDARD.get(task.inputs, ())
+        if task.inputs == "table":  # some of the file's columns may not have been usable
+            columns = tuple(next(iter(task.splits.values())).inputs.column_names)
+        return cls(
+            name=task.name,
+            kind=task.kind,
+            inputs=task.inputs,
+            labels=task.labels,
+            metric=task.metric,
+            columns=columns,
+        )
+
+    def read(self, rows: NewRows) -> pa.Table:
+        """The inputs of rows: of a file, a table, a mapping of columns or a list of mappings."""
+        found = read_rows(rows) if isinstance(rows, Path) else _rows(rows)
+        stack = Stack({ROWS: found})
+        if not len(stack):
+            raise InputError("There should be rows to predict for. Found none.")
+        return build_inputs(stack, InputPlan(self.inputs, self._named(stack)), Notes(), self.name)
+
+    def _named(self, stack: Stack) -> tuple[str, ...]:
+        """The columns as this file calls them: as the folder did, or by their usual names."""
+        if self.inputs == "tokens" and stack.parts[0].format == "conll":
+            return (stack.names[0],)
+        for columns in (self.columns, STANDARD.get(self.inputs, self.columns)):
+            missing = [name for name in columns if name not in stack.names]
+            if not missing:
+                return columns
+        missing = [name for name in self.columns if name not in stack.names]
+        raise InputError(
+            f"Rows for `{self.name}` should have the columns {_listed(self.columns)}. Found "
+            f"{_listed(stack.names)}, without `{missing[0]}`. Rename or add it."
+        )
+
+    def unanswered(self, inputs: pa.Table) -> Task:
+        """Rows as a task whose targets are not known."""
+        count = len(inputs)
+        if self.kind == "tagging":
+            lists = inputs.column("tokens").combine_chunks()
+            count = int(lists.offsets[-1].as_py() - lists.offsets[0].as_py()) if count else 0
+        missing = np.nan if self.kind == "regression" else MISSING
+        return Task(
+            name=self.name,
+            kind=self.kind,
+            inputs=self.inputs,
+            labels=self.labels,
+            metric=self.metric,
+            source=self.name,
+            splits={ROWS: Split(inputs, np.full(count, missing))},
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names[:8]) + (" ..." if len(names) > 8 else "")
+
+
+def _rows(rows: Any) -> Rows:
+    """Plain values as if they had been read from a file, and with its errors."""
+    if isinstance(rows, pa.Table):
+        return Rows(rows, Path("the rows given"), "parquet")
+    try:
+        table = pa.table(dict(rows)) if isinstance(rows, Mapping) else None
+        if table is None:
+            with tempfile.TemporaryDirectory() as folder:  # one reader, one set of sentences
+                path = Path(folder) / "rows.jsonl"
+                path.write_text("".join(json.dumps(dict(row)) + "\n" for row in rows))
+                return Rows(read_rows(path).table, Path("the rows given"), "parquet")
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InputError(
+            "Rows should be mappings from columns to values, or columns of equal lengths. Found "
+            f"something else ({error})."
+        ) from error
+    return Rows(table, Path("the rows given"), "parquet")
+
+
+def learned_by(encoding: Encoding, tasks: TaskSet, encoded: EncodedTasks) -> dict[str, Any]:
+    """What an encoding learned from the `train` rows, as plain values."""
+    if isinstance(encoding, TableEncoding):
+        return encoding.learned(tasks)
+    if isinstance(encoding, WordEncoding | WindowEncoding):
+        return {"vocabulary": list(encoded.vocabulary)}
+    return {}  # those of pretrained encoders learn nothing
+
+
+def encode_with(encoding: Encoding, learned: Mapping[str, Any], tasks: TaskSet) -> EncodedTasks:
+    """Tasks as tensors, by what was learned before."""
+    if isinstance(encoding, TableEncoding | WordEncoding | WindowEncoding):
+        return encoding.encode_with(learned, tasks)
+    return encoding.encode(tasks)

@@ -1,0 +1,181 @@
+"""Tasks that are not files: rows given as tables, or inputs that only their owner can read.
+
+Inputs of one's own (images, graphs) are held as they are, and a task knows each row by a digest of
+it: that is enough to find rows that occur twice and to tell one data set from another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from taskmix.errors import InputError
+from taskmix.tasks._assemble import encoded_tasks, place
+from taskmix.tasks._build import Origin, Wanted, make_tasks
+from taskmix.tasks._encoded import DenseInputs, EncodedTasks, Inputs
+from taskmix.tasks._notes import Notes
+from taskmix.tasks._readers import Rows
+from taskmix.tasks._settings import TaskSettings
+from taskmix.tasks._targets import guess_kind, words_of
+from taskmix.tasks._task import Split, Task, TaskSet
+
+Collate = Callable[[list[Any]], Any]
+
+
+def tables_as_tasks(
+    tables: Mapping[str, Mapping[str, Any]],  # [task][split], Arrow tables as in files
+) -> TaskSet:
+    """Tables with the columns of a task folder as tasks."""
+    notes = Notes()
+    tasks: list[Task] = []
+    for name, splits in tables.items():
+        parts = {s: Rows(table, Path(f"{name} {s}"), "parquet") for s, table in splits.items()}
+        wanted = [Wanted(label=None, settings=TaskSettings())]
+        tasks += make_tasks(Origin(name=name, parts=parts), wanted, notes)
+    return TaskSet(tuple(tasks), notes.sentences([task.name for task in tasks]))
+
+
+@dataclass(frozen=True, eq=False)
+class CollatedInputs:
+    """Items of any kind, put together by a function when a batch is asked for."""
+
+    items: Sequence[Any]
+    collate: Collate
+    device: torch.device | str = "cpu"
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def batch(self, rows: Tensor) -> Any:
+        return _moved(self.collate([self.items[row] for row in rows.tolist()]), self.device)
+
+    def to(self, device: torch.device) -> CollatedInputs:
+        return CollatedInputs(self.items, self.collate, device)
+
+
+def _moved(value: Any, device: torch.device | str) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _moved(each, device) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(_moved(each, device) for each in value)
+    return value.to(device) if isinstance(value, Tensor) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldEncoding:
+    """Gives the inputs that are held, whatever they are; `content` tells them from others."""
+
+    content: str
+    _inputs: Mapping[tuple[str, str], Inputs] = field(compare=False, repr=False)
+
+    def encode(self, tasks: TaskSet, *, cache: Path | None = None) -> EncodedTasks:
+        """The tasks over their inputs; nothing is computed, so nothing is cached."""
+        inputs = {
+            place(task, split): self._inputs[task.source, split]
+            for task in tasks
+            for split in task.splits
+        }
+        return encoded_tasks(tasks, inputs)
+
+
+def held_tasks(
+    items: Mapping[str, Mapping[str, tuple[Any, Any]]],
+    collate: Collate | None = None,  # PyTorch's where items are not all tensors of one shape
+) -> tuple[TaskSet, HeldEncoding]:
+    """Tasks over inputs of one's own: `items[task][split]` are inputs and targets, row by row."""
+    inputs: dict[tuple[str, str], Inputs] = {}
+    tasks = []
+    for name, splits in items.items():
+        for split, (rows, targets) in splits.items():
+            if len(rows) != len(targets):
+                raise InputError(
+                    f"Task `{name}`, split `{split}`, should have a target for each row. Found "
+                    f"{len(rows)} rows and {len(targets)} targets."
+                )
+            inputs[name, split] = held_inputs(rows, collate)
+        tasks.append(_task(name, splits))
+    found = TaskSet(tuple(tasks))
+    return found, HeldEncoding(content=found.content, _inputs=inputs)
+
+
+def held_inputs(rows: Any, collate: Collate | None = None) -> Inputs:
+    """Tensors or arrays of one shape as one tensor; anything else is put together batch by batch."""
+    if collate is None:
+        if isinstance(rows, np.ndarray | Tensor):
+            return DenseInputs(_floats(torch.as_tensor(rows)))
+        plain = all(isinstance(row, np.ndarray | Tensor) for row in rows)
+        if plain and len({tuple(row.shape) for row in rows}) == 1:
+            return DenseInputs(_floats(torch.stack([torch.as_tensor(row) for row in rows])))
+    return CollatedInputs(list(rows), collate or torch.utils.data.default_collate)
+
+
+def _floats(values: Tensor) -> Tensor:
+    return values.float() if values.dtype == torch.float64 else values
+
+
+def _task(name: str, splits: Mapping[str, tuple[Any, Any]]) -> Task:
+    values = {split: [_plain(each) for each in targets] for split, (_, targets) in splits.items()}
+    try:
+        whole = pa.chunked_array([pa.array(each) for each in values.values()])
+    except (pa.ArrowException, TypeError) as error:
+        raise InputError(
+            f"The targets of `{name}` should all be numbers or all be words. Found a mixture "
+            f"({error})."
+        ) from error
+    kind = guess_kind(whole)
+    labels: tuple[str, ...] = ()
+    if kind == "regression":
+        targets = whole.cast(pa.float64(), safe=False).to_numpy()
+    elif kind == "classification":
+        words = words_of(whole)
+        labels, targets = words.words, words.codes
+    else:
+        raise InputError(f"A target of `{name}` should be a number or a word. Found a list.")
+    ends = np.cumsum([len(each) for each in values.values()])
+    parts = np.split(targets, ends[:-1])
+    return Task(
+        name=name,
+        kind=kind,
+        inputs="table",
+        labels=labels,
+        metric="rmse" if kind == "regression" else "accuracy",
+        source=name,
+        splits={
+            split: Split(pa.table({"digest": [_digest(row) for row in rows]}), part)
+            for (split, (rows, _)), part in zip(splits.items(), parts, strict=True)
+        },
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic | np.ndarray | Tensor) else value
+
+
+def _digest(row: Any) -> str:
+    """Eight bytes that are the same for equal rows."""
+    digest = hashlib.blake2b(digest_size=8)
+
+    def add(value: Any) -> None:
+        if isinstance(value, Mapping):
+            for key in sorted(value):
+                digest.update(repr(key).encode())
+                add(value[key])
+        elif isinstance(value, list | tuple):
+            for each in value:
+                add(each)
+        elif isinstance(value, np.ndarray | Tensor):
+            array = np.ascontiguousarray(value)
+            digest.update(repr((array.dtype.str, array.shape)).encode() + array.tobytes())
+        else:
+            digest.update(repr(value).encode())
+
+    add(row)
+    return digest.hexdigest()

@@ -1,0 +1,36 @@
+"""Events as curves of TensorBoard.
+
+listener = TensorBoardListener("runs/first", tasks.names)
+for event in train(model, tasks, ...):
+    listener(event)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from taskmix.errors import MissingExtraError
+from taskmix.training._events import EndEvent, Event
+from taskmix.training._tracked import points_of
+
+
+class TensorBoardListener:
+    """Writes into a folder of its own; the file is complete after the `EndEvent`, or `close`."""
+
+    def __init__(self, folder: Path | str, tasks: Sequence[str]) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise MissingExtraError("tensorboard", "tracking", "`TensorBoardListener`") from None
+        self._tasks = tuple(tasks)
+        self._writer = SummaryWriter(str(folder))
+
+    def __call__(self, event: Event) -> None:
+        for name, value, step in points_of(event, self._tasks):
+            self._writer.add_scalar(name, value, step)
+        if isinstance(event, EndEvent):
+            self.close()
+
+    def close(self) -> None:
+        self._writer.close()

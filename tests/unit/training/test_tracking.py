@@ -1,0 +1,127 @@
+"""What listeners write is read back by the tools they write for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taskmix.engine import DigitsSource, Run, events_of, execute
+from taskmix.errors import InputError, MissingExtraError
+from taskmix.models import Perceptron
+from taskmix.policies import HardProgress, Uniform
+from taskmix.records import Study
+from taskmix.training import (
+    CheckpointEvent,
+    EndEvent,
+    Event,
+    MLflowListener,
+    StepEvent,
+    TensorBoardListener,
+)
+from taskmix.weighting import Equal
+
+TASKS = ("parity", "half")
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run(
+        label="x",
+        source=DigitsSource(),
+        architecture=Perceptron(hidden=(4,)),
+        tasks=TASKS,
+        policy=Uniform(),
+        reward=HardProgress(),
+        steps=12,
+        evaluate_every=5,
+        seed=0,
+    )
+
+
+def told(run: Run, study: Path) -> list[Event]:
+    events: list[Event] = []
+    execute(run, Study(study), listener=events.append)
+    return events
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_record_is_told_as_its_run_was(run: Run, weighted: bool, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    if weighted:
+        run = replace(run, policy=None, reward=None, weighting=Equal())
+    live = [each for each in told(run, tmp_path) if not isinstance(each, CheckpointEvent)]
+    again = list(events_of(Study(tmp_path).run(run.specification())))
+    assert [type(each) for each in again] == [type(each) for each in live]
+    for ours, theirs in zip(again, live, strict=True):
+        assert ours.step == theirs.step
+        if isinstance(ours, StepEvent) and isinstance(theirs, StepEvent):
+            assert ours.tasks == theirs.tasks
+            assert ours.losses == pytest.approx(theirs.losses)
+            assert ours.weights == theirs.weights
+            assert (ours.probabilities is None) == (theirs.probabilities is None)
+        elif isinstance(ours, EndEvent) and isinstance(theirs, EndEvent):
+            assert ours.scores == theirs.scores
+
+
+def test_tensorboard_reads_losses_probabilities_and_scores(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="the extra `tracking` is not installed")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    listener = TensorBoardListener(tmp_path / "board", TASKS)
+    events = told(run, tmp_path / "study")
+    for event in events:
+        listener(event)
+    board = EventAccumulator(str(tmp_path / "board")).Reload()
+    losses = {
+        name: [e.losses[0] for e in events if isinstance(e, StepEvent) and e.tasks == (place,)]
+        for place, name in enumerate(TASKS)
+    }
+    for name in TASKS:
+        found = board.Scalars(f"loss/{name}")
+        np.testing.assert_allclose([each.value for each in found], losses[name], rtol=1e-6)
+        assert board.Scalars(f"probability/{name}")[0].value == 0.5
+        assert [each.step for each in board.Scalars(f"dev/{name}/accuracy")] == [5, 10, 12]
+        assert len(board.Scalars(f"final/test/{name}/accuracy")) == 1
+    assert [each.step for each in board.Scalars("dev/mean")] == [5, 10, 12]
+
+
+def test_mlflow_reads_the_same_and_the_parameters(run: Run, tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="the extra `tracking` is not installed")
+    uri = f"file:{tmp_path / 'runs'}"
+    listener = MLflowListener(uri, TASKS, name="first", parameters={"steps": 12})
+    for event in told(run, tmp_path / "study"):
+        listener(event)
+    listener.close()  # a second time does no harm
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    found = client.get_run(listener.run_id)
+    assert found.info.status == "FINISHED"
+    assert found.data.params == {"steps": "12"}
+    assert [m.step for m in client.get_metric_history(listener.run_id, "dev/mean")] == [5, 10, 12]
+    steps = sum(len(client.get_metric_history(listener.run_id, f"loss/{name}")) for name in TASKS)
+    assert steps == 12
+
+
+def test_an_address_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("mlflow", reason="the extra `tracking` is not installed")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="The address of MLflow should be"):
+        MLflowListener(f"file:{tmp_path / 'file'}", TASKS)
+
+
+@pytest.mark.parametrize(
+    ("package", "module"), [("tensorboard", "torch.utils.tensorboard"), ("mlflow-skinny", "mlflow")]
+)
+def test_a_missing_extra_is_told_with_what_to_install(
+    package: str, module: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf"`{package}`.*taskmix\[tracking\]"):
+        if package == "tensorboard":
+            TensorBoardListener(tmp_path, TASKS)
+        else:
+            MLflowListener(str(tmp_path), TASKS)
