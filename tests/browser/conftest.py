@@ -9,16 +9,19 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))  # the synthetic study
+
+from opened_page import Open, Opened
 
 FLAGS = (
     "--headless",
@@ -51,3 +54,23 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Open]:
+    contexts = []
+
+    def open_page(path: Path, options: Mapping[str, Any]) -> Opened:
+        context = browser.new_context(**options)
+        contexts.append(context)
+        result = Opened(context.new_page())
+        result.page.on("request", lambda request: result.requests.append(request.url))
+        result.page.on("console", lambda message: result.complaints.append(message.text))
+        result.page.on("pageerror", lambda error: result.complaints.append(str(error)))
+        result.page.on("dialog", lambda dialog: result.complaints.append(dialog.message))
+        result.page.goto(path.as_uri())
+        return result
+
+    yield open_page
+    for context in contexts:
+        context.close()

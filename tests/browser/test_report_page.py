@@ -4,93 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
+from opened_page import DARK, LIGHT, PHONE, SCRIPT_NAME, Open
 from synthetic_study import synthetic_data, task_names, write_study
 from synthetic_transfer import transfer_document
 
 from taskmix.report import report_html, write_report
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
 pytestmark = pytest.mark.browser
 
-SCRIPT_NAME = "</script><script>alert(1)</script>"
 LABELS = ("single", "uniform", "proportional", "weighted")
-LIGHT = {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"}
-DARK = LIGHT | {"color_scheme": "dark"}
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
-
-
-@dataclass
-class Opened:
-    """A page, and everything it should not do."""
-
-    page: Page
-    requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-
-    def drawn(self, selector: str) -> Any:
-        """A chart, once it is drawn. The page's policy forbids waiting by an expression."""
-        self.page.locator(selector).scroll_into_view_if_needed()
-        chart = self.page.locator(f"{selector}[data-drawn]")
-        chart.wait_for(timeout=30_000)
-        # Scrolling is told to the page a frame or two later, and closes its tooltip.
-        self.page.evaluate(
-            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-        )
-        return chart
-
-    def hovered(self, selector: str) -> Any:
-        """The tooltip over a chart. Charts drawn above it may move it away, so it is tried again."""
-        tip = self.page.locator("#tip")
-        for _ in range(10):
-            box = self.drawn(selector).bounding_box()
-            for place in (0.55, 0.6):
-                self.page.mouse.move(
-                    box["x"] + place * box["width"], box["y"] + 0.4 * box["height"]
-                )
-            self.page.wait_for_timeout(200)
-            if tip.is_visible():
-                return tip
-        raise AssertionError(f"No tooltip showed over {selector}.")
-
-    def all_drawn(self) -> list[str]:
-        visible = "[...document.querySelectorAll('.chart')].filter(e => e.offsetWidth > 0)"
-        for _ in range(300):
-            if self.page.evaluate(f"{visible}.every(e => e.dataset.drawn)"):
-                return list(self.page.evaluate(f"{visible}.map(e => e.id)"))
-            self.page.wait_for_timeout(100)
-        raise AssertionError("Some charts were not drawn within 30 seconds.")
-
-
-Open = Callable[[Path, Mapping[str, Any]], Opened]
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Open]:
-    contexts = []
-
-    def open_page(path: Path, options: Mapping[str, Any]) -> Opened:
-        context = browser.new_context(**options)
-        contexts.append(context)
-        result = Opened(context.new_page())
-        result.page.on("request", lambda request: result.requests.append(request.url))
-        result.page.on("console", lambda message: result.complaints.append(message.text))
-        result.page.on("pageerror", lambda error: result.complaints.append(str(error)))
-        result.page.on("dialog", lambda dialog: result.complaints.append(dialog.message))
-        result.page.goto(path.as_uri())
-        return result
-
-    yield open_page
-    for context in contexts:
-        context.close()
 
 
 @pytest.fixture(scope="session")
@@ -217,15 +142,7 @@ def test_a_phone_scrolls_the_page_in_one_direction_only(
     width: int, report: Path, opened: Open
 ) -> None:
     view = opened(report, PHONE | {"viewport": {"width": width, "height": 740}})
-    view.all_drawn()
-    for details in view.page.locator("details").all():
-        details.evaluate("element => element.open = true")
-    assert view.page.evaluate("document.documentElement.scrollWidth") <= width
-    for chart in view.page.locator(".chart svg").all():
-        box = chart.bounding_box()
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= width
+    view.must_fit(width)
     assert view.complaints == []
 
 
@@ -303,16 +220,8 @@ def test_the_tables_need_no_script(report: Path, opened: Open) -> None:
 
 def test_everything_drawn_has_words_for_those_who_hear_the_page(report: Path, opened: Open) -> None:
     view = opened(report, LIGHT)
-    charts = view.page.locator(".chart")
     view.all_drawn()
-    for chart in charts.all():
-        assert chart.get_attribute("role") == "img"
-        assert len(chart.get_attribute("aria-label") or "") > 40
-    levels = view.page.evaluate(
-        "[...document.querySelectorAll('h1, h2, h3')].map(heading => +heading.tagName[1])"
-    )
-    assert levels[0] == 1
-    assert all(after - before <= 1 for before, after in pairwise(levels))
+    view.must_be_heard()
 
 
 def test_the_heat_map_has_a_cell_a_pair_and_marks_what_cannot_be_told(

@@ -9,22 +9,37 @@ again, at no cost for what is done, and goes on.
 
 from __future__ import annotations
 
-import json
-import time
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from taskmix.advise._budget import Budget, Prices, Purse
-from taskmix.advise._candidates import Candidate, baselines
+from taskmix.advise._budget import (
+    END_SECONDS,
+    END_SHARE,
+    Budget,
+    Prices,
+    Purse,
+    Timer,
+    makespan,
+)
+from taskmix.advise._candidates import (
+    EVALUATIONS,
+    Candidate,
+    baselines,
+    cheap_evaluations,
+    evaluated_rows,
+)
 from taskmix.advise._expect import sampling_error
+from taskmix.advise._ledger import Ledger
 from taskmix.advise._look import Finding, look_at
 from taskmix.advise._propose import apart, from_logs, from_transfer, weightings, without
 from taskmix.advise._race import Race, run_race
 from taskmix.advise._scores import Entry, comparable, entry_of, guessed_score, mean_comparable
-from taskmix.engine import Run
-from taskmix.errors import InputError, OptionError, RecordError, RunError, TaskmixError
-from taskmix.records import Study, write_bytes
+from taskmix.advise._spending import Spending
+from taskmix.engine import Executed, Run
+from taskmix.errors import InputError, OptionError, RunError, TaskmixError
+from taskmix.records import Study
 from taskmix.tasks import TaskSet, find_metric
 from taskmix.transfer import (
     LearningOptions,
@@ -71,6 +86,7 @@ class News:
     stage: str
     words: str
     spent: float = 0.0  # share of the budget
+    left: float | None = None  # seconds of it, where it is a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,56 +117,66 @@ class Adviser:
     """Spends the budget; `advice` is what is known so far."""
 
     template: Run  # source, model and optimisation of every run
-    probe: Run  # of the study of transfer: a small model of the same tasks
+    probe: Run | None  # of the study of transfer: a small model of the same tasks; None: no study
     study: Study
     options: AdviseOptions
     perform: Perform
     measure_prices: Callable[[], Prices]  # called once, where the budget is a time
+    timer: Timer = field(default_factory=Timer)  # `perform` may stop runs when it is over
     tell: Callable[[News], None] = lambda news: None
     keep: Callable[[Advice], None] = lambda advice: None  # of what is known after each stage
     _entries: dict[str, list[Entry]] = field(default_factory=dict)
     _notes: list[str] = field(default_factory=list)
-    _spent: float = 0.0
-    _begin: float = field(default_factory=time.monotonic)
+    _spending: Spending | None = None
+    _evaluations: int = EVALUATIONS[0]  # of a run
 
     def run(self) -> Advice:
         """Does everything, or goes on with it."""
+        self.timer.seconds = self.options.budget.seconds
         tasks = self.template.load()
         targets = self._targets(tasks)
         self._say("look", f"Looking at {len(tasks)} tasks.")
         findings = look_at(tasks)
-        purse = self._purse()
-        batches = self._batches(tasks, purse)
+        spending = self._spending = self._open()
+        batches = self._batches(tasks, targets)
+        spending.begin()
         known: dict[str, Any] = {
             "tasks": tasks,
             "targets": targets,
             "findings": findings,
-            "purse": purse,
+            "purse": spending.purse,
             "batches": batches,
         }
+        try:
+            return self._spend(known)
+        finally:
+            spending.ledger.take_time(self.timer.used())
 
+    def _spend(self, known: dict[str, Any]) -> Advice:
+        tasks, targets, batches = known["tasks"], known["targets"], known["batches"]
         first = baselines(tasks.names, targets)
         self._say("baselines", f"{len(first)} ways anyone would try, {batches} batches each.")
-        self._take(first, FIRST_SEEDS, purse, batches)
+        self._take("baselines", first, batches, least=min(len(first), 2))
         unlearned = self._unlearned(tasks, targets)
         known["unlearned"] = unlearned
         advice = self._advice(known, None)
 
-        lessons = self._transfer(tasks, targets, purse)
+        lessons = self._transfer(tasks, targets)
         advice = self._advice(known, lessons)
 
         more = self._candidates(tasks, [n for n in targets if n not in unlearned], lessons)
         if more:
             self._say("candidates", f"{len(more)} more that the first runs suggest.")
-            self._take(more, FIRST_SEEDS, purse, batches)
+            self._take("candidates", more, batches)
             advice = self._advice(known, lessons)
-        while self._another_round(advice, purse, batches):
+        while self._another_round(advice, batches):
             advice = self._advice(known, lessons)
         return advice
 
-    def _say(self, stage: str, words: str, purse: Purse | None = None) -> None:
-        share = self._spent / purse.batches if purse is not None else 0.0
-        self.tell(News(stage=stage, words=words, spent=min(share, 1.0)))
+    def _say(self, stage: str, words: str) -> None:
+        left = None if self.timer.seconds is None else max(self.timer.left(), 0.0)
+        share = 0.0 if self._spending is None else self._spending.share
+        self.tell(News(stage=stage, words=words, spent=share, left=left))
 
     def _targets(self, tasks: TaskSet) -> tuple[str, ...]:
         if not len(tasks):
@@ -166,73 +192,130 @@ class Adviser:
 
     # The budget.
 
-    def _purse(self) -> Purse:
-        """What the study says of it, or else what is measured now and kept there."""
-        path = self.study.path / "advise.json"
-        asked = asdict(self.options)
-        if path.exists():
-            kept = _read_state(path.read_bytes())
-            if kept["asked"] == asked:
-                return Purse(**kept["purse"])
-        self._say("prices", "Measuring how long a batch takes.")
-        budget = self.options.budget
-        prices = None if budget.seconds is None else self.measure_prices()
-        purse = Purse.of(budget, prices)
-        state = {"version": 1, "asked": asked, "purse": asdict(purse)}
-        self.study.path.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, (json.dumps(state, indent=2) + "\n").encode())
-        return purse
+    def _open(self) -> Spending:
+        """What the study says of it, or else what is measured now."""
+        ledger = Ledger(self.study.path, asdict(self.options))
 
-    def _batches(self, tasks: TaskSet, purse: Purse) -> int:
+        def measure() -> Prices:
+            self._say("prices", "Measuring how long a batch takes.")
+            return self.measure_prices()
+
+        return Spending.open(ledger, self.timer, self.options.budget, measure)
+
+    def _batches(self, tasks: TaskSet, targets: Sequence[str]) -> int:
         """Of a run: what the budget allows, and no more than some passes over all rows."""
-        if self.options.batches is not None:
-            return self.options.batches
+        purse = self._money.purse
         enough = PASSES * int(tasks.sizes.sum()) // self.template.batch_size
         fewest = FEWEST_BATCHES * len(tasks)
-        return max(min(purse.batches // UNITS, enough), fewest)
+        found = self.options.batches or 0
+        for number in EVALUATIONS:  # the longer a run, the more evaluations it affords
+            self._evaluations = number
+            rows = evaluated_rows(tasks, number)
+            longest = purse.affordable(purse.share(UNITS), rows)
+            found = self.options.batches or max(min(longest, enough), fewest)
+            if cheap_evaluations(tasks, found, self.template.batch_size) >= number:
+                break
+        ways = baselines(tasks.names, targets)[:2]
+        costs = [self._costs(way, found) for way in ways]
+        if "purse" not in self._money.ledger.decisions and not self._money.can_pay(costs):
+            raise OptionError(_too_small(self.options.budget, purse, self.timer, found, costs))
+        return found
 
-    def _can_pay(self, purse: Purse, batches: float) -> bool:
-        """Whether batches are left, and time, where a machine is slower than it was at first."""
-        seconds = self.options.budget.seconds
-        in_time = seconds is None or time.monotonic() - self._begin < seconds
-        return in_time and self._spent + batches <= purse.batches
+    @property
+    def _money(self) -> Spending:
+        assert self._spending is not None
+        return self._spending
+
+    def _costs(self, candidate: Candidate, batches: int) -> list[float]:
+        """Of each of its runs; a budget of steps counts the candidate as one."""
+        purse, tasks = self._money.purse, self.template.load()
+        if purse.prices is None:
+            return [float(batches)]
+        return [
+            purse.cost(
+                batches * part.share, evaluated_rows(tasks.select(part.tasks), self._evaluations)
+            )
+            for part in candidate.parts
+        ]
+
+    def _runs(self, candidate: Candidate, batches: int, seed: int) -> list[Run]:
+        return candidate.runs(self.template, batches, seed, self._evaluations)
 
     # Runs.
 
     def _take(
-        self, candidates: Sequence[Candidate], seeds: int, purse: Purse, batches: int
+        self, stage: str, candidates: Sequence[Candidate], batches: int, *, least: int = 0
     ) -> None:
-        """Brings candidates to so many seeds, as far as the budget goes; the first seed always."""
-        asked: list[tuple[Candidate, int]] = []
-        cost = self._spent
-        for number in range(seeds):
-            for candidate in candidates:
-                have = len(self._entries.get(candidate.name, ()))
-                if have > number:
-                    continue
-                first = number == 0 and candidate.name in ("single", "uniform")
-                if first or cost + batches <= purse.batches:
-                    asked.append((candidate, self.options.seed + number))
-                    cost += batches
-        self._perform(asked, batches)
-        self._say("runs", f"{len(asked)} candidates trained.", purse)
+        """Brings candidates to two seeds, as far as the budget goes; `least` in any case."""
+        asked = [
+            (candidate, self.options.seed + number)
+            for number in range(FIRST_SEEDS)
+            for candidate in candidates
+        ]
+        costs = [self._costs(candidate, batches) for candidate, _ in asked]
+        count = self._money.affordable(stage, costs, least=least)
+        found = self._perform(asked[:count], batches)
+        done = next((place for place, each in enumerate(found) if each is None), count)
+        if done < count:  # the time is over
+            self._money.settle(stage, done)
+        if done < least:
+            raise OptionError(
+                f"The budget should pay for {least} ways of training. The time was over after {done}. "
+                "Give a larger --budget, or shorter runs with --steps."
+            )
+        self._enter(asked[:done], [each for each in found[:done] if each is not None], batches)
+        self._say("runs", f"{done} candidates trained.")
 
-    def _perform(self, asked: Sequence[tuple[Candidate, int]], batches: int) -> None:
-        runs = [candidate.runs(self.template, batches, seed) for candidate, seed in asked]
+    def _perform(
+        self, asked: Sequence[tuple[Candidate, int]], batches: int
+    ) -> list[list[Executed] | None]:
+        """What came of the runs of each candidate; None where the time was over before its end."""
+        runs = [self._runs(candidate, batches, seed) for candidate, seed in asked]
         flat = [run for some in runs for run in some]
-        results = iter(self.perform(flat))
-        for (candidate, seed), some in zip(asked, runs, strict=True):
-            found = [next(results) for _ in some]
-            stopped = [each for each in found if each.outcome in ("stopped", "busy")]
-            if stopped:
-                raise RunError(
-                    f"All runs should have ended. Found one {stopped[0].outcome}. Run the same command "
-                    "again to continue."
-                )
-            entry = entry_of(candidate, seed, some, found)
-            self._spent += batches
+        # Seed by seed, in case the time is over before the last, and the longest run first, so that
+        # no process waits long for the others.
+        order = sorted(range(len(flat)), key=lambda at: (flat[at].seed, -_length(flat[at])))
+        begin = self.timer.used()
+        done = self.perform([flat[place] for place in order])
+        took = self.timer.used() - begin
+        results: list[Executed | None] = [None] * len(flat)
+        for place, each in zip(order, done, strict=True):
+            results[place] = each
+        if self._money.by_clock:
+            costs = [cost for each, _ in asked for cost in self._costs(each, batches)]
+            paid = zip(costs, results, strict=True)
+            self._money.learn([cost for cost, r in paid if r and r.outcome == "finished"], took)
+        late = self.timer.is_over()
+        found: list[list[Executed] | None] = []
+        rest = iter(results)
+        for some in runs:
+            here = [result for _ in some if (result := next(rest)) is not None]
+            stopped = [each for each in here if each.outcome in ("stopped", "busy")]
+            if stopped and not late:
+                if stopped[0].outcome == "busy":
+                    raise RunError(
+                        "The runs should be this command's alone. Found one that another process is "
+                        "at. Wait for it, or choose another --out."
+                    )
+                raise RunError(self._stopped())
+            found.append(None if stopped else here)
+        return found
+
+    def _stopped(self) -> str:
+        known = f" The best plan so far is in {self.study.path}." if self._entries else ""
+        return f"Stopped. What is done is kept.{known} Run the same command again to continue."
+
+    def _enter(
+        self,
+        asked: Sequence[tuple[Candidate, int]],
+        found: Sequence[list[Executed]],
+        batches: int,
+    ) -> None:
+        for (candidate, seed), results in zip(asked, found, strict=True):
+            entry = entry_of(candidate, seed, self._runs(candidate, batches, seed), results)
+            self._money.batches += batches
             if entry is None:
-                reason = next((each.error for each in found if each.error), "it failed")
+                reason = next((each.error for each in results if each.error), "it failed")
                 self._notes.append(f"`{candidate.name}` with seed {seed} has no score: {reason}")
             else:
                 self._entries.setdefault(candidate.name, []).append(entry)
@@ -262,33 +345,39 @@ class Adviser:
 
     # Transfer.
 
-    def _transfer(
-        self, tasks: TaskSet, targets: Sequence[str], purse: Purse
-    ) -> TransferLessons | None:
-        if len(tasks) < 4:
+    def _transfer(self, tasks: TaskSet, targets: Sequence[str]) -> TransferLessons | None:
+        if len(tasks) < 4 or self.probe is None:
             return None  # a surrogate wants three sources
+        probe, purse = self.probe, self._money.purse
         size = SubsetDesign().source_size(len(tasks) - 1)
-        run = self.probe.steps * (size + 1) * purse.probe_price
+        run = probe.steps * (size + 1) * purse.probe_price  # in batches of the model
         affordable = TRANSFER_SHARE * purse.batches / run
-        single = PROBE_ALONE * len(targets) * self.probe.steps * purse.probe_price
+        single = PROBE_ALONE * len(targets) / (size + 1)
         shared = len(targets) == len(tasks)
         # Each run on a subset is a row of every member where all tasks are targets.
         rows = affordable * ((size + 1) / len(tasks) if shared else 1 / len(targets))
-        count = int(rows * 0.8)
-        if count < len(tasks) + 2 or not self._can_pay(purse, affordable * run + single):
+        count = min(int(rows * 0.8), 400)
+        runs = round(affordable + single)
+        each = run if purse.prices is None else run * purse.prices.batch
+        fewest = 2 * len(tasks)
+        enough = count >= fewest
+        if not enough or not self._money.affords("transfer", [[each] * runs]):
             self._notes.append(
                 "The budget was too small to study which tasks help which: it would have paid for "
-                f"{max(count, 0)} subsets a task, and {len(tasks) + 2} are the fewest that tell."
+                f"{max(count, 0)} subsets a task, and {fewest} are the fewest that tell."
+                if not enough
+                else "There was no time to study which tasks help which."
             )
             return None
-        held_out = max(count // 4, 3)
-        self._say("transfer", f"{count} subsets of each task's sources, with a small model.", purse)
+        small = probe.architecture != self.template.architecture
+        which = "with a small model" if small else "with the model itself"
+        self._say("transfer", f"{count} subsets of each task's sources, {which}.")
         description = TransferStudy(
-            template=replace(self.probe, weighting=Equal()),
+            template=replace(probe, weighting=Equal()),
             targets=tuple(targets),
             design=SubsetDesign(
-                count=min(count, 400),
-                held_out=held_out,
+                count=count,
+                held_out=max(count // 4, 3),
                 alone=PROBE_ALONE,
                 seed=self.options.seed,
             ),
@@ -296,12 +385,16 @@ class Adviser:
         try:
             carried = carry_out(description, self.study, perform=self.perform)
             lessons = learn(carried, self.study, options=LearningOptions(prefixes=0))
-        except RunError:
-            raise
+        except RunError as error:
+            if not self.timer.is_over():
+                raise RunError(self._stopped()) from error
+            self._money.settle("transfer", False)
+            self._notes.append("The time was over before it was known which tasks help which.")
+            return None
         except TaskmixError as error:
             self._notes.append(f"Which tasks help which could not be learned: {error}")
             return None
-        self._spent += len(carried.trials) * run
+        self._money.batches += len(carried.trials) * run
         return lessons
 
     def _candidates(
@@ -346,7 +439,7 @@ class Adviser:
             )
         advice = Advice(
             options=self.options,
-            spent=self._spent,
+            spent=self._money.batches,
             entries={name: list(some) for name, some in self._entries.items()},
             race=run_race(scores, self.options.level),
             lessons=lessons,
@@ -356,37 +449,49 @@ class Adviser:
         self.keep(advice)
         return advice
 
-    def _another_round(self, advice: Advice, purse: Purse, batches: int) -> bool:
+    def _another_round(self, advice: Advice, batches: int) -> bool:
         """Gives every open candidate one more seed; False where nothing is open or left to spend."""
         race = advice.race
+        seeds = race.leader.seeds
         contenders = [
-            name
-            for name in race.open
-            if race.standing(name).seeds == race.leader.seeds and race.leader.seeds < MOST_SEEDS
+            name for name in race.open if race.standing(name).seeds == seeds and seeds < MOST_SEEDS
         ]
-        cost = len(contenders) * batches
-        if len(contenders) < 2 or not self._can_pay(purse, cost):
+        candidates = [self._entries[name][0].candidate for name in contenders]
+        costs = [self._costs(candidate, batches) for candidate in candidates]
+        name = f"seed {seeds + 1}"
+        if len(contenders) < 2 or not self._money.affords(name, costs):
             return False
         self._say(
-            "race",
-            f"{len(contenders)} of {len(race.standings)} may be the best: one more seed.",
-            purse,
+            "race", f"{len(contenders)} of {len(race.standings)} may be the best: one more seed."
         )
-        candidates = [self._entries[name][0].candidate for name in contenders]
-        seed = self.options.seed + race.leader.seeds
+        asked = [(candidate, self.options.seed + seeds) for candidate in candidates]
+        found = self._perform(asked, batches)
+        done = [each for each in found if each is not None]
+        if len(done) < len(found):  # the time is over: a round that some have run is none
+            self._money.settle(name, False)
+            return False
         before = {name: len(self._entries[name]) for name in contenders}
-        self._perform([(candidate, seed) for candidate in candidates], batches)
+        self._enter(asked, done, batches)
         return any(len(self._entries[name]) > count for name, count in before.items())
 
 
-def _read_state(data: bytes) -> dict[str, Any]:
-    try:
-        state = json.loads(data)
-        if not (state["version"] == 1 and {"batches", "probe_price"} == set(state["purse"])):
-            raise KeyError("version")
-    except (ValueError, KeyError, TypeError) as error:
-        raise RecordError(
-            "`advise.json` should say what the adviser was asked for and what it may spend. Found "
-            "something else. Choose another --out, or remove the file."
-        ) from error
-    return dict(state)
+def _length(run: Run) -> int:
+    return run.steps * (len(run.load()) if run.weighting is not None else 1)
+
+
+def _too_small(
+    budget: Budget, purse: Purse, timer: Timer, batches: int, costs: Sequence[Sequence[float]]
+) -> str:
+    should = f"The budget should pay for {len(costs)} ways of training of {batches:,} batches each"
+    if budget.seconds is None:
+        total = round(sum(map(sum, costs)))
+        return (
+            f"{should}. Found {purse.batches:,} steps. Give at least {total:,}-steps, or shorter runs "
+            "with --steps."
+        )
+    work = makespan([cost for group in costs for cost in group], purse.hands)
+    needed = (timer.used() + work + END_SECONDS) / (1 - END_SHARE)
+    return (
+        f"{should}, which takes about {math.ceil(needed)} s here. Found {budget.seconds:g} s. Give a "
+        "larger --budget, or shorter runs with --steps."
+    )

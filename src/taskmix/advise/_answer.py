@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from taskmix.advise._adviser import Advice
-from taskmix.advise._candidates import Candidate
+from taskmix.advise._budget import typed_time
+from taskmix.advise._candidates import Candidate, Part
 from taskmix.advise._expect import expect_score
 from taskmix.advise._propose import harmful_tasks
 from taskmix.advise._scores import Entry, mean_comparable
+from taskmix.engine import Run
 from taskmix.numerics import Interval, paired_interval
 from taskmix.records import Expected, Plan, describe
 
@@ -91,6 +93,20 @@ def plan_of(advice: Advice, found: Answer) -> Plan:
     )
 
 
+def best_runs(advice: Advice, found: Answer) -> list[tuple[Run, tuple[str, ...]]]:
+    """For each model of the recommendation the run that does best on dev, and what it is for."""
+    entries = advice.entries[found.chosen.name]
+
+    def score(entry: Entry, part: Part) -> float:
+        mean = mean_comparable(advice.tasks, entry.dev, part.scored)
+        return -math.inf if mean != mean else mean
+
+    return [
+        (max(entries, key=lambda entry: score(entry, part)).runs[place], part.scored)
+        for place, part in enumerate(found.chosen.parts)
+    ]
+
+
 def _choose(advice: Advice) -> Candidate:
     """The leader, or training alone where that is as good and needs fewer batches."""
     race = advice.race
@@ -156,11 +172,16 @@ def _spread(advice: Advice, name: str) -> float:
 
 
 def _further(advice: Advice) -> int | None:
-    """Batches that would tell the second from the first, at the noise found; None where told."""
+    """Batches that would tell the second from the first, at the noise found; None where told.
+
+    Where no noise is known yet, since every candidate has one seed, those of a second seed.
+    """
     race = advice.race
     rivals = [standing for standing in race.standings[1:] if standing.is_open]
-    if not rivals or not race.degrees:
+    if not rivals:
         return None
+    if not race.degrees:
+        return (len(rivals) + 1) * advice.batches
     nearest = min(rivals, key=lambda standing: abs(standing.behind.mean))
     gap = abs(nearest.behind.mean)
     if gap == 0:
@@ -258,9 +279,20 @@ def _open_line(advice: Advice, chosen: Candidate, further: int | None) -> str:
     if not rivals:
         return ""
     words = f"Cannot tell {chosen.name} from {', '.join(rivals)}"
+    if not advice.race.degrees:
+        words += ", of which there is one seed each"
     if further is None or further > MOST_FURTHER * advice.purse.batches:
         return f"{words}: whatever the difference is, it is small."
-    return f"{words}; about {further:,} more batches would."
+    return f"{words}; --budget {_budget(advice, further)} --steps {advice.batches} would."
+
+
+def _budget(advice: Advice, further: int) -> str:
+    """The budget as one types it; with runs of the same length, those done are not done again."""
+    prices = advice.purse.prices
+    if prices is None:
+        return f"{math.ceil(advice.spent + further)}-steps"
+    share = further / max(advice.purse.batches, 1)
+    return typed_time((advice.options.budget.seconds or 0.0) * (1 + share))
 
 
 def _numbers(interval: Interval) -> dict[str, float | int | None]:
@@ -270,39 +302,4 @@ def _numbers(interval: Interval) -> dict[str, float | int | None]:
         "low": interval.low if known else None,
         "high": interval.high if known else None,
         "n": interval.n,
-    }
-
-
-def advice_document(
-    advice: Advice, found: Answer, *, command: str, seconds: float
-) -> dict[str, Any]:
-    """Everything as plain values, for `--json` and for the page."""
-    return {
-        "command": command,
-        "seconds": seconds,
-        "lines": list(found.lines),
-        "chosen": found.chosen.name,
-        "batches_of_a_run": advice.batches,
-        "batches": advice.purse.batches,
-        "batches_spent": round(advice.spent),
-        "unlearned": list(advice.unlearned),
-        "candidates": [
-            {
-                "name": standing.name,
-                "words": advice.entries[standing.name][0].candidate.words,
-                "seeds": standing.seeds,
-                "dev": standing.mean,
-                "behind": _numbers(standing.behind),
-                "open": standing.is_open,
-            }
-            for standing in advice.race.standings
-        ],
-        "dev_gain": {name: _numbers(gain) for name, gain in found.gains.items()},
-        "test_gain": {name: _numbers(gain) for name, gain in found.confirmed.items()},
-        "expected": [asdict(each) for each in found.expected],
-        "findings": [
-            {"kind": each.kind, "tasks": list(each.tasks), "words": each.words}
-            for each in advice.findings
-        ],
-        "notes": list(advice.notes),
     }

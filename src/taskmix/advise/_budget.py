@@ -1,19 +1,26 @@
 """What may be spent, and what things cost.
 
-Decisions must not depend on how fast the machine happens to be at the moment: an adviser that is
-stopped and goes on should end with the same plan. So seconds are turned into batches once, at the
-start, with prices measured then and kept in the study; from there on only batches are counted.
+A budget of steps is worth the same on every machine, and nothing measured decides what is done with
+it. Of a budget of seconds, prices that are measured once say how long a run can be, and the clock
+says how many there are; whatever the clock decides is kept in the study (`_ledger.py`), so that
+an adviser that was stopped decides the same again.
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 import re
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from taskmix.errors import OptionError
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 PROBE_PRICE = 0.1  # of a probe's batch, in batches of the model, where nothing is measured
+END_SHARE, END_SECONDS = 0.02, 4.0  # of the time, for what comes after the last run
+LATE = 0.03  # of the time: that much later runs are stopped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,32 +53,106 @@ class Budget:
         )
 
 
+def typed_time(seconds: float) -> str:
+    """A time as one types it for a budget: 90s, 12m, 3h; rounded up."""
+    if seconds <= 180:
+        return f"{math.ceil(seconds)}s"
+    return f"{math.ceil(seconds / 60)}m" if seconds <= 3 * 3600 else f"{math.ceil(seconds / 3600)}h"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """Seconds a batch takes, evaluations and all, with as many processes as there are."""
+    """Seconds that things take one process while all `hands` of them are at work."""
 
     batch: float
-    probe: float
+    probe: float  # a batch of the probe, with all that its run takes besides
+    start: float = 0.0  # a run, without steps and rows
+    row: float = 0.0  # one that is evaluated
+    hands: int = 1
 
     def __post_init__(self) -> None:
-        if not (self.batch > 0 and self.probe > 0):
-            raise OptionError(f"Prices should be positive. Found {self.batch} and {self.probe}.")
+        fine = self.batch > 0 and self.probe > 0 and self.start >= 0 and self.row >= 0
+        if not fine or self.hands < 1:
+            raise OptionError(f"Prices should be positive, and hands at least 1. Found {self}.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Purse:
-    """The budget in batches of the model."""
+    """The budget in batches of the model, and what they cost where it was a time."""
 
     batches: int
     probe_price: float  # of a probe's batch, in batches
+    prices: Prices | None = None  # None: batches are all that is counted
 
     @classmethod
-    def of(cls, budget: Budget, prices: Prices | None) -> Purse:
-        """Seconds need prices; steps do without, so that nothing measured decides."""
+    def of(cls, budget: Budget, prices: Prices | None, seconds: float | None = None) -> Purse:
+        """Seconds (those that are left of the budget) need prices; steps do without."""
         if budget.batches is not None:
             return cls(batches=budget.batches, probe_price=PROBE_PRICE)
         if prices is None or budget.seconds is None:
             raise OptionError("A budget of seconds should come with prices. Found none.")
+        left = budget.seconds if seconds is None else seconds
         return cls(
-            batches=int(budget.seconds / prices.batch), probe_price=prices.probe / prices.batch
+            batches=max(int(left * prices.hands / prices.batch), 0),
+            probe_price=prices.probe / prices.batch,
+            prices=prices,
         )
+
+    @property
+    def hands(self) -> int:
+        return 1 if self.prices is None else self.prices.hands
+
+    def share(self, count: int) -> float:
+        """What a run may cost where the budget should pay for so many."""
+        if self.prices is None:
+            return self.batches / count
+        return self.batches * self.prices.batch / count
+
+    def cost(self, batches: float, rows: float) -> float:
+        """Of a run and of the rows that it is evaluated on: in seconds, or in batches alone."""
+        if self.prices is None:
+            return batches
+        prices = self.prices
+        return prices.start + rows * prices.row + batches * prices.batch
+
+    def affordable(self, cost: float, rows: float) -> int:
+        """Batches of a run that costs so much."""
+        return max(int((cost - self.cost(0, rows)) / self.cost_of_batch), 0)
+
+    @property
+    def cost_of_batch(self) -> float:
+        return 1.0 if self.prices is None else self.prices.batch
+
+
+def makespan(costs: Iterable[float], hands: int) -> float:
+    """When the last is done if each of `hands` takes the longest that is left (Graham, 1969)."""
+    ends = [0.0] * hands
+    for cost in sorted(costs, reverse=True):
+        heapq.heapreplace(ends, ends[0] + cost)
+    return max(ends)
+
+
+@dataclass(kw_only=True)
+class Timer:
+    """The clock of a budget in seconds, over all sessions; one without seconds never ends.
+
+    The last part of the time is kept for what comes after the runs: the answer, the model, the page.
+    """
+
+    seconds: float | None = None
+    before: float = 0.0  # used by earlier sessions
+    begin: float = field(default_factory=time.monotonic)
+    now: Callable[[], float] = time.monotonic
+
+    def used(self) -> float:
+        return self.before + self.now() - self.begin
+
+    def left(self) -> float:
+        """For runs."""
+        if self.seconds is None:
+            return math.inf
+        return self.seconds * (1 - END_SHARE) - END_SECONDS - self.used()
+
+    def is_over(self) -> bool:
+        """Whether runs at work should stop: they took longer than anyone could foresee."""
+        return self.seconds is not None and self.used() > self.seconds * (1 + LATE)

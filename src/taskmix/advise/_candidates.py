@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from taskmix.engine import Run
 from taskmix.errors import OptionError
 from taskmix.policies import AnyPolicy, AnyReward, Fixed, HardProgress, SizeProportional, Uniform
+from taskmix.tasks import TaskSet
 from taskmix.weighting import AnyWeighting, Equal
 
-EVALUATIONS = 8  # of a run
+EVALUATIONS = range(8, 1, -1)  # of a run: as many as are cheap
+EVALUATED = 0.25  # of a run's time, at most, where that leaves two evaluations
+TRAINED = 3  # evaluated rows that cost as much as one trained on: there is no way back
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +63,15 @@ class Candidate:
     def targets(self) -> tuple[str, ...]:
         return tuple(name for part in self.parts for name in part.scored)
 
-    def runs(self, template: Run, batches: int, seed: int) -> list[Run]:
+    def runs(
+        self, template: Run, batches: int, seed: int, evaluations: int = EVALUATIONS[0]
+    ) -> list[Run]:
         """One run a part; a step of a weighting is as many batches as the part has tasks."""
         found = []
         for part in self.parts:
             count = max(int(batches * part.share + 1e-9), 1)
             steps = count if part.weighting is None else max(count // len(part.tasks), 1)
-            every = max(steps // EVALUATIONS, 1)
+            every = max(steps // evaluations, 1)
             found.append(
                 replace(
                     template,
@@ -82,6 +87,24 @@ class Candidate:
                 )
             )
         return found
+
+
+def evaluated_rows(tasks: TaskSet, evaluations: int) -> int:
+    """Rows that a run of these tasks is evaluated on, dev and test at its end included."""
+
+    def rows(split: str) -> int:
+        # Tasks that share their inputs are evaluated together.
+        found = [task.splits[split].inputs for task in tasks if split in task.splits]
+        return sum({id(table): table.num_rows for table in found}.values())
+
+    return max((evaluations + 1) * rows("dev") + rows("test"), 1)
+
+
+def cheap_evaluations(tasks: TaskSet, batches: int, batch_size: int) -> int:
+    """How often a run can be evaluated for a part of what its training costs; twice in any case."""
+    rows = evaluated_rows(tasks, 1) - evaluated_rows(tasks, 0)
+    affordable = EVALUATED * TRAINED * batches * batch_size / max(rows, 1)
+    return int(min(max(affordable, EVALUATIONS[-1]), EVALUATIONS[0]))
 
 
 def _reward(part: Part) -> AnyReward | None:

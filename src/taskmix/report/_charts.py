@@ -15,9 +15,9 @@ LABEL_COLOURS = 8  # `--label-1` ... in page.css; more labels take the same colo
 TASK_COLOURS = 9  # `--task-1` ... in page.css; more tasks are grey
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2])
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
-_PANEL = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+PANEL: Spec = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
 # One series may be singled out by its chip in the legend; then the others fade.
-_FOCUS = {"name": "focus", "value": None}
+FOCUS: Spec = {"name": "focus", "value": None}
 
 
 def _faded(shown: float, hidden: float) -> Spec:
@@ -112,9 +112,9 @@ def lines(
     )
     layers.append(_hover_rule())
     colour = {"field": "series", "type": "nominal", "scale": colours, "legend": None}
-    return _PANEL | {
+    return PANEL | {
         "height": height,
-        "params": [_FOCUS],
+        "params": [FOCUS],
         "encoding": {"x": _step_axis(last_step), "color": colour},
         "layer": layers,
     }
@@ -138,9 +138,9 @@ def stacked_shares(*, colours: Spec, last_step: float, height: int) -> Spec:
         },
     }
     colour = {"field": "series", "type": "nominal", "scale": colours, "legend": None}
-    return _PANEL | {
+    return PANEL | {
         "height": height,
-        "params": [_FOCUS],
+        "params": [FOCUS],
         "encoding": {"x": _step_axis(last_step), "color": colour},
         "layer": [area, _hover_rule()],
     }
@@ -194,9 +194,9 @@ def dots(
         line = {"x": x | {"datum": 0}, "color": {"value": "var(--ink)"}}
         layers.insert(0, {"data": {"values": [{}]}, "mark": {"type": "rule"}, "encoding": line})
     colour = {"field": "series", "type": "nominal", "scale": label_colours(labels), "legend": None}
-    return _PANEL | {
+    return PANEL | {
         "height": row_height * len(rows),
-        "params": [_FOCUS],
+        "params": [FOCUS],
         "encoding": {"color": colour},
         "layer": layers,
     }

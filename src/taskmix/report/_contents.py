@@ -8,6 +8,7 @@ from typing import Any
 
 import taskmix
 from taskmix.report import _charts as charts
+from taskmix.report._advice import advice_contents
 from taskmix.report._data import ReportData, RunRow
 from taskmix.report._figures import Figure, palette
 from taskmix.report._scoreboard import Scoreboard, ScoreRow
@@ -30,11 +31,21 @@ _SECTIONS = {  # title, and its name in the list of sections
     "effects": ("Gains from each source", "Gains"),
     "predictions": ("Predicted against observed", "Predictions"),
     "curves": ("Learning curves", "Curves"),
-    "shares": ("Share of the budget", "Budget"),
+    "shares": ("Shares of the tasks over time", "Shares"),
     "losses": ("Training losses", "Losses"),
-    "variance": ("Variance of the losses between tasks", "Variance"),
-    "weights": ("Weights of the losses", "Weights"),
+    "variance": ("Variance of the task losses over time", "Variance"),
+    "weights": ("Weights of the losses over time", "Weights"),
 }
+_ADVICE_SECTIONS = {  # of a study with advice; the others are folded after these
+    "expected": "The plan",
+    "comparison": "Comparison",
+    "transfer": "Transfer",
+    "spending": "Budget",
+    "outlook": "More batches",
+    "warnings": "Warnings",
+    "repeat": "Repeat it",
+}
+_UNTITLED = ("scores", "variance", "transfer", "gaps", "spending", "law")  # one panel says no more
 _HOW_TO_READ = (
     "How to read an interval: repeated with other seeds, 95 of 100 such intervals hold the true mean "
     "(Student's t over seeds). Labels are compared seed by seed; where the interval of the difference "
@@ -44,7 +55,12 @@ _HOW_TO_READ = (
 
 def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure]) -> dict[str, Any]:
     """Everything the template shows, as text."""
-    drawn = {section: names for section, names in _SECTIONS.items() if section in figures}
+    advice = advice_contents(data)
+    drawn = {
+        section: names
+        for section, names in _SECTIONS.items()
+        if section in figures and not (advice and section in _ADVICE_SECTIONS)
+    }
     tail = [
         ("specification", "Specification"),
         ("data", "Data"),
@@ -66,6 +82,9 @@ def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure])
         "shown_panels": _SHOWN_PANELS,
         "headline": headline(data, board),
         "facts": _facts(data),
+        "advice": advice,
+        "untitled": _UNTITLED,
+        "first_sections": _advice_sections(advice, figures),
         "sections": [
             ("scores", "Scores"),
             *((section, short) for section, (_, short) in drawn.items()),
@@ -107,6 +126,21 @@ def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure])
         )
         or f"taskmix {taskmix.__version__}",
     }
+
+
+def _advice_sections(
+    advice: Mapping[str, Any] | None, figures: Mapping[str, Figure]
+) -> list[tuple[str, str]]:
+    """Those that the page has, with their names."""
+    if advice is None:
+        return []
+    absent = {
+        "transfer": "transfer" not in figures,
+        "spending": "spending" not in figures,
+        "outlook": not advice["outlook"],
+        "warnings": not (advice["warnings"] or advice["remarks"]),
+    }
+    return [pair for pair in _ADVICE_SECTIONS.items() if not absent.get(pair[0], False)]
 
 
 def _facts(data: ReportData) -> list[tuple[str, str]]:

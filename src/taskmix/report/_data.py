@@ -90,6 +90,7 @@ class ReportData:
     notes: tuple[str, ...] = ()
     command: str = ""
     transfer: Mapping[str, Any] | None = None  # the study's `transfer.json`
+    advice: Mapping[str, Any] | None = None  # the study's `advice.json`
 
     def bin_steps(self, label: str) -> NDArray[np.float64]:
         """The step that stands for each bin: its last."""

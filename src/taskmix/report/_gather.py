@@ -38,12 +38,18 @@ def gather(
     """Reads all summaries, and the steps of as many runs as a chart has use for."""
     study = study if isinstance(study, Study) else Study(study)
     found = list(notes)
+    advice = _advice(study.path)
     summaries = sorted(study.summaries(note=found.append), key=lambda run: (run.created, run.label))
     if not summaries and not found:
         raise InputError(
             f"`{study.path}` should be a study, a folder with a folder for each run. Found no run in "
             "it. Train first, or check the path."
         )
+    if advice is not None and labels is None:
+        # A study may hold more: the small runs about transfer, and what was asked before.
+        labels = tuple(row["name"] for row in advice["candidates"])
+        theirs = {name for row in advice["candidates"] for name in row["runs"]}
+        summaries = [run for run in summaries if run.name in theirs]
     order = (
         tuple(dict.fromkeys(run.label for run in summaries)) if labels is None else tuple(labels)
     )
@@ -51,7 +57,7 @@ def gather(
     order = tuple(label for label in order if any(run.label == label for run in summaries))
     tasks = _tasks(summaries)
     data = ReportData(
-        title=title or study.path.resolve().name,
+        title=title or (advice or {}).get("title") or study.path.resolve().name,
         labels=order,
         tasks=tasks,
         runs=tuple(_row(run) for run in summaries),
@@ -59,6 +65,7 @@ def gather(
         notes=tuple(found),
         command=command,
         transfer=_transfer(study.path),
+        advice=advice,
     )
     data = _fewer_labels(data)
     return _with_traces(data, study, [run for run in summaries if run.label in data.labels])
@@ -71,6 +78,15 @@ def _transfer(folder: Path) -> Mapping[str, Any] | None:
     from taskmix.transfer import load_transfer
 
     return load_transfer(folder)
+
+
+def _advice(folder: Path) -> Mapping[str, Any] | None:
+    """What `taskmix advise` wrote beside the runs, if it did."""
+    if not (folder / "advice.json").exists():
+        return None
+    from taskmix.advise import load_advice
+
+    return load_advice(folder)
 
 
 def _row(run: RunSummary) -> RunRow:

@@ -11,6 +11,12 @@ from importlib.resources import files
 from typing import Any
 
 from taskmix.errors import MissingExtraError
+from taskmix.report._advice_figures import (
+    budget_figure,
+    expected_figure,
+    gap_figure,
+    law_figure,
+)
 from taskmix.report._contents import contents
 from taskmix.report._data import ReportData
 from taskmix.report._figures import Columns, Figure, palette, score_figure
@@ -33,18 +39,32 @@ def report_html(data: ReportData) -> str:
     except ImportError:
         raise MissingExtraError("jinja2", "report", "The report page") from None
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FunctionLoader(packaged),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
     def strong(sentence: str, words: str) -> str:
         before, found, after = sentence.partition(words) if words else (sentence, "", "")
         return Markup("{}<strong>{}</strong>{}" if found else "{}{}{}").format(before, found, after)
 
-    environment.filters["strong"] = strong
+    def ticked(sentence: str) -> str:
+        """Names between backticks as code."""
+        parts = sentence.split("`")
+        if len(parts) % 2 == 0:
+            return sentence
+        marked = (
+            Markup("<code>{}</code>") if place % 2 else Markup("{}") for place in range(len(parts))
+        )
+        return Markup("").join(mark.format(part) for mark, part in zip(marked, parts, strict=True))
+
+    environment.filters |= {"strong": strong, "ticked": ticked}
     board = scoreboard(data)
     figures = _figures(data, board)
     css, script, runtime = packaged("page.css"), packaged("page.js"), vega_runtime()
-    return environment.from_string(packaged("page.html.j2")).render(
+    return environment.get_template("page.html.j2").render(
         **contents(data, board, figures),
         policy=content_policy(scripts=(runtime, script), styles=(css,)),
         css=Markup(css),
@@ -94,6 +114,10 @@ def content_policy(*, scripts: Sequence[str], styles: Sequence[str]) -> str:
 def _figures(data: ReportData, board: Scoreboard) -> dict[str, Figure]:
     colours = palette(data)
     found = (
+        expected_figure(data.advice),
+        gap_figure(data.advice),
+        budget_figure(data.advice),
+        law_figure(data.advice),
         score_figure(data, board),
         transfer_figure(data.transfer),
         effect_figure(data.transfer),

@@ -76,12 +76,15 @@ def scoreboard(data: ReportData) -> Scoreboard:
     splits = _splits(data)
     scores = _by_seed(data, splits, notes)
     scored = [task for task in data.tasks if task.name in splits]
-    labels, compared = _comparable(data.labels, [task.name for task in scored], scores)
+    judged = [
+        task.name for task in scored if data.advice is None or task.name in data.advice["judged"]
+    ]
+    labels, compared = _comparable(data.labels, judged, scores)
     tasks = [data.task(name) for name in compared]
     measure: Literal["mean", "rank"] = "mean" if can_be_averaged(tasks) else "rank"
     higher = measure == "mean" and all(task.higher_is_better for task in tasks)
     totals = _totals(labels, tasks, scores, measure)
-    _note_gaps(data, labels, compared, scores, totals, len(scored), notes)
+    _note_gaps(data, labels, compared, scores, totals, len(judged), notes)
     lead = _lead({label: total for label, total in totals.items() if total}, higher)
     ahead = data.labels.index(lead.best) if lead is not None else None
     rows = tuple(
@@ -272,12 +275,12 @@ def _note_gaps(
     compared: Sequence[str],
     scores: Mapping[str, Mapping[str, BySeed]],
     totals: Mapping[str, BySeed],
-    scored_tasks: int,
+    judged_tasks: int,
     notes: list[str],
 ) -> None:
-    if len(compared) < scored_tasks:
+    if len(compared) < judged_tasks:
         notes.append(
-            f"All labels have a score on {len(compared)} of {scored_tasks} tasks: "
+            f"All labels have a score on {len(compared)} of {judged_tasks} tasks: "
             "what is said about all tasks together is about these."
         )
     for label in data.labels:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taskmix.report._charts import Spec
+from taskmix.report._charts import FOCUS, PANEL, Spec
 
 VERDICTS = ("helps", "harms", "negligible", "cannot tell")
 _COLOURS = ("var(--label-1)", "var(--label-2)", "var(--label-6)", "var(--other)")
 _SHAPES = ("triangle-up", "triangle-down", "square", "circle")
-_PANEL: Spec = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
-# Legends single out a series by this; here there is none to choose.
-_FOCUS: Spec = {"name": "focus", "value": None}
 _WORDS = 14  # tasks; with more, cells are too small for numbers
 
 
@@ -97,15 +94,16 @@ def heat_map(*, sources: Sequence[str], targets: Sequence[str]) -> Spec:
     ]
     if max(len(sources), len(targets)) <= _WORDS:
         text = {"value": "var(--ink)"}
+        room = {"expr": "bandwidth('x') > 36 ? 1 : 0"}  # on a phone they would overlap
         layers.append(
             {
-                "mark": {"type": "text", "fontSize": 11},
+                "mark": {"type": "text", "fontSize": 11, "opacity": room},
                 "encoding": {**cell, "text": {"field": "shown"}, "color": text},
             }
         )
-    return _PANEL | {
+    return PANEL | {
         "height": row_height * len(sources),
-        "params": [_FOCUS],
+        "params": [FOCUS],
         "encoding": {"color": _verdict_colour()},
         "layer": layers,
     }
@@ -136,9 +134,9 @@ def effect_dots(*, sources: Sequence[str], x_title: str) -> Spec:
     }
     shape = {"domain": list(VERDICTS), "range": list(_SHAPES)}
     zero = {"x": x | {"datum": 0}, "color": {"value": "var(--ink)"}}
-    return _PANEL | {
+    return PANEL | {
         "height": 20 * len(sources),
-        "params": [_FOCUS],
+        "params": [FOCUS],
         "encoding": {"color": _verdict_colour()},
         "layer": [
             {"data": {"values": [{}]}, "mark": {"type": "rule"}, "encoding": zero},
@@ -173,9 +171,9 @@ def predicted_against_observed(*, low: float, high: float, title: str) -> Spec:
     x, y = axis("predicted", f"predicted {title}"), axis("mean", f"observed {title}")
     colour = {"domain": ["held out"], "range": ["var(--label-1)"]}
     equal = {"values": [{"predicted": low, "mean": low}, {"predicted": high, "mean": high}]}
-    return _PANEL | {
+    return PANEL | {
         "height": 200,
-        "params": [_FOCUS],
+        "params": [FOCUS],
         "encoding": {
             "color": {"field": "series", "type": "nominal", "scale": colour, "legend": None}
         },

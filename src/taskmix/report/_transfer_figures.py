@@ -9,7 +9,7 @@ from typing import Any
 from taskmix.report import _charts as charts
 from taskmix.report._figures import Columns, Figure, Panel, rounded
 from taskmix.report._transfer_charts import effect_dots, heat_map, predicted_against_observed
-from taskmix.report._words import count_of, counted, decimals_for, number
+from taskmix.report._words import count_of, counted, decimals_for, known, number
 
 Transfer = Mapping[str, Any]  # a `transfer.json`
 Row = Mapping[str, Any]
@@ -60,7 +60,7 @@ def effect_figure(transfer: Transfer | None) -> Figure | None:
     panels: list[Panel] = []
     specs: dict[str, charts.Spec] = {}
     for place, target in enumerate(transfer["targets"]):
-        rows = sorted(target["sources"], key=lambda row: -_known(row["gain"]))
+        rows = sorted(target["sources"], key=lambda row: -known(row["gain"]))
         name = f"effects-{place}"
         specs[name] = effect_dots(
             sources=[row["source"] for row in rows], x_title=f"gain in dev {transfer['measure']}"
@@ -110,7 +110,7 @@ def prediction_figure(transfer: Transfer | None) -> Figure | None:
         }
         test = target["extrapolation"].get("linear", {})
         note = ", ".join(
-            f"{words} {number(_known(test[key]['value']), 2)}"
+            f"{words} {number(known(test[key]['value']), 2)}"
             for key, words in (("spearman", "Spearman"), ("r_squared", "R²"))
             if key in test
         )
@@ -126,17 +126,17 @@ def prediction_figure(transfer: Transfer | None) -> Figure | None:
 
 
 def _effect_columns(rows: Sequence[Row]) -> Columns:
-    decimals = decimals_for(_known(row["gain"]) for row in rows)
+    decimals = decimals_for(known(row["gain"]) for row in rows)
     return {
         "source": [row["source"] for row in rows],
         "series": [row["verdict"] for row in rows],
-        "mean": [rounded(_known(row["gain"])) for row in rows],
-        "low": [rounded(_known(row["low"])) for row in rows],
-        "high": [rounded(_known(row["high"])) for row in rows],
+        "mean": [rounded(known(row["gain"])) for row in rows],
+        "low": [rounded(known(row["low"])) for row in rows],
+        "high": [rounded(known(row["high"])) for row in rows],
         "shown": [_cell(row, decimals) for row in rows],
         "interval": [
-            f"{number(_known(row['gain']), decimals)} ({number(_known(row['low']), decimals)} to "
-            f"{number(_known(row['high']), decimals)})"
+            f"{number(known(row['gain']), decimals)} ({number(known(row['low']), decimals)} to "
+            f"{number(known(row['high']), decimals)})"
             for row in rows
         ],
         "further": [
@@ -147,14 +147,14 @@ def _effect_columns(rows: Sequence[Row]) -> Columns:
 
 
 def _cell(row: Row, decimals: int) -> str:
-    shown = number(_known(row["gain"]), decimals)
-    sign = "+" if _known(row["gain"]) > 0 else ""
+    shown = number(known(row["gain"]), decimals)
+    sign = "+" if known(row["gain"]) > 0 else ""
     return f"{sign}{shown}{'?' if row['verdict'] == 'cannot tell' else ''}"
 
 
 def _strength(target: Row, row: Row) -> float:
-    alone = abs(_known(target["alone"]))
-    gain = abs(_known(row["gain"])) / (alone if alone > 0 else 1.0)
+    alone = abs(known(target["alone"]))
+    gain = abs(known(row["gain"])) / (alone if alone > 0 else 1.0)
     return gain if math.isfinite(gain) else 0.0
 
 
@@ -168,7 +168,3 @@ def _told_words(transfer: Transfer) -> str:
         ]
         parts.append(f"{target['target']}: {', '.join(told) or 'nothing can be told'}")
     return f"Transfer by target. {'; '.join(parts)}."
-
-
-def _known(value: float | None) -> float:
-    return math.nan if value is None else float(value)

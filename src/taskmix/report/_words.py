@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from taskmix.numerics import Interval
 from taskmix.report._data import ReportData
@@ -35,6 +36,31 @@ def with_interval(interval: Interval, decimals: int = 3) -> str:
     if interval.n < 2:
         return f"{mean} (one seed)"
     return f"{mean} ({number(interval.low, decimals)} to {number(interval.high, decimals)})"
+
+
+def spread_words(interval: Mapping[str, Any], decimals: int) -> str:
+    """An interval of a document: its mean with its ends, or alone where they are null."""
+    ends = ends_words(interval, decimals)
+    mean = number(known(interval["mean"]), decimals)
+    return f"{mean} ({ends})" if ends else mean
+
+
+def ends_words(interval: Mapping[str, Any], decimals: int) -> str:
+    """The ends of an interval of a document; nothing where they are null."""
+    if interval["low"] is None or interval["high"] is None:
+        return ""
+    return f"{number(interval['low'], decimals)} to {number(interval['high'], decimals)}"
+
+
+def signed(value: float | None, decimals: int = 3) -> str:
+    """A change, with its sign."""
+    text = number(known(value), decimals)
+    return f"+{text}" if known(value) > 0 else text
+
+
+def known(value: float | None) -> float:
+    """A number of a document, which has null for NaN."""
+    return math.nan if value is None else float(value)
 
 
 def counted(count: int, noun: str) -> str:

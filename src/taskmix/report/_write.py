@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from taskmix.errors import InputError, TaskmixError
 from taskmix.records import Study
 from taskmix.report._file import write_whole
 from taskmix.report._gather import gather
@@ -22,7 +23,22 @@ def write_report(
 ) -> Path:
     """Writes the page of a study to `out` and gives its path."""
     command = command or f"taskmix report {study.path if isinstance(study, Study) else study}"
-    data = gather(study, labels=labels, title=title, command=command, notes=notes)
-    # Names may come from file names that are no Unicode; those characters show as `?`.
-    page = report_html(data).encode("utf-8", "replace")
+    folder = study.path if isinstance(study, Study) else study
+    try:
+        data = gather(study, labels=labels, title=title, command=command, notes=notes)
+        # Names may come from file names that are no Unicode; those characters show as `?`.
+        page = report_html(data).encode("utf-8", "replace")
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        if isinstance(error, TaskmixError) or not _has_documents(folder):
+            raise
+        # What commands have left there is a file like any other, which anyone may have changed.
+        raise InputError(
+            f"The JSON files beside the runs of `{folder}` should be as taskmix wrote them. Found "
+            f"something else ({type(error).__name__}: {error}). Delete them, or run the command that "
+            "wrote them again; it trains nothing twice."
+        ) from error
     return write_whole(out, page, "the report")
+
+
+def _has_documents(folder: Path) -> bool:
+    return any(folder.glob("*.json"))

@@ -4,6 +4,8 @@
   const page = JSON.parse(document.getElementById("page-data").textContent);
   const tip = document.getElementById("tip");
   const drawn = new Map(); // element id -> promise of a Vega view
+  const views = new Map(); // element -> its view, once drawn
+  const PAPER = 690; // pixels between the margins of A4 and of Letter
   const MOST_LINES = 12; // in a tooltip
   const FONT = getComputedStyle(document.body).fontFamily;
 
@@ -128,6 +130,7 @@
       });
       element.dataset.drawn = "yes";
       element.style.minHeight = "";
+      views.set(element, result.view);
       return result.view;
     } catch (error) {
       element.textContent = `This chart could not be drawn: ${error.message}`;
@@ -145,6 +148,9 @@
   });
   document.addEventListener("pointerdown", () => { tip.hidden = true; });
   document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+
+  // A folded part may be laid out and yet not show; older browsers give it no width at all.
+  const shows = (element) => (element.checkVisibility ? element.checkVisibility() : element.offsetWidth > 0);
 
   function draw(element) {
     if (!drawn.has(element.id)) drawn.set(element.id, embed(element));
@@ -164,9 +170,9 @@
   for (const element of elements) near.observe(element);
 
   // The rest follows while nothing else is to be done, so that a printed page is complete.
-  const idle = window.requestIdleCallback ?? ((call) => setTimeout(call, 50));
+  const idle = (call) => (window.requestIdleCallback ? requestIdleCallback(call, { timeout: 300 }) : setTimeout(call, 50));
   function drawNext() {
-    const next = elements.find((element) => !drawn.has(element.id) && element.offsetWidth > 0);
+    const next = elements.find((element) => !drawn.has(element.id) && shows(element));
     if (next) draw(next).then(() => idle(drawNext));
   }
   idle(drawNext);
@@ -187,8 +193,55 @@
       if (!chosen) return;
       const single = chosen.getAttribute("aria-pressed") !== "true";
       for (const chip of chips) chip.setAttribute("aria-pressed", String(single && chip === chosen));
-      if (single) await Promise.all([...section.querySelectorAll(".panel:not([hidden]) .chart")].filter((e) => e.offsetWidth > 0).map(draw));
+      if (single) await Promise.all([...section.querySelectorAll(".panel:not([hidden]) .chart")].filter(shows).map(draw));
       focus(section, single ? chosen.dataset.series : null);
+    });
+  }
+
+  // Paper is narrower than a screen: charts are laid out anew for it, or their words would shrink.
+  const fit = (width) => {
+    for (const [element, view] of views) {
+      const room = width(element);
+      if (room > 0) view.signal("width", room).run();
+    }
+  };
+  addEventListener("beforeprint", () => fit((element) => (element.closest(".grid").classList.contains("wide") ? PAPER : PAPER / 2 - 12)));
+  addEventListener("afterprint", () => fit((element) => element.offsetWidth));
+
+  // Folded sections: their charts are drawn once they show, and a link to one opens it.
+  document.addEventListener("toggle", () => idle(drawNext), true);
+  function unfold() {
+    const wanted = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const details = wanted && wanted.querySelector(":scope > details");
+    if (details && !details.open) {
+      details.open = true;
+      wanted.scrollIntoView();
+    }
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
+  for (const button of document.querySelectorAll("[data-unfold]")) {
+    const words = button.textContent;
+    button.addEventListener("click", () => {
+      const open = button.getAttribute("aria-expanded") !== "true";
+      for (const details of document.querySelectorAll(".folded > details")) details.open = open;
+      button.setAttribute("aria-expanded", String(open));
+      button.textContent = open ? "Fold everything" : words;
+    });
+  }
+
+  // Copying: where a browser keeps the clipboard from files, the line is selected instead.
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.addEventListener("click", async () => {
+      const line = document.getElementById(button.dataset.copy);
+      let said = "Copied.";
+      try {
+        await navigator.clipboard.writeText(line.textContent);
+      } catch {
+        getSelection().selectAllChildren(line);
+        said = document.execCommand("copy") ? "Copied." : "Selected: copy it with your keyboard.";
+      }
+      document.getElementById("copied").textContent = said;
     });
   }
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from taskmix.advise import Advice, AdviseOptions, Adviser, Budget, News, Prices, answer, plan_of
+from taskmix.advise import (
+    Advice,
+    AdviseOptions,
+    Adviser,
+    Budget,
+    News,
+    Prices,
+    Timer,
+    answer,
+    plan_of,
+)
 from taskmix.engine import DigitsSource, Executed, Run
 from taskmix.errors import InputError, OptionError, RecordError, RunError
 from taskmix.models import Perceptron
@@ -40,8 +50,11 @@ class World:
     def perform(self, runs: Sequence[Run]) -> list[Executed]:
         return [self._execute(run) for run in runs]
 
+    def key(self, run: Run) -> str:
+        return f"{run.label} {run.tasks} {run.seed} {run.steps} {run.policy} {run.weighting}"
+
     def _execute(self, run: Run) -> Executed:
-        key = f"{run.label} {run.tasks} {run.seed} {run.steps} {run.policy} {run.weighting}"
+        key = self.key(run)
         if key in self.known:
             return self.known[key]
         if self.left is not None:
@@ -174,13 +187,25 @@ def test_the_budget_is_kept(tmp_path: Path) -> None:
     assert advice.spent <= 40_000
 
 
-def test_a_budget_for_next_to_nothing_still_gives_a_plan(tmp_path: Path) -> None:
+def test_a_budget_for_two_runs_still_gives_a_plan(tmp_path: Path) -> None:
     world = World()
-    made, kept = adviser(world, tmp_path, "10-steps")
+    made, kept = adviser(world, tmp_path, "384-steps")
     advice = made.run()
     assert set(advice.entries) == {"single", "uniform"}
     assert len(plan_of(advice, answer(advice)).tasks) == 8
     assert kept
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"), [("383-steps", "Give at least 384-steps"), ("3s", "takes about")]
+)
+def test_a_budget_for_less_is_refused_with_what_would_do(
+    tmp_path: Path, budget: str, said: str
+) -> None:
+    made, _ = adviser(World(), tmp_path / "study", budget)
+    with pytest.raises(OptionError, match=said):
+        made.run()
+    assert not (tmp_path / "study").exists()
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -221,8 +246,72 @@ def test_prices_are_measured_once_and_kept(tmp_path: Path) -> None:
         made, _ = adviser(World(), tmp_path, "300s")
         made.measure_prices = measure
         advice = made.run()
-        assert advice.purse.batches == 30_000
+        assert 28_000 < advice.purse.batches < 30_000
     assert asked == [1]
+
+
+@dataclass
+class Clock:
+    """A world in which a batch takes its time."""
+
+    batch: float = 0.01  # seconds
+    time: float = 0.0
+
+    def perform(self, world: World, timer: Timer) -> Callable[[Sequence[Run]], list[Executed]]:
+        def perform(runs: Sequence[Run]) -> list[Executed]:
+            found = []
+            for run in runs:
+                if timer.is_over() and world.key(run) not in world.known:
+                    found.append(Executed(outcome="stopped", summary=None))
+                    continue
+                before = len(world.done)
+                executed = world._execute(run)
+                found.append(executed)
+                if len(world.done) > before:
+                    factor = len(run.tasks or ()) if run.weighting is not None else 1
+                    self.time += run.steps * factor * self.batch
+                else:
+                    found[-1] = replace(executed, outcome="already finished")
+            return found
+
+        return perform
+
+
+def timed(clock: Clock, world: World, study: Path, seconds: int) -> Adviser:
+    made, _ = adviser(world, study, f"{seconds}s")
+    made.timer = Timer(begin=clock.time, now=lambda: clock.time)
+    made.perform = clock.perform(world, made.timer)
+    return made
+
+
+@pytest.mark.parametrize("batch", [0.002, 0.01, 0.02])
+def test_time_is_kept_where_the_machine_is_not_as_fast_as_it_was(
+    tmp_path: Path, batch: float
+) -> None:
+    clock = Clock(batch=batch)
+    timed(clock, World(noise=0.05), tmp_path, 300).run()
+    assert clock.time <= 300, "the prices say 0.01 s a batch"
+    assert clock.time >= 200 or batch < 0.01
+
+
+def test_runs_that_take_five_times_as_long_as_foreseen_are_stopped(tmp_path: Path) -> None:
+    clock, world = Clock(batch=0.05), World(noise=0.05)
+    advice = timed(clock, world, tmp_path, 300).run()
+    assert clock.time <= 300 * 1.03 + 100, "a run at work in this world is not stopped inside"
+    plan = plan_of(advice, answer(advice))
+    before = clock.time
+    again = timed(clock, world, tmp_path, 300).run()
+    assert plan_of(again, answer(again)) == plan
+    assert clock.time == before, "what was stopped is not taken up again"
+
+
+def test_what_the_clock_decided_holds_when_the_adviser_goes_on(tmp_path: Path) -> None:
+    clock, world = Clock(), World(noise=0.05)
+    advice = timed(clock, world, tmp_path, 300).run()
+    plan, trained, now = plan_of(advice, answer(advice)), len(world.done), clock.time
+    again = timed(clock, world, tmp_path, 300).run()
+    assert plan_of(again, answer(again)) == plan
+    assert (len(world.done), clock.time) == (trained, now), "nothing more is trained"
 
 
 def test_failed_runs_are_left_out_and_said(tmp_path: Path) -> None:
@@ -243,7 +332,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
     news: list[News] = []
     made.tell = news.append
     made.run()
-    assert [each.stage for each in news][:3] == ["look", "prices", "baselines"]
+    assert [each.stage for each in news][:3] == ["look", "baselines", "runs"]
     assert all(0 <= each.spent <= 1 for each in news)
 
 

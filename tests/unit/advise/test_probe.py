@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from taskmix.advise import measure_prices, probe_of
-from taskmix.engine import DigitsSource, Run
+from taskmix.engine import DigitsSource, Run, Workers
 from taskmix.models import Architecture, Perceptron, TextConvolution, Transformer, WindowBiLSTM
 
 
@@ -30,6 +30,9 @@ def test_a_probe_is_a_narrower_model_of_the_same_family(
 
 def test_prices_are_those_of_a_batch_of_the_model_and_of_the_probe() -> None:
     run = template(Perceptron(hidden=(8,)))
-    prices = measure_prices(run, probe_of(run), 60.0, workers=1)
+    prices = measure_prices(run, probe_of(run), 60.0, workers=Workers(1))
     assert 0 < prices.batch < 1
     assert 0 < prices.probe < 1
+    assert 0 <= prices.start < 10
+    assert 0 <= prices.row < 1
+    assert prices.hands == 1

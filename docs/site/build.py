@@ -1,0 +1,108 @@
+"""Builds the documentation site into build/site, strictly: a broken link or anchor is an error.
+
+python docs/site/build.py
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from site_commands import command_page
+from site_methods import all_methods, method_pages
+from site_pages import DOCS, ROOT, assets, example_pages, written_pages
+
+HERE = Path(__file__).parent
+WORK = ROOT / "build" / "docs"  # what the site is made of
+SITE = ROOT / "build" / "site"
+
+
+def main() -> None:
+    count = prepare(WORK)
+    if code := render(WORK):
+        sys.exit(code)
+    shutil.rmtree(SITE, ignore_errors=True)
+    shutil.copytree(WORK / "site", SITE)
+    sys.stdout.write(f"{count} pages: {SITE / 'index.html'}\n")
+
+
+def prepare(work: Path) -> int:
+    """Writes all pages, the theme and the configuration; gives the number of pages."""
+    shutil.rmtree(work, ignore_errors=True)
+    pages = dict(written_pages()) | dict(example_pages())
+    pages |= dict(method_pages(weighting_table())) | {"commands.md": command_page()}
+    pages["decisions/index.md"] = _decisions(pages)
+    for place, text in pages.items():
+        _write(work / "pages" / place, text.encode())
+    for place, content in assets():
+        _write(work / "pages" / place, content)
+    shutil.copytree(HERE / "theme", work / "theme")
+    config = (HERE / "zensical.toml").read_text(encoding="utf-8")
+    _write(
+        work / "zensical.toml", config.replace("nav = []", f"nav = {_nav(config, pages)}").encode()
+    )
+    return len(pages)
+
+
+def render(work: Path) -> int:
+    """Makes the site of what was prepared; gives the program's exit code."""
+    program = Path(sys.executable).with_name("zensical")
+    command = [str(program), "build", "--strict", "--clean", "-f", str(work / "zensical.toml")]
+    return subprocess.run(command, check=False).returncode
+
+
+def weighting_table() -> dict[str, dict[str, str]]:
+    """The rows of the table in docs/weighting.md, by method: word, needs, cost."""
+    found = {}
+    text = (DOCS / "weighting.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| `([^`]+)` \| `(\w+)` \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)
+    for word, name, needs, cost in row.findall(text):
+        found[name] = {"word": word, "needs": needs.strip(), "cost": cost.strip()}
+    return found
+
+
+def _nav(config: str, pages: dict[str, str]) -> str:
+    """The order of the site; a page that is nowhere in it comes last among the guides."""
+    order: dict[str, list[str]] = tomllib.loads(config)["order"]
+    sections = {name: [each for each in some if each in pages] for name, some in order.items()}
+    methods: dict[str, list[str]] = {}
+    for method in all_methods():
+        methods.setdefault(method.family["title"], []).append(method.path)
+    listed = {place for some in (*sections.values(), *methods.values()) for place in some}
+    sections["Guides"] += [
+        place
+        for place in pages
+        if place not in listed and not place.startswith(("examples/", "decisions/"))
+    ]
+    parts = []
+    for name, some in sections.items():
+        inside = ", ".join(f'"{place}"' for place in some)
+        if name == "Methods":
+            for title, places in methods.items():
+                inside += (
+                    f', {{ "{title}" = [{", ".join(f"{chr(34)}{p}{chr(34)}" for p in places)}] }}'
+                )
+        parts.append(f'{{ "{name}" = [{inside}] }}')
+    return f"[{', '.join(parts)}]"
+
+
+def _decisions(pages: dict[str, str]) -> str:
+    lines = ["# Decisions", ""]
+    for place, text in sorted(pages.items()):
+        if place.startswith("decisions/"):
+            title = text.splitlines()[0].removeprefix("# ")
+            lines.append(f"- [{title}]({place.removeprefix('decisions/')})")
+    return "\n".join(lines) + "\n"
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""A page in a browser, and everything it should not do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SCRIPT_NAME = "</script><script>alert(1)</script>"
+LIGHT = {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"}
+DARK = LIGHT | {"color_scheme": "dark"}
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+@dataclass
+class Opened:
+    """A page, and everything it should not do."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def drawn(self, selector: str) -> Any:
+        """A chart, once it is drawn. The page's policy forbids waiting by an expression."""
+        self.page.locator(selector).scroll_into_view_if_needed()
+        chart = self.page.locator(f"{selector}[data-drawn]")
+        chart.wait_for(timeout=30_000)
+        # Scrolling is told to the page a frame or two later, and closes its tooltip.
+        self.page.evaluate(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        )
+        return chart
+
+    def hovered(self, selector: str) -> Any:
+        """The tooltip over a chart. Charts drawn above it may move it away, so it is tried again."""
+        tip = self.page.locator("#tip")
+        for _ in range(10):
+            box = self.drawn(selector).bounding_box()
+            for place in (0.55, 0.6):
+                self.page.mouse.move(
+                    box["x"] + place * box["width"], box["y"] + 0.4 * box["height"]
+                )
+            self.page.wait_for_timeout(200)
+            if tip.is_visible():
+                return tip
+        raise AssertionError(f"No tooltip showed over {selector}.")
+
+    def all_drawn(self) -> list[str]:
+        visible = "[...document.querySelectorAll('.chart')].filter(e => e.checkVisibility())"
+        for _ in range(300):
+            if self.page.evaluate(f"{visible}.every(e => e.dataset.drawn)"):
+                return list(self.page.evaluate(f"{visible}.map(e => e.id)"))
+            self.page.wait_for_timeout(100)
+        raise AssertionError("Some charts were not drawn within 30 seconds.")
+
+    def must_fit(self, width: int) -> None:
+        """With everything unfolded, the page scrolls in one direction only."""
+        self.all_drawn()
+        for details in self.page.locator("details").all():
+            details.evaluate("element => element.open = true")
+        self.all_drawn()
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= width
+        for chart in self.page.locator(".chart svg").all():
+            box = chart.bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+
+    def must_be_heard(self) -> None:
+        """Every chart has its words, and headings go down one level at a time."""
+        for chart in self.page.locator(".chart").all():
+            assert chart.get_attribute("role") == "img"
+            assert len(chart.get_attribute("aria-label") or "") > 40
+        levels = self.page.evaluate(
+            "[...document.querySelectorAll('h1, h2, h3')].map(heading => +heading.tagName[1])"
+        )
+        assert levels[0] == 1
+        assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+Open = Callable[[Path, Mapping[str, Any]], Opened]

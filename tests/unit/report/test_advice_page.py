@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_advice import TRAIN, advice_document
+from synthetic_study import synthetic_data, task_names, write_study
+
+from taskmix.errors import InputError
+from taskmix.report import ReportData, gather, report_html, write_report
+from taskmix.report._advice import advice_contents
+from taskmix.report._advice_figures import (
+    budget_figure,
+    expected_figure,
+    gap_figure,
+    law_figure,
+)
+from taskmix.report._scoreboard import scoreboard
+
+LABELS = ("proportional", "uniform", "single")
+NAMES = task_names(4)
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    return advice_document(NAMES, LABELS)
+
+
+@pytest.fixture(scope="module")
+def study_data() -> ReportData:
+    return synthetic_data(NAMES, LABELS, steps=120)
+
+
+def test_the_leader_stands_at_zero_and_the_others_left_of_it(document: dict[str, Any]) -> None:
+    figure = gap_figure(document)
+    assert figure is not None
+    columns = figure.panels[0].columns
+    assert columns["row"] == list(LABELS)
+    assert columns["mean"] == [0.0, -0.01, -0.02]
+    assert columns["low"] == [0.0, -0.025, -0.035]
+    assert columns["high"] == [0.0, 0.005, -0.005]
+    assert columns["series"] == ["leads", "may be the best", "out"]
+    assert "single: out, 0.020 behind" in figure.panels[0].description
+
+
+def test_one_candidate_has_nothing_to_compare(document: dict[str, Any]) -> None:
+    document["candidates"] = document["candidates"][:1]
+    assert gap_figure(document) is None
+
+
+def test_a_candidate_of_one_seed_has_a_dot_without_a_bar(document: dict[str, Any]) -> None:
+    document["candidates"][1]["behind"] |= {"low": None, "high": None}
+    figure = gap_figure(document)
+    assert figure is not None
+    columns = figure.panels[0].columns
+    assert columns["low"][1] == columns["mean"][1] == columns["high"][1]
+
+
+def test_metrics_that_differ_have_panels_of_their_own(document: dict[str, Any]) -> None:
+    document["expected"][2] |= {"metric": "rmse", "value": 4.0, "low": 3.0, "high": 5.0}
+    document["expected"][3]["test"] = None
+    figure = expected_figure(document)
+    assert figure is not None
+    assert [panel.title for panel in figure.panels] == ["accuracy", "rmse"]
+    assert figure.panels[0].columns["test"] == [0.91, 0.91, None]
+    assert figure.panels[0].columns["observed"][-1] == "no test rows"
+
+
+def test_stages_stand_one_after_the_other(document: dict[str, Any]) -> None:
+    figure = budget_figure(document)
+    assert figure is not None
+    columns = figure.panels[0].columns
+    assert columns["begin"] == [0, 2000, 4000, 6000]
+    assert columns["step"] == [2000, 4000, 6000, 7500]
+    assert "7\u2009500 of 10\u2009000 batches were spent." in figure.caption
+
+
+def test_the_law_is_drawn_to_the_end_of_the_data_and_broken_beyond(
+    document: dict[str, Any],
+) -> None:
+    figure = law_figure(document)
+    assert figure is not None
+    columns = figure.panels[0].columns
+    at: dict[str, list[int]] = {}
+    for series, step in zip(columns["series"], columns["step"], strict=True):
+        at.setdefault(series, []).append(step)
+    assert len(at["evaluation"]) == 8
+    assert max(at["law"]) == 400
+    assert (min(at["beyond the data"]), max(at["beyond the data"])) == (400, 800)
+    assert columns["mean"][-1] == pytest.approx(0.9375)
+    assert (columns["low"][-1], columns["high"][-1]) == pytest.approx((0.935, 0.94))
+
+
+def test_without_a_law_its_place_says_why(study_data: ReportData, document: dict[str, Any]) -> None:
+    document["outlook"] |= {"law": None, "words": "Too few evaluations to fit a law."}
+    assert law_figure(document) is None
+    page = report_html(replace(study_data, advice=document))
+    assert "Too few evaluations to fit a law." in page
+    document["outlook"] = None  # the adviser was stopped before it came to that
+    assert 'id="outlook"' not in report_html(replace(study_data, advice=document))
+
+
+def test_nothing_is_drawn_where_there_is_no_advice() -> None:
+    makers = (gap_figure, expected_figure, budget_figure, law_figure)
+    assert [make(None) for make in makers] == [None] * 4
+
+
+def test_rounds_of_the_race_are_one_row_and_a_loser_says_when_it_was_out(
+    study_data: ReportData, document: dict[str, Any]
+) -> None:
+    document["candidates"][2]["out_after"] = 3
+    found = advice_contents(replace(study_data, advice=document))
+    assert found is not None
+    assert [row["name"] for row in found["stages"]] == ["baselines", "transfer", "race, 2 rounds"]
+    assert [row["cost"] for row in found["stages"]] == ["2\u2009000", "2\u2009000", "3\u2009500"]
+    assert [row["share"] for row in found["stages"]] == ["20%", "20%", "35%"]
+    assert [row["standing"] for row in found["candidates"]] == [
+        "leads",
+        "may be the best",
+        "out after race, round 2",
+    ]
+    tiles = {name: (value, note) for name, value, note in found["tiles"]}
+    assert tiles["test gain over equal shares"] == ("+0.015", "\u22120.005 to +0.035")
+    assert tiles["budget spent"] == ("75%", "of 10\u2009000 batches")
+
+
+def test_the_page_has_every_part_of_the_advice(
+    study_data: ReportData, document: dict[str, Any]
+) -> None:
+    page = report_html(replace(study_data, advice=document))
+    for part in (
+        "Draw them equally often.",
+        'id="expected"',
+        'id="comparison"',
+        'id="spending"',
+        'id="outlook"',
+        "score = 0.95 - 10/batches",
+        "<code>which digit</code> has only 40 rows",
+        TRAIN,
+    ):
+        assert part in page
+    assert page.index('id="repeat"') < page.index('id="scores"'), "details come last"
+    assert report_html(study_data).count("<details>") < page.count("<details>")
+
+
+def test_every_chart_about_advice_is_valid_vega_lite(document: dict[str, Any]) -> None:
+    altair = pytest.importorskip("altair")
+    for make in (gap_figure, expected_figure, budget_figure, law_figure):
+        figure = make(document)
+        assert figure is not None
+        for spec in figure.specs.values():
+            altair.LayerChart.from_dict({"data": {"values": []}, **spec}, validate=True)
+
+
+def test_a_study_with_advice_shows_its_candidates_and_no_other_run(tmp_path: Path) -> None:
+    study = write_study(tmp_path, NAMES, ("uniform", "proportional", "probe"), steps=60)
+    runs: dict[str, list[str]] = {}
+    for run in study.summaries():
+        runs.setdefault(run.label, []).append(run.name)
+    runs["uniform"] = runs["uniform"][:2]  # the third is of an earlier question
+    document = advice_document(NAMES, ("proportional", "uniform"), runs=runs)
+    (tmp_path / "advice.json").write_text(json.dumps(document))
+    data = gather(study)
+    assert data.title == "Advice for digits"
+    assert data.labels == ("proportional", "uniform")
+    assert len(data.runs) == 5
+    page = write_report(study, tmp_path / "report.html").read_text()
+    assert "Train together" in page
+
+
+def test_the_mean_over_tasks_leaves_out_what_the_advice_leaves_out(
+    study_data: ReportData, document: dict[str, Any]
+) -> None:
+    document["judged"] = NAMES[:2]
+    board = scoreboard(replace(study_data, advice=document))
+    assert board.compared == tuple(NAMES[:2])
+    assert len(board.rows) == 4
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "no json",
+        json.dumps({"version": 2}),
+        json.dumps({"version": 1}),
+        json.dumps({"version": 1, "title": "x", "lines": 3}),
+    ],
+)
+def test_an_advice_that_is_none_is_told(damage: str, tmp_path: Path) -> None:
+    write_study(tmp_path, NAMES[:2], ("uniform",), steps=40, seeds=1)
+    (tmp_path / "advice.json").write_text(damage)
+    with pytest.raises(InputError, match="`taskmix advise` wrote"):
+        gather(tmp_path)
