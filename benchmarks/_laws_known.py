@@ -76,7 +76,8 @@ class Known:
         """The 90th percentile of relative errors; infinite where nothing is predicted."""
         with np.errstate(all="ignore"):
             errors = np.abs(predicted / self.far_target - 1)[self.far_target != 0]
-        return float(np.quantile(np.where(np.isfinite(errors), errors, np.inf), 0.9))
+        worst = np.where(np.isfinite(errors), errors, np.inf)
+        return float(np.quantile(worst, 0.9, method="higher"))
 
 
 def make(formula: str, seed: int) -> Known:
@@ -87,16 +88,16 @@ def make(formula: str, seed: int) -> Known:
         REQUIRED["eq9"],
         REQUIRED["eq10"],
     )
-    columns = _balanced(generator) if small else _unbalanced(generator)
-    far = _far(generator)
+    columns = balanced(generator) if small else unbalanced(generator)
+    outside = far_outside(generator)
     used = {name: column for name, column in columns.items() if name in expression.variables}
-    outside = {name: column for name, column in far.items() if name in expression.variables}
+    far = {name: column for name, column in outside.items() if name in expression.variables}
     values = evaluate(expression, used)
     target = values * (1 + NOISE * generator.normal(size=len(values)))
-    return Known(formula, used, target, outside, evaluate(expression, outside))
+    return Known(formula, used, target, far, evaluate(expression, far))
 
 
-def _balanced(generator: np.random.Generator, rows: int = 1002) -> Columns:
+def balanced(generator: np.random.Generator, rows: int = 1002) -> Columns:
     return {
         "n": generator.choice(np.arange(1000.0, 20001.0, 500.0), rows),
         "T": generator.integers(1, 16, rows).astype(np.float64),
@@ -104,7 +105,7 @@ def _balanced(generator: np.random.Generator, rows: int = 1002) -> Columns:
     }
 
 
-def _unbalanced(generator: np.random.Generator, rows: int = 1555) -> Columns:
+def unbalanced(generator: np.random.Generator, rows: int = 1555) -> Columns:
     return {
         "n_ner": generator.choice([1000.0, 1500.0, 2000.0, 2500.0], rows),
         "n_syn": generator.choice(np.arange(2000.0, 6001.0, 1000.0), rows),
@@ -113,7 +114,7 @@ def _unbalanced(generator: np.random.Generator, rows: int = 1555) -> Columns:
     }
 
 
-def _far(generator: np.random.Generator, rows: int = 2000) -> Columns:
+def far_outside(generator: np.random.Generator, rows: int = 2000) -> Columns:
     def spread(low: float, high: float) -> NDArray[np.float64]:
         return np.exp(generator.uniform(np.log(low), np.log(high), rows))
 

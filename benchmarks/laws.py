@@ -1,5 +1,6 @@
 """The law search: CPU time to a law of given test error against gplearn and pyoperon, the form that is
-found, and the error far outside the data. One thread; each peer with its own way of stopping:
+found in the end, and the error far outside the data (`laws_recovery.py` has many more laws, without
+peers). One thread; each peer with its own way of stopping:
 
 gplearn (the document's settings) is stopped after the first generation whose best program reaches the
 error, pyoperon's budget of evaluations is doubled until a run reaches it and only that run is counted.
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from _common import report, row
-from _laws_known import FURTHER, REQUIRED, Known, make
+from _laws_known import REQUIRED, Known, make
 from taskmix.laws import GplearnEngine, LawRegressor, OperonEngine
 
 ENOUGH = 0.99  # R² on the test rows; the noise allows 0.994 to 0.998
@@ -142,33 +143,8 @@ def quality(quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def recovery(quick: bool) -> list[dict[str, Any]]:
-    """How often the generating form is chosen, how long it takes, how far off it is outside."""
-    rows = []
-    for laws, seeds in ((REQUIRED, 2 if quick else 10), (FURTHER, 1 if quick else 3)):
-        for name, formula in laws.items():
-            right, times, errors = [], [], []
-            for seed in range(seeds):
-                known = make(formula, seed)
-                begin = time.process_time()
-                law = LawRegressor().fit(known.columns, known.target).law_
-                times.append(time.process_time() - begin)
-                right.append(law.same_form(formula))
-                errors.append(
-                    known.error_outside(law.function()(**{k: known.far[k] for k in law.inputs}))
-                )
-            rows.append(
-                row(f"{name}/chosen", float(np.mean(right)), None, "-", f"of {seeds} seeds")
-            )
-            rows.append(row(f"{name}/seconds", float(np.median(times)), None, "-", "CPU s"))
-            rows.append(
-                row(f"{name}/error outside", float(np.max(errors)), None, "-", "worst seed")
-            )
-    return rows
-
-
 def measure(quick: bool) -> list[dict[str, Any]]:
-    return [each for part in (speed, quality, recovery) for each in part(quick)]
+    return [each for part in (speed, quality) for each in part(quick)]
 
 
 if __name__ == "__main__":

@@ -48,17 +48,17 @@ def _front(found: dict[str, Any]) -> Any:
     left_out = found["left_out"]
     title = (
         "Mean squares on held-out rows, over folds where asked for, and on the largest "
-        f"{left_out['input']} with constants from the other rows"
+        f"{left_out['input']} with constants from the other rows (beyond)"
     )
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
     table.add_column("signs", justify="right")
-    table.add_column(f"{found['target']} =", overflow="fold", min_width=34)
+    table.add_column(f"{found['target']} =", overflow="fold", min_width=30)
     cross = any(
         row["cross_mse"] is not None and row["cross_mse"] == row["cross_mse"]
         for row in found["front"]
     )
     names = ["R²", "MSE", *(["folds"] if cross else [])]
-    for name in (*names, f"large {left_out['input']}"):
+    for name in (*names, "beyond"):
         table.add_column(name, justify="right")
     for row in found["front"]:
         cells = [_shown(row["held_out_r2"]), _shown(row["held_out_mse"])]

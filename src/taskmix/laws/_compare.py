@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from taskmix.laws._complexity import complexity
-from taskmix.laws._document import BOUND_RATES, DOCUMENT_LAWS
+from taskmix.laws._document import BOUND_RATES, DOCUMENT_LAWS, HUNDREDTHS
 from taskmix.laws._evaluate import Array, Columns, evaluate
 from taskmix.laws._expression import Expression, Sum, free
 from taskmix.laws._fit import Observations, fit_constants
@@ -46,12 +46,19 @@ def compare_formulas(
 
 
 def document_comparisons(X: Any, y: Any) -> list[Comparison]:
-    """The document's formulas and bounds whose columns the table has."""
+    """The document's formulas and bounds whose columns the table has.
+
+    The document's scores are in hundredths, so its formulas are divided by 100 where the target is
+    a share. In a table with one `n` all tasks have as many samples, the real one and the others.
+    """
     columns = as_columns(X)
+    if "n" in columns:
+        columns = {"n_ner": columns["n"], "n_syn": columns["n"], **columns}
+    is_share = bool(np.max(as_columns({"y": y})["y"], initial=0.0) <= 1.0)
     found = []
     for formulas, rates in ((DOCUMENT_LAWS, False), (BOUND_RATES, True)):
         fitting = {
-            name: text
+            name: f"({text})/{HUNDREDTHS}" if is_share and not rates else text
             for name, text in formulas.items()
             if parse_formula(text).variables <= set(columns)
         }

@@ -23,6 +23,9 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 
+import numpy as np
+
+from taskmix.laws._evaluate import Program
 from taskmix.laws._expression import (
     Exp,
     Expression,
@@ -41,13 +44,15 @@ ODD_EXPONENT = 1.5  # an exponent that is no simple fraction
 TINY_EXPONENT = 3.0  # one below 1/10
 LOGARITHM_POWERS = {1.0: 0.0, 0.5: 0.0, 2.0: 2.0}  # of log x + c, and for all others:
 LOGARITHM_POWER = 4.0
-STRETCHED = 3.0  # exp(k x^p) instead of exp(k x)
+STRETCHED = 3.0  # exp(k x^p), or of another function, instead of exp(k x)
 POWER_OF_SUM = {0.5: 1.0, -1.0: 2.0}  # of a sum that is no usual shape, and for all others:
 OTHER_POWER_OF_SUM = 3.0
+HILL = 1.0  # 1 / (x^p + c)
 LOGARITHM_OF_SUM = 2.0
 MIXED_POWERS = 1.0  # for each exponent beyond the first among the factors of a product
 REPEATED = 3.0  # for each further term of a sum that a variable is in, but for polynomials
 LEAVES_POSITIVE = 4.0
+FAR = 1e6  # times a typical value
 SIMPLE_EXPONENTS = tuple(
     sorted(
         {
@@ -142,7 +147,7 @@ def _unusual(node: Expression, shared: set[float] | None = None) -> float:
             if shared is not None:
                 shared.add(abs(exponent.value))
         total += _base_price(node.base, exponent.value)
-    if isinstance(node, Exp) and any(isinstance(below, Power) for below in node.of.walk()):
+    if isinstance(node, Exp) and any(isinstance(n, Power | Log | Exp) for n in node.of.walk()):
         total += STRETCHED
     if isinstance(node, Log) and isinstance(node.of, Sum) and not _is_shape(node.of):
         total += LOGARITHM_OF_SUM
@@ -167,7 +172,9 @@ def _base_price(base: Expression, exponent: float) -> float:
     terms = base.terms if isinstance(base, Sum) else (base,)
     if any(isinstance(split_number(term)[1], Log) for term in terms):
         return LOGARITHM_POWERS.get(exponent, LOGARITHM_POWER)
-    if isinstance(base, Sum) and not _is_shape(base, hill=exponent == -1.0):
+    if isinstance(base, Sum) and not _is_shape(base):
+        if exponent == -1.0 and _is_shape(base, hill=True):
+            return HILL
         return POWER_OF_SUM.get(exponent, OTHER_POWER_OF_SUM)
     return 0.0
 
@@ -201,9 +208,16 @@ def leaves_positive(
     """Whether the formula becomes negative as one of the unbounded variables grows."""
     for name in sorted(expression.variables & set(unbounded)):
         found = growth(expression, name, at)
-        if found is not None and found.limit < 0:
+        # A leading term below zero is negative somewhere, where it vanishes too (beyond a pole).
+        if (_far_value(expression, name, at) if found is None else found.scale) < 0:
             return True
     return False
+
+
+def _far_value(expression: Expression, name: str, at: Mapping[str, float]) -> float:
+    """The value far beyond the data, where asymptotics give no answer."""
+    columns = {n: np.array([v * FAR if n == name else v]) for n, v in at.items()}
+    return float(Program(expression).values(columns)[0])
 
 
 def description_length(expression: Expression, *, mean_square: float, rows: int) -> float:

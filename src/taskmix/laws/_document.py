@@ -5,15 +5,17 @@
     its section 2 quotes: Baxter 2000, Maurer et al. 2016, Liu et al. 2017, Ciliberto et al. 2017.
 
 `n` are samples per task, `T` tasks, `ami` the adjusted mutual information; `n_ner` and `n_syn` the
-samples of the real and of the synthetic tasks. The document's scores are F1 times a factor, so a
-comparison has a column with a scale of its own. A bound is of the excess error and known up to a
-factor: it is compared as score = a + b * rate.
+samples of the real and of the synthetic tasks. The document's scores are F1 times a factor, 100 or 1000
+"in the different experiments" without saying which; 100 fits equations 3 and 7 to 10, and a
+comparison has a column with a scale of its own for the others. A bound is of the excess error and
+known up to a factor: it is compared as score = a + b * rate.
 """
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
+HUNDREDTHS = 100
 DOCUMENT_LAWS = MappingProxyType(
     {
         "eq3": "sqrt(n) * 0.69",

@@ -23,7 +23,7 @@ from taskmix.laws._complexity import form_length
 from taskmix.laws._evaluate import Array, Program
 from taskmix.laws._expression import Expression, Number, Power, Product, Sum, Variable, free
 from taskmix.laws._fit import Observations
-from taskmix.laws._normal import add, multiply, raise_to, substitute
+from taskmix.laws._normal import add, exchange, multiply, raise_to
 from taskmix.laws._shapes import Feature
 
 FIXED = (-1.0, -0.5, 0.5, 1.0)  # exponents that a factor with a constant inside may just have
@@ -76,7 +76,7 @@ def extensions(
     total = float(residual @ residual)
     best = sorted(found.values(), key=lambda entry: -entry[0])[:LOOKED_AT]
     made = [
-        (total - score, _exchange(expression, program.nodes[change.node], change.build(amount)))
+        (total - score, exchange(expression, program.nodes[change.node], change.build(amount)))
         for score, change, amount in best
     ]
     return _shortest(made, rows, count)
@@ -161,10 +161,6 @@ def _score(
     return amounts / np.where(lengths > 0, lengths, 1.0), scores
 
 
-def _exchange(expression: Expression, old: Expression, new: Expression) -> Expression:
-    return substitute(expression, lambda node: new if node is old else None)
-
-
 def replacements(
     expression: Expression, data: Observations, words: Vocabulary, count: int
 ) -> list[Expression]:
@@ -191,7 +187,7 @@ def replacements(
             removed, columns = strength * amount, [strength * f.values for f in own]
         rest = np.delete(jacobian, _constants_below(program, place), axis=1)
         for left, made in _swapped(removed, columns, own, rest, data, values[-1]):
-            new = _exchange(expression, node, made)
+            new = exchange(expression, node, made)
             if new.key != expression.key:
                 found.append((left, new))
     found.sort(key=lambda entry: entry[0])

@@ -4,7 +4,7 @@ Of two laws that fit alike the shorter is the likelier, and of two that fit the 
 may be far off beyond them. The rule, in this order:
 
 1. A law whose error on the held-out rows is worse than the best one's beyond chance (three standard
-   errors of the paired difference) is out.
+   errors of the paired difference, and four nats, since the best of many is lucky too) is out.
 2. So is one whose error on the left-out range, with constants fitted to the other rows, is.
 3. Of the rest the one with the shortest description of itself and all rows is chosen
    (`description_length`), which weighs every deviation and every sign.
@@ -27,6 +27,7 @@ from taskmix.laws._noise import Noise
 from taskmix.laws._search import Describer
 
 BEYOND_CHANCE = 3.0  # standard errors
+MATERIAL = 4.0  # nats; the best of many laws is better than a true one by some, whatever the errors
 ENOUGH_TO_JUDGE = 10  # rows; fewer cannot put a law out
 JUDGED = 12  # shortest descriptions that are judged, besides the best of each complexity
 WORTH = 1e-3  # of the error, what a longer law has to save to be on the front
@@ -223,7 +224,10 @@ def _not_worse(squares: Sequence[Array]) -> NDArray[np.bool_]:
             difference = each - best
             error = np.std(difference) / np.sqrt(len(difference))
             few = len(difference) < ENOUGH_TO_JUDGE
-            result[place] = few or np.mean(difference) <= BEYOND_CHANCE * error + 1e-300
+            by_chance = np.mean(difference) <= BEYOND_CHANCE * error + 1e-300
+            with np.errstate(divide="ignore", invalid="ignore"):
+                nats = 0.5 * len(difference) * np.log(means[place] / means.min())
+            result[place] = few or by_chance or nats <= MATERIAL
     return result
 
 

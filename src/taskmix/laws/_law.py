@@ -191,8 +191,8 @@ class Law:
         if not other.variables <= set(self.ranges):
             return False
         grid = _grid(self.ranges)
-        return _contains(_open(self.expression), evaluate(other, grid), grid) and _contains(
-            _open(other), evaluate(self.expression, grid), grid
+        return _contains(self.expression, evaluate(other, grid), grid) and _contains(
+            other, evaluate(self.expression, grid), grid
         )
 
     def _columns(self, table: Any) -> dict[str, Array]:
@@ -229,14 +229,15 @@ class Law:
         return f"Outside the range of the data: {', '.join(words)}.{known}"
 
 
-def _open(expression: Expression) -> Expression:
-    """The formula with every number free, exponents too, and factors where it has none."""
+def _open(expression: Expression, *, exponents: bool) -> Expression:
+    """The formula with every number free, the exponents if asked, and factors where it has none."""
 
     def change(node: Expression) -> Expression | None:
         if isinstance(node, Sum):
             return add(*(multiply(free(1.0), substitute(term, change)) for term in node.terms))
         if isinstance(node, Power) and isinstance(node.exponent, Number):
-            return Power(substitute(node.base, change), Number(node.exponent.value, free=True))
+            moves = exponents or node.exponent.free
+            return Power(substitute(node.base, change), Number(node.exponent.value, free=moves))
         return None
 
     return multiply(free(1.0), substitute(free_numbers(expression), change))
@@ -285,5 +286,9 @@ def _contains(form: Expression, values: Array, grid: dict[str, Array]) -> bool:
         return False
     size = np.abs(values).max()
     data = Observations(grid, values, 1 / np.maximum(np.abs(values), 1e-3 * size))
-    found = fit_constants(form, data, steps=400, tolerance=1e-15)
-    return found.mean_square < 1e-10
+    # An exponent cannot move where what it raises is negative somewhere.
+    return any(
+        fit_constants(_open(form, exponents=moves), data, steps=400, tolerance=1e-15).mean_square
+        < 1e-10
+        for moves in (True, False)
+    )

@@ -101,7 +101,12 @@ def _best_sums(values: Array, rows: ScaledRows) -> list[tuple[list[int], bool]]:
                 offer(left, [i, j, third], constant)
     found.sort(key=lambda entry: entry[:2])
     distinct = {(tuple(sorted(chosen)), constant): None for _, _, chosen, constant in found}
-    return [(list(chosen), constant) for chosen, constant in list(distinct)[:KEPT]]
+    # The best, and of each size the best: on a grid of exponents three terms can look better than two.
+    by_size: dict[tuple[int, bool], tuple[tuple[int, ...], bool]] = {}
+    for chosen, constant in distinct:
+        by_size.setdefault((len(chosen), constant), (chosen, constant))
+    kept = dict.fromkeys([*list(distinct)[:KEPT], *by_size.values()])
+    return [(list(chosen), constant) for chosen, constant in kept]
 
 
 def _third(design: Array, wanted: Array, pair: list[int]) -> tuple[int | None, float]:

@@ -40,6 +40,11 @@ def substitute(
     return _rebuilt(expression, children)
 
 
+def exchange(expression: Expression, old: Expression, new: Expression) -> Expression:
+    """The tree with one node, that very object, exchanged."""
+    return substitute(expression, lambda node: new if node is old else None)
+
+
 def _rebuilt(node: Expression, children: Sequence[Expression]) -> Expression:
     """The same kind of node over other children."""
     match node:
@@ -107,6 +112,11 @@ def multiply(*factors: Expression) -> Expression:
         kept += [part] if not isinstance(part, Number) else []
     if not kept:
         return number
+    if len(kept) > 1:  # every sum among the factors gives its scale to the number in front
+        for place, part in enumerate(kept):
+            if isinstance(part, Sum):
+                scale, kept[place] = _leading(part)
+                number = _joined(number, scale, number.value * scale.value)
     if number == ONE:
         return kept[0] if len(kept) == 1 else Product(_sorted(kept))
     if len(kept) == 1 and isinstance(kept[0], Sum) and _takes(kept[0], number):
@@ -166,7 +176,19 @@ def exp(of: Expression) -> Expression:
         return replace(of, value=math.exp(of.value))
     if isinstance(of, Log):
         return of.of
-    return Exp(of)
+    outside: list[Expression] = []  # numbers and logarithms leave the exponent as factors
+    inside: list[Expression] = []
+    for term in of.terms if isinstance(of, Sum) else (of,):
+        number, rest = split_number(term)
+        if isinstance(rest, Log):
+            outside.append(raise_to(rest.of, number))
+        elif rest == ONE and number.value < 700:
+            outside.append(exp(number))
+        else:
+            inside.append(term)
+    if not outside:
+        return Exp(of)
+    return multiply(*outside, *([exp(add(*inside))] if inside else []))
 
 
 def negative(of: Expression) -> Expression:
@@ -184,17 +206,20 @@ def _takes(total: Sum, number: Number) -> bool:
 
 
 def _leading(total: Sum) -> tuple[Number, Sum]:
-    """A sum as a positive number times a sum whose first free term has the coefficient 1."""
-    for term in total.terms:
-        number, rest = split_number(term)
-        if number.free and number.value > 0 and rest != ONE:
-            if all(split_number(other)[0].free for other in total.terms):
+    """A sum as a positive number times a sum in which a term has the coefficient 1.
+
+    It is the first term that is added, the constant only if no other is.
+    """
+    parts = [split_number(term) for term in total.terms]
+    if all(number.free for number, _ in parts):
+        for place, (number, rest) in enumerate(parts):
+            if number.value > 0:
                 inverse = Number(1 / number.value)
                 scaled = [
-                    rest if other is term else multiply(inverse, other) for other in total.terms
+                    rest if other == place else multiply(inverse, term)
+                    for other, term in enumerate(total.terms)
                 ]
                 return number, Sum(tuple(sorted(scaled, key=_order)))
-            break
     return ONE, total
 
 

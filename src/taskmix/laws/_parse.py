@@ -44,14 +44,17 @@ def parse_formula(text: str) -> Expression:
 def free_numbers(expression: Expression) -> Expression:
     """The same formula with every number but the exponents left to a fit.
 
-    In a sum or product of numbers the numbers are one; -1 stays, it is a minus sign.
+    In a sum or product of numbers the numbers are one; -1 stays, it is a minus sign. Of an exponent
+    with a variable the numbers are left to the fit too.
     """
 
     def change(node: Expression) -> Expression | None:
         if isinstance(node, Number):
             return node if node.value == -1.0 else Number(node.value, free=True)
         if isinstance(node, Power):
-            return raise_to(substitute(node.base, change), node.exponent)
+            is_number = isinstance(node.exponent, Number)
+            exponent = node.exponent if is_number else substitute(node.exponent, change)
+            return raise_to(substitute(node.base, change), exponent)
         return None
 
     return substitute(expression, change)

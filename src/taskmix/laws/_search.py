@@ -25,7 +25,10 @@ from taskmix.laws._noise import Noise, row_weights
 from taskmix.laws._normal import multiply, raise_to
 from taskmix.laws._shapes import cross_features, factor_features, joint_factors, term_features
 from taskmix.laws._simplify import simplify
+from taskmix.laws._split import split_starts
 from taskmix.laws._starts import (
+    inner_product_starts,
+    joint_factor_starts,
     joint_starts,
     logarithm_starts,
     offset_product_starts,
@@ -37,9 +40,10 @@ SCREENED = 400  # rows that first guesses and changes are screened on
 SEARCHED = 4000  # rows that formulas are compared on; constants are fitted to all in the end
 WITHIN = 25.0  # nats of the best, for a formula to be extended
 STARTED = 25  # forms of each family of first guesses
-REFITTED = 30  # first guesses fitted to all rows
+REFITTED = 40  # first guesses fitted to all rows
+REFITTED_AT_THE_END = 5  # where one of them is enough already
 MOST_ON_LADDER = 3  # columns
-SIMPLIFIED = 8  # formulas simplified in each round
+SIMPLIFIED = 16  # formulas simplified in each round
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +115,8 @@ class _Pool:
             cost = start_cost(expression, self.data)
             if cost < best.get(expression.key, (np.inf, expression))[0]:
                 best[expression.key] = (cost, expression)
-        ranked = sorted(best.values(), key=lambda entry: entry[0])
+        lengths = [(self.describer.length(each, cost), each) for cost, each in best.values()]
+        ranked = sorted(lengths, key=lambda entry: entry[0])
         self.fit(expression for _, expression in ranked[:STARTED])
 
     def ranked(self) -> list[tuple[float, Fit]]:
@@ -183,7 +188,8 @@ def search(
             data = Observations(columns, target, weight)
             first = _first(data.rows(_few(len(data), SCREENED)), is_enough)
     pool = _pool(data.rows(_few(len(data), SEARCHED)))
-    pool.fit(fit.expression for _, fit in first.ranked()[:REFITTED])
+    count = REFITTED_AT_THE_END if first.is_enough(is_enough) else REFITTED
+    pool.fit(fit.expression for _, fit in first.ranked()[:count])
     if not pool.is_enough(is_enough):
         pool.simplify_best(SIMPLIFIED)
         used = pool.ranked()[0][1].expression.variables
@@ -221,6 +227,9 @@ def _pool(data: Observations) -> _Pool:
 def _first(few: Observations, is_enough: Callable[[Fit], bool] | None) -> _Pool:
     """The first guesses, fitted to a few rows."""
     pool = _pool(few)
+    pool.fit(_ladder(few.columns))
+    if pool.is_enough(is_enough):
+        return pool
     for family in (
         product_starts,
         offset_product_starts,
@@ -228,11 +237,21 @@ def _first(few: Observations, is_enough: Callable[[Fit], bool] | None) -> _Pool:
         monomial_starts,
         logarithm_starts,
         joint_starts,
+        joint_factor_starts,
+        inner_product_starts,
     ):
         pool.fit_best_starts(family(few))
         if pool.is_enough(is_enough):
-            break
+            return pool
+    pool.fit_best_starts(split_starts(few, pool.rival, _formulas))
     return pool
+
+
+def _formulas(data: Observations) -> list[Expression]:
+    """First guesses at a part of a law."""
+    pool = _first(data, None)
+    pool.simplify_best(SIMPLIFIED)
+    return [fit.expression for _, fit in pool.ranked()]
 
 
 def _grow(

@@ -1,13 +1,13 @@
 """Sums of one shape for each variable, matched one variable at a time.
 
 The other variables stand in as smooth curves while one is matched, so the work grows with the number
-of variables and not with that of combinations; the best shapes of each are then combined
-exhaustively, every combination solved from one Gram matrix.
+of variables and not with that of combinations. The best shapes of each are then combined, all but those
+in which many variables have one of their worse shapes, every combination solved from one Gram matrix.
 """
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,19 +15,25 @@ from taskmix.laws._evaluate import Array
 from taskmix.laws._scales import ScaledRows
 from taskmix.laws._shapes import Feature
 
-KEPT_SHAPES = 6  # of each variable, when they are combined
-MOST_COMBINED = 4000  # combinations
-KEPT = 6  # combinations handed on
+KEPT_SHAPES = 10  # of each variable, when they are combined
+MOST_BEHIND = {1: 9, 2: 18, 3: 14, 4: 9}  # places behind the best shapes, all variables together
+MOST_BEHIND_OF_MANY = 4
+KEPT = 10  # combinations handed on
 
 
-def separable(rows: ScaledRows, features: list[list[Feature]]) -> list[tuple[list[Feature], Array]]:
-    """The best combinations of one feature for each variable (or none), with their regressions."""
-    curves = [_curve(column) for column in rows.columns.values()]
+def separable(
+    rows: ScaledRows, features: list[list[Feature]], curves: list[Array] | None = None
+) -> list[tuple[list[Feature], Array]]:
+    """The best combinations of one feature for each variable (or none), with their regressions.
+
+    `curves` stand in for the variables where they are not those of the columns, one by one.
+    """
+    if curves is None:
+        curves = [curve(column) for column in rows.columns.values()]
     options: list[list[Feature | None]] = []
-    kept = max(1, min(KEPT_SHAPES, int(MOST_COMBINED ** (1 / len(features))) - 1))
     for place, own in enumerate(features):
         others = [curve for other, curve in enumerate(curves) if other != place]
-        options.append([None, *_matched(rows, own, others, kept)])
+        options.append([None, *matched(rows.weight, rows.wanted, own, others)[:KEPT_SHAPES]])
     return _best_combinations(rows, options)
 
 
@@ -42,7 +48,7 @@ def _best_combinations(
     gram, seen = (design / norms).T @ (design / norms), (design / norms).T @ rows.wanted
     places = {id(feature): place for place, feature in enumerate(flat, start=1)}
     by_size: dict[int, list[list[Feature]]] = {}
-    for combination in product(*options):
+    for combination in _combined(options, MOST_BEHIND.get(len(options), MOST_BEHIND_OF_MANY)):
         chosen = [feature for feature in combination if feature is not None]
         by_size.setdefault(len(chosen), []).append(chosen)
     total, count = float(rows.wanted @ rows.wanted), len(design)
@@ -62,17 +68,28 @@ def _best_combinations(
     return [(chosen, solved) for _, _, chosen, solved in scored[:KEPT]]
 
 
-def _matched(
-    rows: ScaledRows, own: list[Feature], others: list[Array], count: int
-) -> list[Feature]:
+def _combined(
+    options: Sequence[Sequence[Feature | None]], behind: int
+) -> Iterator[tuple[Feature | None, ...]]:
+    """One option of each, together not further behind the first ones than this; none is no shape."""
+    if not options:
+        yield ()
+        return
+    for place, option in enumerate(options[0]):
+        left = behind - max(place - 1, 0)
+        if left >= 0:
+            for rest in _combined(options[1:], left):
+                yield option, *rest
+
+
+def matched(weight: Array, wanted: Array, own: list[Feature], others: list[Array]) -> list[Feature]:
     """The best feature of each kind, the other variables being smooth curves; best kinds first."""
     if not own:
         return []
-    weight = rows.weight[:, None]
-    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(weight)), *others]) * weight)
-    values = np.column_stack([feature.values for feature in own]) * weight
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(len(weight)), *others]) * weight[:, None])
+    values = np.column_stack([feature.values for feature in own]) * weight[:, None]
     values = values - basis @ (basis.T @ values)
-    wanted = rows.wanted - basis @ (basis.T @ rows.wanted)
+    wanted = wanted - basis @ (basis.T @ wanted)
     norms = np.einsum("nk,nk->k", values, values)
     explained = (values.T @ wanted) ** 2 / np.where(norms > 1e-20, norms, np.inf)
     best: dict[str, Feature] = {}
@@ -80,10 +97,10 @@ def _matched(
         feature = own[place]
         # A bare power is one shape with one exponent per term, so several may be kept.
         best.setdefault(feature.kind, feature)
-    return list(best.values())[:count]
+    return list(best.values())
 
 
-def _curve(column: Array) -> Array:
+def curve(column: Array) -> Array:
     """A flexible basis for an unknown curve of one variable [row, function]."""
     distinct = np.unique(column)
     if len(distinct) <= 8:

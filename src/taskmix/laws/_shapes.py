@@ -1,7 +1,8 @@
 """What a variable can do in a law: the one-variable shapes the search knows.
 
-A *factor* multiplies: x^p, (log x + c)^p, (x + c)^p, (x / (x + c))^p, (x + c sqrt(x))^p,
-(1 - exp(-kx))^p, exp(kx).
+A *factor* multiplies: x^p, (log x + c)^p, (x + c)^p, (c - x)^p, (x / (x + c))^p, (x + c sqrt(x))^p,
+(1 - exp(-kx))^p, (1 + c exp(-kx))^p, log(1 + kx)^p,
+log(x + c)^p, exp(kx), and of signed variables exp(-k (x - m)^2).
 A *term* is added: a x^p, a log x, a x / (x + c), a exp(-kx), a log(x + c).
 
 Exponents p of factors and coefficients a of terms are found by linear regression, so only the inner
@@ -22,6 +23,7 @@ from taskmix.laws._expression import ONE, Expression, Number, Variable, free
 from taskmix.laws._normal import add, divide, exp, log, multiply, negative, raise_to
 
 Build = Callable[[float], Expression]
+POLYNOMIAL = {1.0: "power", 2.0: "square", 3.0: "cube"}  # what negative values can be raised to
 EXPONENTS = (-2.0, -1.0, -0.5, -1 / 3, -0.25, 0.25, 1 / 3, 0.5, 1.0, 2.0)
 
 
@@ -60,6 +62,10 @@ def factor_features(name: str, column: Array, count: int = 12) -> list[Feature]:
             for value in (-1.0, -0.5, 0.5):
                 inner = raise_to(x, Number(value))
                 offer(f"exponential {value}", column**value, _exponential(inner))
+        else:  # a bell, of what can lie on both sides of its middle
+            for middle in np.quantile(column, np.linspace(0.1, 0.9, count)):
+                inner = raise_to(add(x, free(-middle)), Number(2.0))
+                offer("bell", (column - middle) ** 2, _exponential(inner))
         for c in _log_shifts(column, count):
             offer("log", np.log(np.log(column) + c), add(log(x), free(c)))
         for c in _scales(column, count):
@@ -69,8 +75,16 @@ def factor_features(name: str, column: Array, count: int = 12) -> list[Feature]:
             if np.all(column > 0):
                 mixed = add(x, multiply(free(np.sqrt(c)), raise_to(x, Number(0.5))))
                 offer("mixed", np.log(column + np.sqrt(c * column)), mixed)
+            offer(
+                "log shift", np.log(np.log1p(column / c)), log(add(ONE, multiply(free(1 / c), x)))
+            )
             approach = add(ONE, negative(exp(multiply(free(-1 / c), x))))
             offer("approach", np.log(-np.expm1(-column / c)), approach)
+        for c in _ceilings(column, count // 2):
+            offer("gap", np.log(c - column), add(free(c), negative(x)))
+        for k, middle in _bends(column, count // 2):
+            bend = add(ONE, multiply(free(np.exp(k * middle)), exp(multiply(free(-k), x))))
+            offer("logistic", np.log1p(np.exp(-k * (column - middle))), bend)
     return found
 
 
@@ -84,10 +98,10 @@ def term_features(name: str, column: Array, count: int = 12) -> list[Feature]:
             found.append(Feature(kind, (name,), values, _scaled(term)))
 
     with np.errstate(all="ignore"):
-        for p in EXPONENTS:
+        for p in (*EXPONENTS, 3.0) if np.any(column < 0) else EXPONENTS:
             roots = np.all(column > 0) or (p > 0 and np.all(column >= 0))
-            if roots or p in (1.0, 2.0):
-                offer("power" if p != 2.0 else "square", column**p, raise_to(x, Number(p)))
+            if roots or p in POLYNOMIAL:
+                offer(POLYNOMIAL.get(p, "power"), column**p, raise_to(x, Number(p)))
             if roots:
                 offer("free power", column**p, raise_to(x, free(p)))
         if np.all(column > 0):
@@ -114,7 +128,7 @@ def cross_features(columns: Columns) -> list[Feature]:
     return found
 
 
-def joint_factors(columns: Columns, count: int = 6) -> list[Feature]:
+def joint_factors(columns: Columns, count: int = 8) -> list[Feature]:
     """Factors of two variables that are no products: x + c z and 1 + c x z."""
     found = []
     kept = [name for name, column in columns.items() if np.all(column > 0)]
@@ -150,6 +164,18 @@ def _scales(column: Array, count: int) -> Array:
         return np.array([])
     positive = column[column > 0]
     return np.geomspace(positive.min() / 10, positive.max() * 5, count)
+
+
+def _ceilings(column: Array, count: int) -> Array:
+    """Places for c of c - x: above the largest value, then further and further."""
+    return np.asarray(column.max() + np.ptp(column) * np.geomspace(0.02, 2, count))
+
+
+def _bends(column: Array, count: int) -> list[tuple[float, float]]:
+    """Steepness and middle of 1 + exp(-k (x - m)), where it bends within the data."""
+    steepness = np.geomspace(2, 20, count) / np.ptp(column)
+    middles = np.quantile(column, [0.2, 0.5, 0.8])
+    return [(float(k), float(m)) for k in steepness for m in middles]
 
 
 def _log_shifts(column: Array, count: int) -> Array:

@@ -1,6 +1,7 @@
 """Shorter formulas from a fitted one: constants that the data do not ask for become plain numbers.
 
-An exponent may become a simple fraction, a coefficient one or nothing, an additive constant nothing.
+An exponent may become a simple fraction, a coefficient one or nothing, an additive constant nothing;
+terms may share a factor and a bent function become a straight line (`_rewrite.py`).
 The quadratic approximation of the squares around the fit tells what each change costs; those whose
 price is below what the shorter message saves are fitted, the most promising first, until none helps.
 """
@@ -9,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
 from taskmix.laws._complexity import SIMPLE_EXPONENTS, form_length
 from taskmix.laws._evaluate import Program
 from taskmix.laws._expression import Expression, Number, Power, Product, Sum
-from taskmix.laws._fit import Fit, Observations, fit_constants
+from taskmix.laws._fit import Fit, Observations, fit_constants, start_cost
 from taskmix.laws._normal import multiply, raise_to, substitute
+from taskmix.laws._rewrite import factored, straightened
 
-TRIED = 4  # changes fitted in each round
+TRIED = 6  # changes fitted in each round
 REACH = 14.0  # nats: a change that loses more is not looked at
 
 
@@ -82,8 +84,11 @@ def _shorter(fit: Fit, data: Observations) -> list[Expression]:
         spread = covariance[first, first] + covariance[second, second]
         spread -= 2 * sign * covariance[first, second]
         offer(0.5 * moved**2 / max(float(spread), 1e-200), expression)
-    for expression in _under_one_root(fit.expression):
+    for expression in chain(_under_one_root(fit.expression), factored(fit.expression)):
         offer(0.0, expression)
+    for expression in straightened(program, data.columns):
+        cost = max(start_cost(expression, data), data.floor)
+        offer(0.5 * len(data) * float(np.log(cost / max(fit.mean_square, data.floor))), expression)
     return [expression for _, expression in sorted(found.values(), key=lambda entry: entry[0])]
 
 
@@ -118,9 +123,9 @@ def _under_one_root(expression: Expression) -> Iterator[Expression]:
         parts = [_parted(factor) for factor in node.factors if not isinstance(factor, Number)]
         known = {abs(e.value) for _, e in parts if isinstance(e, Number) and not e.free}
         for base, exponent in parts:
-            if not base.constants or not isinstance(exponent, Number) or exponent.free:
+            if not base.constants or not isinstance(exponent, Number):
                 continue
-            for size in known - {abs(exponent.value)}:
+            for size in known if exponent.free else known - {abs(exponent.value)}:
                 old = raise_to(base, exponent)
                 new = Power(base, Number(float(np.copysign(size, exponent.value))))
                 if old in node.factors:

@@ -8,7 +8,7 @@ are in `_monomials.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, combinations
 
 import numpy as np
@@ -17,32 +17,45 @@ from taskmix.laws._evaluate import Array, Columns
 from taskmix.laws._expression import Expression, Number, Variable, free
 from taskmix.laws._fit import Observations
 from taskmix.laws._normal import add, log, multiply, raise_to, substitute
-from taskmix.laws._scales import LOGARITHM, LOGARITHMS, PLAIN, Scale, beyond, scaled_rows, scales_of
-from taskmix.laws._separable import KEPT, separable
-from taskmix.laws._shapes import Feature, factor_features, term_features
+from taskmix.laws._scales import (
+    LOGARITHMS,
+    PLAIN,
+    PRODUCT,
+    Scale,
+    beside,
+    inside,
+    scaled_rows,
+    scales_of,
+)
+from taskmix.laws._separable import KEPT, curve, separable
+from taskmix.laws._shapes import Feature, factor_features, joint_factors, term_features
 
 MOST_JOINED = 3  # variables, for two of them to be taken as one
+MOST_SHARING = 4  # variables, for two of them to share a factor
 JOINED = "*"  # no column can have this name in a formula
-OFFSETS = (0.03, 0.2, 1.0)  # of the constant beside a product, in spans of the target
 
 
 def product_starts(data: Observations) -> Iterator[Expression]:
     """Products of one factor for each variable."""
-    for chosen, solved in _products(data, LOGARITHM):
-        yield _product(chosen, solved, 1.0)
+    for chosen, solved in _products(data, PRODUCT):
+        yield _product(chosen, solved)
 
 
 def offset_product_starts(data: Observations) -> Iterator[Expression]:
     """A constant plus or minus a product, the constant in a few places outside the target's range."""
-    low, high = float(data.target.min()), float(data.target.max())
+    yield from _wrapped_products(data, beside(data))
+
+
+def inner_product_starts(data: Observations) -> Iterator[Expression]:
+    """A product inside a reciprocal, a root, an exponential or a logarithm, beside a constant."""
+    yield from _wrapped_products(data, inside(data))
+
+
+def _wrapped_products(data: Observations, scales: Iterable[Scale]) -> Iterator[Expression]:
     features = _factors(data.columns)
-    for share in OFFSETS:
-        for sign, offset in (
-            (1.0, low - share * (high - low)),
-            (-1.0, high + share * (high - low)),
-        ):
-            for chosen, solved in _products(data, beyond(sign, offset), features)[: KEPT // 3]:
-                yield add(free(offset), _product(chosen, solved, sign))
+    for scale in scales:
+        for chosen, solved in _products(data, scale, features)[: KEPT // 3]:
+            yield scale.back(_product(chosen, solved))
 
 
 def _products(
@@ -60,9 +73,9 @@ def _factors(columns: Columns) -> list[list[Feature]]:
     return [factor_features(name, column) for name, column in columns.items()]
 
 
-def _product(chosen: list[Feature], solved: Array, sign: float) -> Expression:
+def _product(chosen: list[Feature], solved: Array) -> Expression:
     parts = [f.build(float(p)) for f, p in zip(chosen, solved[1:], strict=True)]
-    return multiply(free(sign * float(np.exp(np.clip(solved[0], -300, 300)))), *parts)
+    return multiply(free(float(np.exp(np.clip(solved[0], -300, 300)))), *parts)
 
 
 def joint_starts(data: Observations) -> Iterator[Expression]:
@@ -85,6 +98,26 @@ def joint_starts(data: Observations) -> Iterator[Expression]:
             )
             for expression in chain(*families):
                 yield substitute(expression, _meaning(meant))
+
+
+def joint_factor_starts(data: Observations) -> Iterator[Expression]:
+    """Products in which two variables share a factor, (x + c z)^p or (1 + c x z)^p."""
+    names = [name for name, column in data.columns.items() if np.all(column > 0)]
+    if len(data.columns) > MOST_SHARING:
+        return
+    curves = {name: curve(column) for name, column in data.columns.items()}
+    own = {name: factor_features(name, column) for name, column in data.columns.items()}
+    scaled = [(scale, scaled_rows(data, scale)) for scale in (PRODUCT, *beside(data))]
+    for pair in combinations(names, 2):
+        others = [name for name in data.columns if name not in pair]
+        shared = joint_factors({name: data.columns[name] for name in pair})
+        features = [shared, *(own[name] for name in others)]
+        stand_ins = [np.hstack([curves[name] for name in pair]), *(curves[n] for n in others)]
+        for scale, rows in scaled:
+            if rows is None or rows.columns is not data.columns:  # rows were left out
+                continue
+            for chosen, solved in separable(rows, features, stand_ins)[: KEPT // 3]:
+                yield scale.back(_product(chosen, solved))
 
 
 def _meaning(meant: Expression) -> Callable[[Expression], Expression | None]:

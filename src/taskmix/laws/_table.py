@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -77,15 +78,18 @@ def check_rows(columns: Mapping[str, Array], target: Array, name: str = "target"
     for column_name, column in (*columns.items(), (name, target)):
         bad = np.flatnonzero(~np.isfinite(column))
         if len(bad):
+            what = "no value" if np.isnan(column[bad[0]]) else f"{column[bad[0]]}"
+            also = f" and {len(bad) - 1} more rows like it" if len(bad) > 1 else ""
             raise InputError(
-                f"Column `{column_name}` should have a finite number in every row. Found "
-                f"{column[bad[0]]} in row {bad[0] + 1} and {len(bad)} such rows in all. Leave them out."
+                f"Column `{column_name}` should have a finite number in every row. Found {what} in "
+                f"row {bad[0] + 1}{also}. Leave such rows out."
             )
         if np.ptp(column) == 0:
             remedy = "Leave it out." if column_name != name else "Nothing is left to explain."
             raise InputError(
                 f"Column `{column_name}` should vary. Found {column[0]:g} in every row. {remedy}"
             )
+    _check_different(columns, target, name)
     notes = []
     for column_name, column in columns.items():
         if np.any(column <= 0):
@@ -101,6 +105,25 @@ def check_rows(columns: Mapping[str, Array], target: Array, name: str = "target"
     return notes
 
 
+def _check_different(columns: Mapping[str, Array], target: Array, name: str) -> None:
+    """Raises where a column says what another says already."""
+    for column_name, column in columns.items():
+        if np.array_equal(column, target):
+            raise InputError(
+                f"The target should not be among the inputs. Found the values of `{name}` in "
+                f"`{column_name}`. Leave it out."
+            )
+    for (first, one), (second, other) in combinations(columns.items(), 2):
+        place = int(np.argmax(np.abs(one)))
+        factor = float(other[place] / one[place])
+        if np.allclose(other, factor * one, rtol=1e-9, atol=0):
+            is_copy = "the values" if factor == 1 else f"{factor:g} times the values"
+            raise InputError(
+                f"Inputs should tell different things. Found in `{second}` {is_copy} of `{first}` in "
+                "every row. Leave one of them out."
+            )
+
+
 def read_table(path: str | Path, columns: Sequence[str]) -> dict[str, Any]:
     """Some columns of a .csv, .jsonl or .parquet file; text that should be numbers is told."""
     rows = read_rows(Path(path))
@@ -108,7 +131,7 @@ def read_table(path: str | Path, columns: Sequence[str]) -> dict[str, Any]:
     if missing:
         raise InputError(
             f"The table should have a column `{missing[0]}`. Found "
-            f"{', '.join(rows.table.column_names)}. Check the spelling."
+            f"{', '.join(rows.table.column_names) or 'no columns'}. Check the spelling."
         )
     return {name: rows.table.column(name).to_pylist() for name in columns}
 

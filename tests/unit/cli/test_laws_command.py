@@ -17,11 +17,15 @@ def table(tmp_path: Path) -> Path:
     path = tmp_path / "table.csv"
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["n", "T", "word", "same", "architecture", "f1"])
+        names = ["n", "T", "word", "same", "architecture", "f1"]
+        writer.writerow([*names, "thrice", "copy", "gap", "huge"])
         for place in range(200):
             n, tasks = int(generator.integers(10, 200)), int(generator.integers(1, 16))
             value = 0.02 * n**0.5 * tasks**0.25 * (1 + 0.02 * generator.normal())
-            writer.writerow([n, tasks, "text", 3, place % 2, value * (1.1 if place % 2 else 1.0)])
+            value *= 1.1 if place % 2 else 1.0
+            gap, huge = ("" if place == 7 else n), ("inf" if place == 3 else n)
+            row = [n, tasks, "text", 3, place % 2, value]
+            writer.writerow([*row, 3 * n, value, gap, huge])
     return path
 
 
@@ -70,6 +74,10 @@ def test_json_is_one_object(
     [
         (["--inputs", "n,word"], "`word` should be numbers"),
         (["--inputs", "n,same"], "`same` should vary"),
+        (["--inputs", "n,thrice"], "Found in `thrice` 3 times the values of `n`"),
+        (["--inputs", "n,copy"], "Found the values of `f1` in `copy`"),
+        (["--inputs", "T,gap"], "Found no value in row 8"),
+        (["--inputs", "T,huge"], "Found inf in row 4"),
         (["--inputs", "n,nothing"], "a column `nothing`"),
         (["--inputs", "n,f1"], "none of them the target"),
         (["--inputs", "n", "--compare", "eval(n)"], "the function 'eval'"),
@@ -87,6 +95,29 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
     sentence: str,
 ) -> None:
     assert run_cli(monkeypatch, "laws", table, "--target", "f1", *words) == 2
+    shown = capsys.readouterr().err
+    assert sentence in shown
+    assert shown.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "a column `n`. Found no columns"),
+        ("n,f1\n1,2\n", "at least 16 rows to be found in. Found 1"),
+        ("n,f1\n" + "1,2\n2,2\n" * 20, "`f1` should vary. Found 2 in every row"),
+    ],
+)
+def test_a_table_that_is_too_small_is_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    sentence: str,
+) -> None:
+    path = tmp_path / "small.csv"
+    path.write_text(text)
+    assert run_cli(monkeypatch, "laws", path, "--target", "f1", "--inputs", "n") == 2
     shown = capsys.readouterr().err
     assert sentence in shown
     assert shown.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Makes the simulated subsets importable."""
+"""Makes the tables of known laws importable."""
 
 import sys
 from pathlib import Path

@@ -35,6 +35,22 @@ def test_a_free_scale_inside_a_root_joins_the_one_outside() -> None:
     )
 
 
+def test_numbers_and_logarithms_leave_an_exponent_as_factors() -> None:
+    form = exp(add(multiply(free(0.5), log(X)), multiply(free(-2.0), Z), free(1.0)))
+    assert form.key == multiply(free(1.0), raise_to(X, free(0.5)), exp(multiply(free(-2.0), Z))).key
+    values = np.exp(0.5 * np.log(POINTS["x"]) - 2 * POINTS["z"] + 1)
+    np.testing.assert_allclose(evaluate(form, POINTS), values)
+
+
+def test_sums_among_the_factors_give_their_scales_to_the_number_in_front() -> None:
+    first = add(multiply(free(4.0), X), free(-2.0))
+    second = add(multiply(free(-0.5), Z), free(3.0))
+    form = multiply(free(2.0), first, second)
+    assert len(form.constants) == 3
+    values = 2 * (4 * POINTS["x"] - 2) * (3 - 0.5 * POINTS["z"])
+    np.testing.assert_allclose(evaluate(form, POINTS), values)
+
+
 def test_a_free_factor_does_not_untie_a_sum_of_fixed_terms() -> None:
     form = multiply(free(2.0), add(X, raise_to(X, Number(0.5))))
     assert len(form.constants) == 1

@@ -1,0 +1,134 @@
+"""How often the law that made a table is chosen, in which time, and how far off the choice is outside.
+
+Four sets of laws: those required, with ten seeds each; those the search was written with; laws of other
+fields with designs of their own; and laws drawn at random. Where another form is chosen it is told
+whether the law that made the table fits the rows better than chance would have it: if so, the search
+missed it, and if not, the rows cannot tell the two apart.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from _common import report, row
+from _laws_drawn import drawn
+from _laws_held_out import HELD_OUT
+from _laws_known import FURTHER, REQUIRED, Known, make
+from taskmix.laws import Law, LawRegressor, evaluate, parse_formula
+from taskmix.laws._expression import free
+from taskmix.laws._fit import Observations, fit_constants
+from taskmix.laws._noise import row_weights
+from taskmix.laws._normal import multiply
+from taskmix.laws._parse import free_numbers
+
+CLOSE = 0.02  # an error outside below this is small
+BETTER = 3.0  # nats by which rows have to be likelier under a law to tell it from another
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search made of one table."""
+
+    is_right: bool
+    is_missed: bool
+    seconds: float
+    error: float
+
+
+def find(known: Known) -> Found:
+    begin = time.process_time()
+    law = LawRegressor().fit(known.columns, known.target).law_
+    seconds = time.process_time() - begin
+    predicted = np.full(len(known.far_target), np.nan)
+    if law.inputs:
+        predicted = law.function()(**{name: known.far[name] for name in law.inputs})
+    is_right = law.same_form(known.formula)
+    is_missed = not is_right and fits_better(known, law)
+    return Found(is_right, is_missed, seconds, known.error_outside(predicted))
+
+
+def fits_better(known: Known, law: Law) -> bool:
+    """Whether the law that made the table explains its rows better than the chosen one."""
+    true = evaluate(parse_formula(known.formula), known.columns)
+    weight = row_weights(known.columns, known.target, law.noise, true)
+    data = Observations(known.columns, known.target, weight)
+    forms = (multiply(free(1.0), free_numbers(parse_formula(known.formula))), law.expression)
+    own, other = (fit_constants(e, data, steps=200).mean_square for e in forms)
+    return 0.5 * len(data) * float(np.log(other / own)) > BETTER
+
+
+def each_law(name: str, tables: Iterable[Known]) -> tuple[list[dict[str, Any]], list[Found]]:
+    found = [find(known) for known in tables]
+    figures = {
+        "chosen": (np.mean([each.is_right for each in found]), f"of {len(found)} seeds"),
+        "seconds": (np.median([each.seconds for each in found]), "CPU s"),
+        "error outside": (np.max([each.error for each in found]), "worst seed"),
+    }
+    rows = [row(f"{name}/{what}", float(v), None, "-", unit) for what, (v, unit) in figures.items()]
+    return rows, found
+
+
+def all_laws(name: str, found: list[Found]) -> list[dict[str, Any]]:
+    """The shares over a whole set."""
+    figures = {
+        "chosen": np.mean([each.is_right for each in found]),
+        "cannot be told apart": np.mean([not (e.is_right or e.is_missed) for e in found]),
+        "missed": np.mean([each.is_missed for each in found]),
+        f"error outside below {CLOSE:.0%}": np.mean([each.error < CLOSE for each in found]),
+    }
+    unit = f"of {len(found)} tables"
+    rows = [row(f"all {name}/{what}", float(v), None, "-", unit) for what, v in figures.items()]
+    seconds = [each.seconds for each in found]
+    for what, value in (("median", np.median(seconds)), ("longest", np.max(seconds))):
+        rows.append(row(f"all {name}/{what} seconds", float(value), None, "-", "CPU s"))
+    return rows
+
+
+def required(quick: bool) -> list[dict[str, Any]]:
+    seeds = range(1 if quick else 10)
+    laws = {name: [make(text, seed) for seed in seeds] for name, text in REQUIRED.items()}
+    return every("required", laws)
+
+
+def known(quick: bool) -> list[dict[str, Any]]:
+    names = list(FURTHER)[: 4 if quick else None]
+    return every("written with", {name: [make(FURTHER[name], 0)] for name in names})
+
+
+def other_fields(quick: bool) -> list[dict[str, Any]]:
+    seeds, names = range(1 if quick else 2), list(HELD_OUT)[: 4 if quick else None]
+    laws = {name: [HELD_OUT[name].make(seed) for seed in seeds] for name in names}
+    return every("other fields", laws)
+
+
+def at_random(quick: bool) -> list[dict[str, Any]]:
+    found = [find(table) for _, table in drawn(4 if quick else 60)]
+    return all_laws("drawn at random", found)
+
+
+def every(kind: str, laws: dict[str, list[Known]]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    together: list[Found] = []
+    for name, tables in laws.items():
+        figures, found = each_law(name, tables)
+        rows += figures
+        together += found
+    return rows + all_laws(kind, together)
+
+
+def measure(quick: bool) -> list[dict[str, Any]]:
+    sets = (required, known, other_fields, at_random)
+    return [each for part in sets for each in part(quick)]
+
+
+if __name__ == "__main__":
+    report("laws_recovery", measure, __doc__ or "")
