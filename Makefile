@@ -3,7 +3,7 @@ PYTHON ?= python3
 CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow lint types layers format check clean
+.PHONY: setup demo test test-slow lint types layers docs format check audit clean
 
 setup: .venv/.done
 .venv/.done: pyproject.toml $(CONSTRAINTS)
@@ -35,7 +35,19 @@ types: setup
 layers: setup
 	$(BIN)/lint-imports
 
-check: lint types layers test
+# Into build/site; a broken link or anchor is an error.
+docs: setup
+	$(BIN)/python docs/site/build.py
+
+check: lint types layers docs test
+
+# Known weaknesses of the pinned packages. It asks PyPI, and lists what it could learn nothing about.
+audit: .benchmarks/audit/.done
+	.benchmarks/audit/bin/pip-audit --requirement $(CONSTRAINTS) --no-deps --disable-pip
+.benchmarks/audit/.done:
+	$(PYTHON) -m venv .benchmarks/audit
+	.benchmarks/audit/bin/pip install -qq pip-audit
+	@touch $@
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache

@@ -10,7 +10,9 @@ import shutil
 from pathlib import Path
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
-UNDRAWN = "[...document.querySelectorAll('.chart')].some(e => e.offsetWidth && !e.dataset.drawn)"
+UNDRAWN = (
+    "[...document.querySelectorAll('.chart')].some(e => e.checkVisibility() && !e.dataset.drawn)"
+)
 
 
 def report_picture(

@@ -1,3 +1,55 @@
-"""taskmix: one model, several tasks, one budget."""
+"""taskmix: one model, several tasks, one budget.
+
+    import taskmix
+
+    advised = taskmix.advise("reviews/", budget="20m")
+    advised.plan.save("plan.json")
+
+The names below are imported when they are first used, so that `import taskmix` costs nothing; what
+they are is said to type checkers by `__init__.pyi`.
+`taskmix.advise` is the function, and its package: `from taskmix.advise import Adviser`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Advised",
+    "Plan",
+    "Study",
+    "TaskSet",
+    "TrainedModel",
+    "advise",
+    "load_model",
+    "load_tasks",
+    "train",
+]
+
+_PLACES = {
+    "Advised": ("taskmix.own", "Advised"),
+    "Plan": ("taskmix.records", "Plan"),
+    "Study": ("taskmix.records", "Study"),
+    "TaskSet": ("taskmix.tasks", "TaskSet"),
+    "TrainedModel": ("taskmix.engine", "TrainedModel"),
+    "load_model": ("taskmix.engine", "read_model"),
+    "load_tasks": ("taskmix.tasks", "load_tasks"),
+    "train": ("taskmix.training", "train"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name == "advise":  # the package, which can be called
+        return import_module("taskmix.advise")
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, wanted = _PLACES[name]
+    return getattr(import_module(module), wanted)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -21,8 +21,17 @@ __all__ = [
 ]
 
 
+_LONGEST = 2000  # characters of a sentence; names in it may come from a file, and be endless
+
+
 class TaskmixError(Exception):
     """Everything taskmix raises on purpose."""
+
+    def __str__(self) -> str:
+        # What a file says may break the line, or steer a terminal.
+        words = super().__str__()
+        words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
+        return "".join(each if each.isprintable() else repr(each)[1:-1] for each in words)
 
 
 class InputError(TaskmixError):

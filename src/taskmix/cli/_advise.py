@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._engines import (
+    AddressOption,
+    Engine,
+    EngineOption,
+    StoreOption,
+    choose_device_on,
+    join_cluster,
+)
 from taskmix.cli._options import (
     BatchSizeOption,
     CacheOption,
@@ -27,12 +34,15 @@ from taskmix.cli._options import (
     choose_architecture,
     choose_source,
 )
+from taskmix.cli._tracking import MLflowOption, TensorBoardOption, Tracking
 
 if TYPE_CHECKING:
-    from taskmix.advise import Advice, Answer, News
+    from taskmix.advise import Advice, Answer, News, Outlook
+    from taskmix.engine import Executed
 
 
 def advise(
+    context: typer.Context,
     folder: FolderArgument,
     target: Annotated[
         str | None, typer.Option("--target", help="The one task to help [all of them].")
@@ -56,6 +66,11 @@ def advise(
     device: DeviceOption = "auto",
     seed: Annotated[int, typer.Option("--seed", help="The first of the seeds.")] = 0,
     workers: WorkersOption = None,
+    engine: EngineOption = Engine.AUTO,
+    address: AddressOption = None,
+    store: StoreOption = None,
+    tensorboard: TensorBoardOption = None,
+    mlflow: MLflowOption = None,
     cache: CacheOption = None,
     json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
@@ -71,30 +86,39 @@ def advise(
 
         taskmix advise digits --budget 60000-steps
     """
+    begin = time.monotonic()  # before the imports, which take their time
     from taskmix.advise import (
         AdviseOptions,
         Adviser,
         Budget,
+        History,
+        Timer,
         advice_document,
         answer,
+        best_runs,
         measure_prices,
+        outlook,
         plan_of,
         probe_of,
+        save_advice,
+        typed_time,
     )
     from taskmix.cli._display import print_json
+    from taskmix.cli._repeat import commands_of_advice, this_command
     from taskmix.cli._transfer_parts import performing
-    from taskmix.engine import Optimization, Run, choose_device
+    from taskmix.engine import Optimization, Run, Workers, save_models
     from taskmix.records import Study
     from taskmix.report import write_report
     from taskmix.transfer import save_transfer, transfer_document
 
-    begin = time.monotonic()
+    timer = Timer(begin=begin)
     options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
     source, kept = choose_source(
         folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
+    join_cluster(context, engine, address=address, store=store, workers=workers)
     template = Run(
         label="template",
         source=source,
@@ -103,50 +127,82 @@ def advise(
         optimization=Optimization(learning_rate=learning_rate or (2e-5 if pretrained else 1e-3)),
         steps=1,
         batch_size=batch_size,
-        device=choose_device(device),
+        device=choose_device_on(engine, device),
         seed=seed,
     )
     probe = probe_of(template)
     study = Study(out)
-    command = shlex.join(["taskmix", *sys.argv[1:]])
+    history = History()
+    tracking = Tracking(tensorboard, mlflow)
 
     def tell(news: News) -> None:
         if not json_:
-            typer.echo(f"[{news.spent:4.0%} spent] {news.words}")
+            left = "" if news.left is None else f", {typed_time(news.left)} left"
+            typer.echo(f"[{news.spent:4.0%} spent{left}] {news.words}")
+
+    def told(advice: Advice, found: Answer, ahead: Outlook | None = None) -> dict[str, Any]:
+        return advice_document(
+            advice,
+            found,
+            title=f"Advice for {folder}",
+            seconds=time.monotonic() - begin,
+            history=history,
+            outlook=ahead,
+            commands=commands_of_advice(context, folder, out, advice.batches),
+        )
 
     def keep(advice: Advice) -> None:
-        plan_of(advice, answer(advice)).save(out / "plan.json")
+        history.add(advice)
+        found = answer(advice)
+        plan_of(advice, found).save(out / "plan.json")
+        save_advice(out, told(advice, found))
 
-    with performing(study, engine="auto", workers=workers, fresh=False, quiet=json_) as do:
+    with (
+        Workers(workers) as pool,
+        performing(
+            study,
+            engine=engine.value,
+            workers=pool,
+            fresh=False,
+            quiet=json_,
+            title="advise",
+            is_over=timer.is_over,
+        ) as do,
+    ):
         seconds = options.budget.seconds
+
+        def perform(runs: Sequence[Run]) -> list[Executed]:
+            results = do(runs)
+            tracking.tell([run for run in runs if run.label != probe.label], study)
+            return results
+
         advice = Adviser(
             template=template,
             probe=probe,
             study=study,
             options=options,
-            perform=do,
-            measure_prices=lambda: measure_prices(template, probe, seconds or 0.0, workers=workers),
+            perform=perform,
+            measure_prices=lambda: measure_prices(template, probe, seconds or 0.0, workers=pool),
+            timer=timer,
             tell=tell,
             keep=keep,
         ).run()
     found = answer(advice)
-    if advice.lessons is not None:
-        save_transfer(out, transfer_document(advice.lessons, command=command))
-    labels = tuple(standing.name for standing in advice.race.standings)
-    page = write_report(
-        study,
-        out / "report.html",
-        labels=labels,
-        title=f"Advice for {folder}",
-        notes=(*found.lines, *(f.words for f in advice.findings if f.is_warning)),
+    saved = save_models(
+        out / "model", best_runs(advice, found), study, notes={"advice": list(found.lines)}
     )
-    document = advice_document(advice, found, command=command, seconds=time.monotonic() - begin)
+    if advice.lessons is not None:
+        save_transfer(out, transfer_document(advice.lessons, command=this_command()))
+    document = told(advice, found, outlook(advice, found.chosen.name, study))
+    save_advice(out, document)
+    page = write_report(study, out / "report.html")
     if json_:
         print_json(document)
         return
     _print_answer(advice, found)
     typer.echo(f"The plan: {out / 'plan.json'}. The page with the evidence: {page}")
-    typer.echo(f"Train by it: taskmix train {folder} --plan {out / 'plan.json'}")
+    typer.echo(f"The model: {saved}. Its answers: taskmix predict {saved} INPUT --task TASK")
+    typer.echo(f"Train by it: {document['commands']['Train by the plan']}")
 
 
 def _print_answer(advice: Advice, found: Answer) -> None:

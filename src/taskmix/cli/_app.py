@@ -12,6 +12,7 @@ from taskmix.cli._advise import advise
 from taskmix.cli._demo import demo
 from taskmix.cli._improve import improve
 from taskmix.cli._laws import laws
+from taskmix.cli._predict import predict
 from taskmix.cli._report import report
 from taskmix.cli._reproduce import app as reproduce
 from taskmix.cli._sequences import sequences
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(advise)
 app.command()(train)
+app.command()(predict)
 app.command()(report)
 app.command()(improve)
 app.command()(transfer)

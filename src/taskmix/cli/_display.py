@@ -18,17 +18,9 @@ def print_json(value: Any) -> None:
     """One object on standard output; NaN is written as null, which every JSON reader takes."""
     import typer
 
+    from taskmix.records import without_nan
+
     typer.echo(json.dumps(without_nan(value), indent=2, ensure_ascii=False))
-
-
-def without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(item) for item in value]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return None
-    return value
 
 
 @contextmanager
@@ -59,16 +51,18 @@ def many_runs_bar(
     runs: Sequence[Run], *, quiet: bool, title: str
 ) -> Iterator[Callable[[Progress], None]]:
     """One bar over the steps of all runs, and how many runs are done."""
-    steps = [0] * len(runs)
+    steps, total = [0] * len(runs), 0
     finished: set[int] = set()
     with _bar(quiet) as bar:
         job = bar.add_task(title, total=sum(run.steps for run in runs), detail="")
 
         def tell(progress: Progress) -> None:
+            nonlocal total
+            total += progress.step - steps[progress.run]
             steps[progress.run] = progress.step
             if progress.done:
                 finished.add(progress.run)
-            bar.update(job, completed=sum(steps), detail=f"{len(finished)} of {len(runs)} runs")
+            bar.update(job, completed=total, detail=f"{len(finished)} of {len(runs)} runs")
 
         yield tell
 
@@ -77,18 +71,19 @@ def many_runs_bar(
 def counting_bar(title: str, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """How many runs are done and how many steps were taken, where the total is not known before."""
     steps: dict[int, int] = {}
-    before = finished = 0
+    before = total = finished = 0
     with _bar(quiet) as bar:
         job = bar.add_task(title, total=None, detail="")
 
         def tell(progress: Progress) -> None:
-            nonlocal before, finished
+            nonlocal before, total, finished
             if progress.step < steps.get(progress.run, 0):  # a second batch of runs has begun
-                before += sum(steps.values())
+                before, total = before + total, 0
                 steps.clear()
+            total += progress.step - steps.get(progress.run, 0)
             steps[progress.run] = progress.step
             finished += progress.done
-            bar.update(job, completed=before + sum(steps.values()), detail=f"{finished} runs done")
+            bar.update(job, completed=before + total, detail=f"{finished} runs done")
 
         yield tell
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -126,39 +126,6 @@ def choose_architecture(
     word: str, tasks: TaskSet, vectors: Path | None, max_length: int | None = None
 ) -> tuple[Architecture, bool]:
     """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs."""
-    from taskmix.models import Perceptron, TextConvolution, Transformer, WindowBiLSTM
+    from taskmix.models import choose_architecture as choose  # torch comes with it
 
-    kinds = {task.inputs for task in tasks}
-    if "sequences" in kinds:
-        raise OptionError(
-            "The tasks should have labels to train a shared model on. Found sequences without "
-            "labels. Name a label column with --label."
-        )
-    if word == "auto":
-        if kinds <= {"text", "pair"}:
-            word = "convolution"
-        elif kinds == {"table"}:
-            word = "perceptron"
-        elif kinds == {"tokens"}:
-            word = "bilstm"
-        else:
-            raise OptionError(
-                "One shared model should read all tasks, so their inputs should be of one kind. "
-                f"Found {', '.join(sorted(kinds))}. Choose tasks with --only, or give a Hugging "
-                "Face encoder with --model, which reads text, pairs and tokens."
-            )
-    length: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
-    if length and word in ("perceptron", "bilstm"):
-        raise OptionError(
-            f"`--max-length` should go with a model that reads whole texts. Found it with {word}. "
-            "Leave it out."
-        )
-    match word:
-        case "perceptron":
-            return Perceptron(), False
-        case "convolution":
-            return TextConvolution(vectors=vectors, **length), False
-        case "bilstm":
-            return WindowBiLSTM(vectors=vectors), False
-        case _:
-            return Transformer(path=word, **length), True
+    return choose(word, tasks, vectors, max_length)

@@ -8,6 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
+from taskmix.cli._engines import (
+    AddressOption,
+    Engine,
+    EngineOption,
+    StoreOption,
+    choose_device_on,
+    join_cluster,
+)
 from taskmix.cli._reproduce_laws import laws_study
 from taskmix.cli._reproduce_sequences import sequences
 from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
@@ -100,6 +108,7 @@ def bandit(
 
 @app.command()
 def glue(
+    context: typer.Context,
     data: Annotated[
         Path, typer.Argument(help="The folder of GLUE tasks: cola/, mnli/, mrpc/, ... wnli/.")
     ],
@@ -121,6 +130,9 @@ def glue(
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
     ] = None,
+    engine: EngineOption = Engine.HERE,
+    address: AddressOption = None,
+    store: StoreOption = None,
     cache: Annotated[
         Path | None, typer.Option("--cache", help="Keep encoded tasks here for the next run.")
     ] = None,
@@ -135,11 +147,11 @@ def glue(
     """
     from taskmix.cli._display import counting_bar
     from taskmix.cli._stopping import clean_stop
-    from taskmix.engine import choose_device
     from taskmix.papers import GlueOptions, reproduce_glue
     from taskmix.records import Study
 
     begin = time.monotonic()
+    join_cluster(context, engine, address=address, store=store, workers=workers)
     options = GlueOptions(
         data=data,
         encoder=encoder,
@@ -150,13 +162,18 @@ def glue(
         seeds=1 if quick else seeds,
         single=single and not quick,
         single_epochs=single_epochs,
-        device=choose_device(device),
+        device=choose_device_on(engine, device),
         precision=precision.value,
         cache=cache,
     )
     with clean_stop() as should_stop, counting_bar("glue", quiet=json_) as tell:
         rows = reproduce_glue(
-            options, Study(out), workers=workers, on_progress=tell, should_stop=should_stop
+            options,
+            Study(out),
+            workers=workers,
+            on_progress=tell,
+            should_stop=should_stop,
+            engine=engine.value,
         )
     tell_rows("glue", rows, time.monotonic() - begin, as_json=json_)
 

@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from taskmix.cli._engines import (
+    AddressOption,
+    Engine,
+    EngineOption,
+    StoreOption,
+    choose_device_on,
+    join_cluster,
+)
 from taskmix.cli._reproduce_text import JsonOption, QuickOption
 from taskmix.cli._reproduced import tell_rows
 from taskmix.cli._train import Precision
@@ -24,7 +32,9 @@ BALANCED = "laws-balanced"
 
 def laws_study(
     context: typer.Context,
-    data: Annotated[Path, typer.Argument(help="The task folder of CoNLL 2003.")],
+    data: Annotated[
+        Path, typer.Argument(help="The task folder of CoNLL 2003, or a table written before.")
+    ],
     vectors: Annotated[
         Path | None,
         typer.Option("--vectors", help="Word vectors: GloVe or fastText text, or .npz."),
@@ -55,6 +65,9 @@ def laws_study(
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda, ...")] = "auto",
     precision: Annotated[Precision, typer.Option("--precision")] = Precision.FLOAT32,
     workers: Annotated[int | None, typer.Option("--workers", min=1)] = None,
+    engine: EngineOption = Engine.AUTO,
+    address: AddressOption = None,
+    store: StoreOption = None,
     quick: QuickOption = False,
     json_: JsonOption = False,
 ) -> None:
@@ -64,10 +77,13 @@ def laws_study(
     artificial ones (1,555). Stop it and run it again: what is finished is not trained again, and the
     rows that are finished make the table.
 
-    Example: taskmix reproduce laws-balanced conll2003/ --vectors glove.npz --table rows.csv
+    Examples:
+
+        taskmix reproduce laws-balanced conll2003/ --vectors glove.npz --table rows.csv
+
+        taskmix reproduce laws-balanced rows.csv --plot figures.svg
     """
-    from taskmix.engine import choose_device
-    from taskmix.papers import LawsOptions, check_table_path
+    from taskmix.papers import LawsOptions, check_table_path, read_rows
     from taskmix.report import check_chart_path
 
     name = str(context.info_name)
@@ -77,6 +93,7 @@ def laws_study(
             raise OptionError("`--plot` should go with laws-balanced, whose figure it is.")
     if table is not None:
         check_table_path(table)
+    join_cluster(context, engine, address=address, store=store, workers=workers)
     options = LawsOptions(
         data=data,
         vectors=vectors,
@@ -87,11 +104,16 @@ def laws_study(
         hidden=min(hidden, 8) if quick else hidden,
         shared_layers=_layers("--shared-layers", shared_layers),
         task_layers=_layers("--task-layers", task_layers),
-        device=choose_device(device),
+        device=choose_device_on(engine, device),
         precision=precision.value,
     )
     begin = time.monotonic()
-    found = _trained(name, options, out, minutes=minutes, workers=workers, quiet=json_)
+    if data.suffix in (".csv", ".parquet") and data.is_file():
+        found = read_rows(data, balanced=options.balanced)
+    else:
+        found = _trained(
+            name, options, out, minutes=minutes, engine=engine, workers=workers, quiet=json_
+        )
     _tell(name, options, found, table, plot, time.monotonic() - begin, as_json=json_)
 
 
@@ -101,6 +123,7 @@ def _trained(
     out: Path,
     *,
     minutes: float | None,
+    engine: Engine,
     workers: int | None,
     quiet: bool,
 ) -> pa.Table:
@@ -113,7 +136,8 @@ def _trained(
     runs = list(options.all_runs())
     with clean_stop() as asked, many_runs_bar(runs, quiet=quiet, title=name) as tell:
         executor = Executor(
-            study=Study(out),
+            study=Study(out, lean=True),
+            engine=engine.value,
             workers=workers,
             on_progress=tell,
             should_stop=lambda: asked() or time.monotonic() > end,
@@ -145,7 +169,9 @@ def _tell(
     for each in rows:
         if "formula" in each:
             typer.echo(f"{each['quantity']}: f1 = {each['formula']}")
-    typer.echo(f"{found.num_rows} of {len(options.grid)} rows; the same command goes on.")
+    typer.echo(f"{found.num_rows} of {len(options.grid)} rows.")
+    if found.num_rows < len(options.grid):
+        typer.echo("The same command, given the task folder, goes on.")
 
 
 def _part(text: str) -> tuple[int, int]:

@@ -8,6 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
+from taskmix.cli._engines import (
+    AddressOption,
+    Engine,
+    EngineOption,
+    StoreOption,
+    choose_device_on,
+    join_cluster,
+)
 from taskmix.cli._reproduced import tell_rows
 from taskmix.cli._train import Precision
 from taskmix.errors import OptionError
@@ -53,6 +61,7 @@ CacheOption = Annotated[
 
 
 def newsgroups(
+    context: typer.Context,
     data: DataArgument,
     vectors: VectorsOption = None,
     out: OutOption = None,
@@ -67,6 +76,9 @@ def newsgroups(
     device: DeviceOption = "auto",
     precision: PrecisionOption = Precision.FLOAT32,
     workers: WorkersOption = None,
+    engine: EngineOption = Engine.HERE,
+    address: AddressOption = None,
+    store: StoreOption = None,
     cache: CacheOption = None,
     plot: PlotOption = None,
     quick: QuickOption = False,
@@ -80,6 +92,7 @@ def newsgroups(
 
 
 def reviews(
+    context: typer.Context,
     data: DataArgument,
     vectors: VectorsOption = None,
     out: OutOption = None,
@@ -94,6 +107,9 @@ def reviews(
     device: DeviceOption = "auto",
     precision: PrecisionOption = Precision.FLOAT32,
     workers: WorkersOption = None,
+    engine: EngineOption = Engine.HERE,
+    address: AddressOption = None,
+    store: StoreOption = None,
     cache: CacheOption = None,
     plot: PlotOption = None,
     quick: QuickOption = False,
@@ -110,7 +126,6 @@ def _text(given: dict[str, Any], name: str) -> None:
     """Runs one of the two text experiments with the options of its command."""
     from taskmix.cli._display import counting_bar
     from taskmix.cli._stopping import clean_stop
-    from taskmix.engine import choose_device
     from taskmix.papers import (
         NewsgroupsOptions,
         ReviewsOptions,
@@ -134,13 +149,19 @@ def _text(given: dict[str, Any], name: str) -> None:
     if quick:
         options |= {"steps": 4, "seeds": 2, "batch_size": 8, "max_length": 30}
         options["methods"] = options.get("methods", ("equal", "bandit"))
+    join_cluster(
+        given["context"],
+        given["engine"],
+        **{key: given[key] for key in ("address", "store", "workers")},
+    )
     options |= {
-        "device": choose_device(given["device"]),
+        "device": choose_device_on(given["engine"], given["device"]),
         "precision": given["precision"].value,
     }
     study = Study(given["out"] or Path(f"{name}-study"))
     with clean_stop() as should_stop, counting_bar(name, quiet=as_json) as tell:
         common = {"workers": given["workers"], "on_progress": tell, "should_stop": should_stop}
+        common["engine"] = given["engine"].value
         asked: NewsgroupsOptions | ReviewsOptions
         if name == "newsgroups":
             asked = NewsgroupsOptions(**options)

@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._engines import (
+    AddressOption,
+    Engine,
+    EngineOption,
+    StoreOption,
+    choose_device_on,
+    join_cluster,
+)
 from taskmix.cli._reproduce_text import (
     BatchOption,
     CacheOption,
@@ -19,17 +27,13 @@ from taskmix.cli._reproduce_text import (
     WorkersOption,
 )
 from taskmix.cli._reproduced import tell_rows
-from taskmix.cli._transfer import Engine, Outcome
+from taskmix.cli._transfer import Outcome
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
     from taskmix.papers import Executor
 
 
-EngineOption = Annotated[
-    Engine,
-    typer.Option("--engine", help="One run a process, many models as one batch, or by itself."),
-]
 OutOption = Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")]
 EncoderOption = Annotated[
     str, typer.Option("--encoder", help="A Hugging Face encoder's path or name.")
@@ -51,6 +55,7 @@ LengthOption = Annotated[int, typer.Option("--max-length", min=4, help="Pieces o
 
 
 def census(
+    context: typer.Context,
     data: Annotated[Path, typer.Argument(help="The Parquet file of ACSIncome, or its folder.")],
     states: Annotated[
         str | None, typer.Option("--states", help="Some of them, with commas [all].")
@@ -74,6 +79,8 @@ def census(
     out: OutOption = None,
     device: DeviceOption = "auto",
     engine: EngineOption = Engine.AUTO,
+    address: AddressOption = None,
+    store: StoreOption = None,
     workers: WorkersOption = None,
     seed: SeedOption = 0,
     quick: QuickOption = False,
@@ -87,9 +94,14 @@ def census(
     """
     from taskmix.papers import CensusOptions, reproduce_census
 
+    join_cluster(context, engine, address=address, store=store, workers=workers)
     options = _kept(locals(), "data rows steps batch_size learning_rate size subsets held_out")
     options |= _kept(locals(), "repeats alone seeds seed own_group_dro")
-    options |= {"states": _names(states, "states"), "hidden": (hidden,), "device": _device(device)}
+    options |= {
+        "states": _names(states, "states"),
+        "hidden": (hidden,),
+        "device": choose_device_on(engine, device),
+    }
     if quick:
         options |= {
             "states": options["states"] or ("CA", "HI", "NJ", "PR", "TX", "WY"),
@@ -104,6 +116,7 @@ def census(
 
 
 def weak_supervision(
+    context: typer.Context,
     data: Annotated[Path, typer.Argument(help="The folder of WRENCH: youtube/, sms/, ...")],
     encoder: EncoderOption,
     set_: Annotated[str, typer.Option("--set", help="One of its sets.")] = "youtube",
@@ -128,6 +141,8 @@ def weak_supervision(
     out: OutOption = None,
     device: DeviceOption = "auto",
     engine: EngineOption = Engine.AUTO,
+    address: AddressOption = None,
+    store: StoreOption = None,
     workers: WorkersOption = None,
     cache: CacheOption = None,
     seed: SeedOption = 0,
@@ -142,10 +157,15 @@ def weak_supervision(
     """
     from taskmix.papers import WeakOptions, reproduce_weak_supervision
 
+    join_cluster(context, engine, address=address, store=store, workers=workers)
     study = out or Path("weak-supervision-study")
     options = _kept(locals(), "encoder labelled steps batch_size learning_rate max_length size")
     options |= _kept(locals(), "subsets held_out repeats alone seeds seed")
-    options |= {"data": data / set_, "hidden": (hidden,), "device": _device(device)}
+    options |= {
+        "data": data / set_,
+        "hidden": (hidden,),
+        "device": choose_device_on(engine, device),
+    }
     options["cache"] = cache or study / "features"
     if quick:
         options |= {"steps": min(steps, 30), "held_out": 6, "repeats": 2, "alone": 3, "seeds": 2}
@@ -156,6 +176,7 @@ def weak_supervision(
 
 
 def nlp25(
+    context: typer.Context,
     data: Annotated[
         Path, typer.Argument(help="The folder that has glue/, superglue/ and tweeteval/ in it.")
     ],
@@ -185,6 +206,8 @@ def nlp25(
     out: OutOption = None,
     device: DeviceOption = "auto",
     engine: EngineOption = Engine.AUTO,
+    address: AddressOption = None,
+    store: StoreOption = None,
     workers: WorkersOption = None,
     cache: CacheOption = None,
     seed: SeedOption = 0,
@@ -199,12 +222,13 @@ def nlp25(
     """
     from taskmix.papers import Nlp25Options, reproduce_nlp25
 
+    join_cluster(context, engine, address=address, store=store, workers=workers)
     study = out or Path("nlp25-study")
     options = _kept(locals(), "data encoder fine_tune rows dev_rows test_rows steps batch_size")
     options |= _kept(locals(), "max_length size subsets held_out repeats alone seeds seed")
     options |= {
         "hidden": (hidden,),
-        "device": _device(device),
+        "device": choose_device_on(engine, device),
         "cache": cache or study / "features",
     }
     if quick:
@@ -248,12 +272,6 @@ def _executing(
 
 def _kept(given: dict[str, Any], names: str) -> dict[str, Any]:
     return {name: given[name] for name in names.split()}
-
-
-def _device(name: str) -> str:
-    from taskmix.engine import choose_device
-
-    return choose_device(name)
 
 
 def _names(text: str | None, option: str) -> tuple[str, ...] | None:

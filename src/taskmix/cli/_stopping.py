@@ -9,13 +9,16 @@ from types import FrameType
 
 
 @contextmanager
-def clean_stop() -> Iterator[Callable[[], bool]]:
-    """Gives a function that tells whether to stop; a second signal interrupts at once."""
+def clean_stop(*, patient: bool = False) -> Iterator[Callable[[], bool]]:
+    """Gives a function that tells whether to stop; a second signal interrupts at once.
+
+    Not so where it is `patient`: a launcher sends its signal after the user's, and kills at last.
+    """
     asked = False
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal asked
-        if asked:
+        if asked and not patient:
             raise KeyboardInterrupt
         asked = True
 

@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._engines import (
+    AddressOption,
+    Engine,
+    EngineOption,
+    StoreOption,
+    choose_device_on,
+    join_cluster,
+)
+from taskmix.cli._keep import keep_best
 from taskmix.cli._methods import POLICY_HELP, REWARD_HELP, parse_policy, parse_reward
 from taskmix.cli._options import (
     BatchSizeOption,
@@ -35,6 +44,7 @@ from taskmix.cli._options import (
     choose_architecture,
     choose_source,
 )
+from taskmix.cli._tracking import MLflowOption, TensorBoardOption, Tracking
 from taskmix.cli._trained import tell_results
 from taskmix.cli._weightings import WEIGHTING_HELP, parse_weighting
 from taskmix.errors import OptionError
@@ -43,6 +53,7 @@ if TYPE_CHECKING:
     from taskmix.engine import Executed, Run
     from taskmix.records import Study
     from taskmix.tasks import TaskSet
+    from taskmix.training import Event
 
 
 class Precision(StrEnum):
@@ -53,6 +64,7 @@ class Precision(StrEnum):
 
 
 def train(
+    context: typer.Context,
     folder: FolderArgument,
     out: Annotated[Path, typer.Option("--out", help="The study to write to.")] = Path("study"),
     policy: Annotated[
@@ -105,6 +117,15 @@ def train(
     seed: Annotated[int, typer.Option("--seed", help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds.")] = 1,
     workers: WorkersOption = None,
+    engine: EngineOption = Engine.HERE,
+    address: AddressOption = None,
+    store: StoreOption = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option("--keep", help="Keep the best model here, for taskmix predict."),
+    ] = None,
+    tensorboard: TensorBoardOption = None,
+    mlflow: MLflowOption = None,
     resume: ResumeOption = True,
     cache: CacheOption = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
@@ -121,7 +142,7 @@ def train(
 
         taskmix improve study --out plan.json && taskmix train reviews/ --plan plan.json
     """
-    from taskmix.engine import Optimization, Run, choose_device, planned_runs
+    from taskmix.engine import Optimization, Run, is_first_process, planned_runs
     from taskmix.records import Plan, Study
 
     _check_one_way(policy=policy, weighting=weighting, plan=plan, reward=reward, single=single)
@@ -130,6 +151,7 @@ def train(
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
+    join_cluster(context, engine, address=address, store=store, workers=workers)
     rate = learning_rate or (2e-5 if pretrained else 1e-3)
     run = Run(
         label="single" if single else "plan" if plan else weighting or policy or "uniform",
@@ -153,7 +175,7 @@ def train(
         patience=patience,
         clip_norm=clip_norm,
         precision=precision.value,
-        device=choose_device(device),
+        device=choose_device_on(engine, device),
         seed=seed,
     )
     runs = [replace(run, seed=number) for number in range(seed, seed + seeds)]
@@ -163,10 +185,24 @@ def train(
         wanted = Plan.load(plan)
         runs = [part for each in runs for part in planned_runs(wanted, each, steps)]
     study = Study(out)
-    if not json_:
+    quiet = json_ or not is_first_process()
+    if not quiet:
         _introduce(loaded, run)
-    results = _carry_out(runs, study, workers=workers, fresh=not resume, quiet=json_)
-    tell_results(runs, results, study, loaded, as_json=json_)
+    tracking = Tracking(tensorboard, mlflow)
+    results = _carry_out(
+        runs,
+        study,
+        engine=engine,
+        workers=workers,
+        fresh=not resume,
+        quiet=quiet,
+        tracking=tracking,
+    )
+    if is_first_process():
+        tracking.tell(runs, study)
+        if keep is not None:
+            keep_best(runs, results, study, keep)
+        tell_results(runs, results, study, loaded, as_json=json_)
 
 
 def _check_one_way(**given: Any) -> None:
@@ -196,19 +232,37 @@ def _introduce(tasks: TaskSet, run: Run) -> None:
 
 
 def _carry_out(
-    runs: list[Run], study: Study, *, workers: int | None, fresh: bool, quiet: bool
+    runs: list[Run],
+    study: Study,
+    *,
+    engine: Engine,
+    workers: int | None,
+    fresh: bool,
+    quiet: bool,
+    tracking: Tracking,
 ) -> list[Executed]:
     from taskmix.cli._display import many_runs_bar, one_run_bar
     from taskmix.cli._stopping import clean_stop
-    from taskmix.engine import execute, run_all
+    from taskmix.cli._together import carry_out_together
+    from taskmix.engine import execute, launched_processes, run_all
 
+    if launched_processes() > 1:
+        return carry_out_together(runs, study, engine=engine, fresh=fresh, quiet=quiet)
     with clean_stop() as should_stop:
-        if len(runs) == 1:
+        if len(runs) == 1 and engine is not Engine.RAY:
             import torch
 
             torch.set_num_threads(workers or 1)
             names = runs[0].load().names
-            with one_run_bar(runs[0], names, quiet=quiet) as listen:
+            with (
+                one_run_bar(runs[0], names, quiet=quiet) as bar,
+                tracking.live(runs[0], study) as log,
+            ):
+
+                def listen(event: Event) -> None:
+                    bar(event)
+                    log(event)
+
                 return [
                     execute(runs[0], study, listener=listen, should_stop=should_stop, fresh=fresh)
                 ]
@@ -216,6 +270,7 @@ def _carry_out(
             return run_all(
                 runs,
                 study,
+                engine=engine.value,
                 workers=workers,
                 on_progress=tell,
                 should_stop=should_stop,

@@ -10,6 +10,14 @@ from typing import Annotated
 
 import typer
 
+from taskmix.cli._engines import (
+    AddressOption,
+    Engine,
+    EngineOption,
+    StoreOption,
+    choose_device_on,
+    join_cluster,
+)
 from taskmix.cli._options import (
     BatchSizeOption,
     CacheOption,
@@ -63,14 +71,6 @@ class Budget(StrEnum):
     TOTAL = "total"
 
 
-class Engine(StrEnum):
-    """Where runs execute."""
-
-    AUTO = "auto"
-    HERE = "here"
-    FLEET = "fleet"
-
-
 class Estimate(StrEnum):
     """How to do without training every subset."""
 
@@ -78,6 +78,7 @@ class Estimate(StrEnum):
 
 
 def transfer(
+    context: typer.Context,
     folder: FolderArgument,
     target: Annotated[
         list[str] | None, typer.Option("--target", help="The task to help; may be repeated.")
@@ -175,10 +176,9 @@ def transfer(
     warmup: WarmupOption = 0.0,
     clip_norm: ClipNormOption = None,
     device: DeviceOption = "auto",
-    engine: Annotated[
-        Engine,
-        typer.Option("--engine", help="One run a process, many models as one batch, or by itself."),
-    ] = Engine.AUTO,
+    engine: EngineOption = Engine.AUTO,
+    address: AddressOption = None,
+    store: StoreOption = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the subsets, and the first one.")] = 0,
     workers: WorkersOption = None,
     resume: ResumeOption = True,
@@ -200,7 +200,7 @@ def transfer(
     """
     from taskmix.cli._display import print_json
     from taskmix.cli._transferred import print_comparison, print_lessons
-    from taskmix.engine import Optimization, Run, choose_device
+    from taskmix.engine import Optimization, Run
     from taskmix.records import Study
     from taskmix.transfer import (
         GroupLimits,
@@ -227,6 +227,7 @@ def transfer(
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
+    join_cluster(context, engine, address=address, store=store, workers=workers)
     description = TransferStudy(
         template=Run(
             label="transfer",
@@ -244,7 +245,7 @@ def transfer(
             ),
             batch_size=batch_size,
             clip_norm=clip_norm,
-            device=choose_device(device),
+            device=choose_device_on(engine, device),
         ),
         targets=loaded.names if all_ else tuple(target or ()),
         design=SubsetDesign(

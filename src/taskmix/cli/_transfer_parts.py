@@ -1,39 +1,50 @@
-"""What `taskmix transfer` does with its runs, and the plan that follows from them."""
+"""How `taskmix transfer` and `advise` execute runs, and the plan that follows from transfer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from taskmix.engine import Executed, Run
+    from taskmix.engine import Engine, Executed, Run, Workers
     from taskmix.records import Plan, Study
     from taskmix.transfer import Perform, TransferLessons
-
-EngineName = Literal["auto", "here", "fleet"]
 
 
 @contextmanager
 def performing(
-    study: Study, *, engine: EngineName, workers: int | None, fresh: bool, quiet: bool
+    study: Study,
+    *,
+    engine: Engine,
+    workers: int | Workers | None,
+    fresh: bool,
+    quiet: bool,
+    title: str = "transfer",
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Perform]:
-    """Gives a function that executes runs with a bar, and can be stopped."""
+    """Gives a function that executes runs with a bar, and can be stopped: by the user, or by time."""
     from taskmix.cli._display import many_runs_bar
     from taskmix.cli._stopping import clean_stop
-    from taskmix.engine import run_all
+    from taskmix.engine import Workers, run_all
 
     begun: set[tuple[tuple[str, ...] | None, int, int]] = set()
 
-    with clean_stop() as should_stop:
+    with clean_stop() as asked, ExitStack() as stack:
+        if not isinstance(workers, Workers):
+            workers = stack.enter_context(Workers(workers))
+        processes = workers
+
+        def should_stop() -> bool:
+            return asked() or is_over()
 
         def execute(runs: Sequence[Run], *, over: bool) -> list[Executed]:
-            with many_runs_bar(runs, quiet=quiet, title="transfer") as tell:
+            with many_runs_bar(runs, quiet=quiet, title=title) as tell:
                 return run_all(
                     runs,
                     study,
                     engine=engine,
-                    workers=workers,
+                    workers=processes,
                     on_progress=tell,
                     should_stop=should_stop,
                     fresh=over,

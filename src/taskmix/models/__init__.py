@@ -1,6 +1,7 @@
 """Encoders with heads."""
 
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
+from taskmix.models._choose import choose_architecture
 from taskmix.models._perceptron import Perceptron
 from taskmix.models._sharing import Architecture, HardSharing, Head, make_head, target_scale
 from taskmix.models._text_convolution import TextConvolution, TextConvolutionEncoder
@@ -20,6 +21,7 @@ __all__ = [
     "TransformerEncoder",
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
+    "choose_architecture",
     "make_head",
     "target_scale",
 ]

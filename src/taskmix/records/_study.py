@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -67,7 +68,14 @@ class Study:
 
     def summaries(self, *, note: Callable[[str], object] = warnings.warn) -> list[RunSummary]:
         """All runs as their `run.json` have them; one that cannot be read is told to `note`."""
-        return list(self._parsed(parse_summary, note))
+        found: list[RunSummary] = []
+        for summary in self._parsed(parse_summary, note):
+            last = found[-1] if found else summary
+            if summary.tasks == last.tasks and summary.versions == last.versions:
+                # As a rule all runs of a study are alike in these, which take the most memory.
+                summary = replace(summary, tasks=last.tasks, versions=last.versions)
+            found.append(summary)
+        return found
 
     def scores(self, *, note: Callable[[str], object] = warnings.warn) -> pa.Table:
         """The final scores of all finished runs, one row each, from the `run.json` files alone."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import platform
+import sys
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -217,7 +218,8 @@ def _score_of(row: Mapping[str, Any]) -> FinalScore:
     task, split, metric, value = row["task"], row["split"], row["metric"], row["value"]
     if not (isinstance(task, str) and isinstance(split, str) and isinstance(metric, str)):
         raise TypeError("a score should name its task, split and metric")
-    return FinalScore(task, split, metric, _value_of(value))
+    # The same few words come in every run of a study.
+    return FinalScore(sys.intern(task), sys.intern(split), sys.intern(metric), _value_of(value))
 
 
 def _is_text(value: object) -> bool:

@@ -82,15 +82,25 @@ def load_mixture(path: str | Path, types: Sequence[type] = ()) -> SequenceMixtur
     """Reads what `save_mixture` wrote. `types` are the dataclasses of generators of your own."""
     tree = load_state(path)
     if not isinstance(tree, dict) or tree.get("version") != _VERSION:
-        raise RecordError(
-            f"`{path}` should hold a mixture that this version of taskmix wrote. Found something "
-            "else. Fit and save it again."
-        )
+        raise _other(path)
     known = {each.__name__: each for each in (*_KNOWN, *types)}
-    model = SequenceMixture(**_built(tree["options"], known, path))
-    for name, value in _built(tree["fitted"], known, path).items():
-        setattr(model, name, value)
+    try:
+        model = SequenceMixture(**_built(tree["options"], known, path))
+        fitted = _built(tree["fitted"], known, path)
+        if not set(fitted) <= set(_FITTED):
+            raise _other(path)
+        for name, value in fitted.items():
+            setattr(model, name, value)
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise _other(path) from error
     return model
+
+
+def _other(path: str | Path) -> RecordError:
+    return RecordError(
+        f"`{path}` should hold a mixture that this version of taskmix wrote. Found something "
+        "else. Fit and save it again."
+    )
 
 
 def save_start(path: str | Path, name: str, state: MixtureState) -> None:
@@ -104,10 +114,13 @@ def load_start(path: str | Path, name: str) -> tuple[tuple[Any, ...], Floats] | 
     if not Path(path).exists():
         return None
     tree = load_state(path)
-    if tree.get("version") != _VERSION or tree.get("name") != name:
+    if not isinstance(tree, dict) or tree.get("version") != _VERSION or tree.get("name") != name:
         return None
     known = {each.__name__: each for each in _KNOWN}
-    return _built(tree["parameters"], known, path), tree["alpha"]
+    try:
+        return _built(tree["parameters"], known, path), tree["alpha"]
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise _other(path) from error
 
 
 def _plain(value: Any) -> Any:

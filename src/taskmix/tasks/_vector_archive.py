@@ -75,10 +75,12 @@ def _arrays(path: Path, size: int) -> tuple[NDArray[Any], Matrix]:
                 "Save the bytes of the words joined by newlines, and a matrix.",
                 path=path,
             )
-        vectors = arrays["vectors"]
+        words, vectors = arrays["words"], arrays["vectors"]
+        if not (isinstance(words, np.ndarray) and isinstance(vectors, np.ndarray)):
+            raise TypeError("a member that is no array")
         if vectors.dtype.kind not in "biuf":
             raise TypeError(f"vectors of type {vectors.dtype}")
-        return arrays["words"], vectors.astype(np.float32)
+        return words, vectors.astype(np.float32)
 
 
 def _names(words: NDArray[Any], path: Path) -> list[str]:

@@ -125,6 +125,11 @@ def measure(
             f"All {len(results)} runs should have been tried. Found {len(unfinished)} "
             f"{unfinished[0]}. Run the same command again to continue."
         )
+    unrecorded = [r.error for r in results.values() if r.outcome == "failed" and r.summary is None]
+    if unrecorded:  # a full disk, say, which tells nothing about the tasks
+        raise RunError(
+            f"{len(unrecorded)} of {len(results)} runs could not be recorded. {unrecorded[0]}"
+        )
     read = {
         key: _outcomes(description, distinct[key], result, study) for key, result in results.items()
     }

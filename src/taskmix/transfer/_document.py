@@ -6,17 +6,14 @@ way the outcome runs; outcomes themselves are as measured. `docs/transfer.md` ha
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from taskmix.errors import InputError
 from taskmix.numerics import Interval
-from taskmix.records import write_bytes
+from taskmix.records import Document, must_have, read_document, without_nan, write_document
 from taskmix.transfer._carry_out import Carried
 from taskmix.transfer._extrapolation import Extrapolation
 from taskmix.transfer._lessons import TargetLesson, TransferLessons
@@ -25,7 +22,6 @@ from taskmix.transfer._verdicts import Verdict
 
 VERSION = 1
 NAME = "transfer.json"
-Document = dict[str, Any]
 
 
 def transfer_document(lessons: TransferLessons, *, command: str) -> Document:
@@ -50,7 +46,7 @@ def transfer_document(lessons: TransferLessons, *, command: str) -> Document:
         "targets": [_target(lesson, description.higher_is_better) for lesson in lessons.targets],
         "groups": [list(group) for group in lessons.groups],
     }
-    plain: Document = _plain(document)
+    plain: Document = without_nan(document)
     return plain
 
 
@@ -67,48 +63,22 @@ def _measure(lessons: TransferLessons) -> str:
 
 def save_transfer(folder: Path, document: Document) -> Path:
     """Writes `transfer.json` into a study, whole or not at all."""
-    path = folder / NAME
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, (text + "\n").encode())
-    return path
+    return write_document(folder / NAME, document)
 
 
 def load_transfer(folder: Path) -> Document | None:
     """What `save_transfer` wrote; None where there is none."""
     path = folder / NAME
-
-    def bad(found: str) -> InputError:
-        return InputError(
-            f"`{path}` should be a JSON file of version {VERSION} that `taskmix transfer` wrote. "
-            f"Found {found}. Run the command again; it trains nothing twice."
-        )
-
-    try:
-        document = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise bad(f"no readable file ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
-        raise bad("something that is no JSON") from error
-    if not isinstance(document, dict) or document.get("version") != VERSION:
-        raise bad("another kind or version")
-    try:
-        _must_have(document, "tasks", "groups", "measure", "estimate")
-        for target in document["targets"]:
-            _must_have(target, "target", "alone", "subsets", "subset_runs", "chosen")
-            _must_have(target, "extrapolation", "held_out")
-            for source in target["sources"]:
-                _must_have(source, "source", "gain", "low", "high", "verdict", "further_subsets")
-    except (KeyError, TypeError) as error:
-        raise bad(f"a part in another form ({error})") from error
-    return document
+    return read_document(path, version=VERSION, command="taskmix transfer", check=_check)
 
 
-def _must_have(part: Document, *names: str) -> None:
-    for name in names:
-        part[name]
+def _check(document: Document) -> None:
+    must_have(document, "tasks", "groups", "measure", "estimate")
+    for target in document["targets"]:
+        must_have(target, "target", "alone", "subsets", "subset_runs", "chosen")
+        must_have(target, "extrapolation", "held_out")
+        for source in target["sources"]:
+            must_have(source, "source", "gain", "low", "high", "verdict", "further_subsets")
 
 
 def _failures(carried: Carried) -> list[Document]:
@@ -208,14 +178,3 @@ def _held_out(lesson: TargetLesson, sign: float) -> list[Document]:
 
 def _interval(interval: Interval) -> Document:
     return {"value": interval.mean, "low": interval.low, "high": interval.high, "n": interval.n}
-
-
-def _plain(value: Any) -> Any:
-    """JSON knows no NaN and no infinity: such a number is null."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -66,6 +66,7 @@ class Balancer:
         last_layer: nn.Module | Iterable[Tensor] | None = None,
         normalize: Literal["tasks", "one"] | None = "tasks",
         update_every: int = 1,
+        average: Literal["products", "gradients"] = "products",
         process_group: distributed.ProcessGroup | None = None,
     ) -> None:
         """`shared` are the parameters that all tasks train, whose gradients some methods compare.
@@ -74,9 +75,14 @@ class Balancer:
         compare the gradients of those outputs instead: one backward pass of the encoder, however
         many tasks. `last_layer` is for GradNorm. Weights sum to the number of tasks, or to "one"; None
         keeps the scale of the paper. A gradient method is asked in every `update_every`-th step; in
-        between its weights stay, and a step costs what a plain one does.
+        between its weights stay, and a step costs what a plain one does. Among several workers the
+        inner products of the tasks' gradients are averaged, which is a small message; with
+        "gradients" the gradients themselves, one message for each task, and the weights are those of
+        one worker with all the rows.
         """
         self.method = method
+        if average not in ("products", "gradients"):
+            raise OptionError(f'`average` should be "products" or "gradients". Found {average!r}.')
         if normalize not in ("tasks", "one", None) or update_every < 1:
             raise OptionError(
                 '`normalize` should be "tasks", "one" or None, and `update_every` 1 or more. Found '
@@ -100,6 +106,7 @@ class Balancer:
                 representation=representation,
                 last_layer=last_layer,
                 workers=self._workers,
+                average=average,
             )
 
     @property

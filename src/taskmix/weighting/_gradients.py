@@ -7,7 +7,7 @@ would send zeros through every other task's graph: T² passes where each task br
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -44,6 +44,12 @@ class TaskGradients:
         if whole.dtype is torch.float32 and out_of_range(whole):
             return self._products(wide_inner_products)
         return whole
+
+    def averaged(self, mean: Callable[[Tensor], Tensor]) -> TaskGradients:
+        """The gradients after `mean` over workers, which all have the same tasks and tensors."""
+        return replace(
+            self, blocks=[replace(block, rows=mean(block.rows)) for block in self.blocks]
+        )
 
     def _products(self, multiply: Callable[[Tensor], Tensor]) -> Tensor:
         whole: Tensor | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -131,9 +131,11 @@ class GradientPass:
         representation: nn.Module | None,
         last_layer: Shared | None,
         workers: Workers,
+        average: Literal["products", "gradients"] = "products",
     ) -> None:
         self._needs = needs
         self._workers = workers
+        self._average = average
         self._outputs: list[Tensor] = []
         self._hooked = representation is not None
         self._shared = [] if shared is None else _trained(shared)
@@ -188,8 +190,10 @@ class GradientPass:
                 measured = self._of_all(measured, step, mean=True)
             finite = bool(torch.isfinite(measured.sum()))
         else:
-            measured = gramian = walked.gradients.gramian() / factor**2
-            if self._workers.several:
+            whole = self._averages_gradients(step)
+            gradients = walked.gradients.averaged(self._workers.mean) if whole else walked.gradients
+            measured = gramian = gradients.gramian() / factor**2
+            if self._workers.several and not whole:
                 measured = gramian = self._of_all(gramian, step, mean=False)
             finite = bool(torch.isfinite(measured).all())
         return Found(
@@ -204,6 +208,11 @@ class GradientPass:
             tensors,
             factor,
         )
+
+    def _averages_gradients(self, step: Step) -> bool:
+        """Whether gradients can be averaged: of parameters, and where every worker has every task."""
+        several = self._workers.several and self._average == "gradients"
+        return several and not self.by_representation and len(step.here) == len(step.names)
 
     def _of_all(self, local: Tensor, step: Step, *, mean: bool) -> Tensor:
         """The mean over workers, for the tasks that any worker has."""

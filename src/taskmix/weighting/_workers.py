@@ -33,4 +33,5 @@ class Workers:
 
     def mean_products(self, gramian: Tensor, device: torch.device) -> Tensor:
         """The mean of the workers' inner products, summed on a device that the group can reach."""
-        return self.mean(gramian.to(device)).to(gramian.device)
+        # In float64: one worker's products may have needed it, and all must send the same type.
+        return self.mean(gramian.double().to(device)).to(gramian.device)

@@ -1,15 +1,27 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from taskmix.engine import read_model
 from taskmix.records import Plan, Study
 
 from .running import run_cli
 
+SCHEMA = Path(__file__).parents[3] / "docs" / "plan.schema.json"
 QUICK = ("--budget", "1500-steps", "--steps", "25", "--workers", "1")
+
+
+def must_be_of_the_documented_form(plan: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
+    validator.validate(json.loads(plan.read_text()))
 
 
 def test_advice_is_a_plan_a_page_and_a_few_lines(
@@ -34,6 +46,12 @@ def test_advice_is_a_plan_a_page_and_a_few_lines(
     assert set(plan.tasks) <= {"fruit", "tool"}
     assert plan.evidence["batches_spent"] <= 1500
     assert (out / "report.html").exists()
+    must_be_of_the_documented_form(out / "plan.json")
+    assert "taskmix predict" in shown
+    model = read_model(out)
+    for name in model.tasks:
+        answers = model.predict(folder / name / "test.jsonl", name)
+        assert {each["label"] for each in answers} <= {"0", "1"}
 
     trained = len(list(Study(out).runs()))
     assert run_cli(monkeypatch, *words, "--json") == 0
@@ -65,6 +83,7 @@ def test_one_target_among_tables(
     [
         (("--budget", "soon"), "A budget should be a time"),
         (("--target", "nowhere"), "should be one of the tasks"),
+        (("--budget", "20-steps"), "Give at least 96-steps"),
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(
@@ -79,3 +98,38 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
     assert run_cli(monkeypatch, "advise", folder, *words, "--out", out) == 2
     assert said in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_stopped_by_a_signal_and_continued_it_gives_the_same_plan(
+    tables: Path, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", "taskmix", "advise", str(tables), "--budget", "9000-steps"]
+    words += ["--steps", "150", "--workers", "1", "--out"]
+
+    def finished(out: Path, wait: float | None) -> bool:
+        running = subprocess.Popen(
+            [*words, str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert running.stdout is not None
+        assert "Looking at 5 tasks" in running.stdout.readline()
+        try:
+            _, said = running.communicate(timeout=wait)
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGINT)
+            _, said = running.communicate()
+        if running.returncode != 0:  # 130: before there was anything to keep
+            assert running.returncode in (1, 130), said
+            assert "Run the same command again to continue." in said
+            assert "Traceback" not in said
+        return running.returncode == 0
+
+    assert finished(tmp_path / "whole", None)
+    waits = iter(np.random.default_rng(0).uniform(0.1, 8, size=20))
+    stops = 0
+    while not finished(tmp_path / "parts", next(waits)):
+        stops += 1
+    assert stops
+    whole, parts = (Plan.load(tmp_path / each / "plan.json") for each in ("whole", "parts"))
+    assert whole == parts

@@ -45,7 +45,11 @@ class Sender:
         ray = import_ray()
         self.look()
         self.ear = Ear(self._token)
-        self._work = ray.remote(work)
+        # Made once: Ray makes a class for each set of options, and a class is slow to be collected.
+        self._work = {
+            on_gpu: ray.remote(work).options(num_cpus=1, num_gpus=int(on_gpu), max_retries=0)
+            for on_gpu in (False, True)
+        }
         self._data: dict[TaskSource, Any] = {}
         self._common = ray.put(
             Common(
@@ -79,8 +83,7 @@ class Sender:
                 summary = folders[number].summary()
                 if summary is not None and summary.step > 0:
                     begun[number] = ray.put(pack_run(folders[number]))
-        needs = {"num_cpus": 1, "num_gpus": 1 if job.on_gpu else 0, "max_retries": 0}
-        return self._work.options(**needs).remote(
+        return self._work[job.on_gpu].remote(
             job.numbers,
             job.runs,
             job.on_gpu,

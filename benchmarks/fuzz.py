@@ -1,0 +1,153 @@
+"""Mutated files for every reader: only our own errors come out, in time and within memory.
+
+A million inputs by default, shared out by how fast each reader is. Every reader works in a process of
+its own whose memory is bounded; one that dies is a defect like any other, and so is an input that
+takes longer than its deadline or a reader that leaves something behind. Inputs that showed a defect
+are kept in `--keep`. `--seed` makes other inputs. A row's figures: inputs tried, and defects found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from _common import ROOT, row
+
+sys.path[:0] = [str(ROOT / "tests" / "fuzz"), str(ROOT / "tests" / "unit" / "report")]
+
+from readers import Reader, all_readers  # noqa: E402
+from trial import attempt, make_input  # noqa: E402
+
+MEMORY = 1 << 30  # bytes that reading may take beyond what the process has already
+DEATHS = 20  # of one reader, before it is given up
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--inputs", type=int, default=1_000_000, help="in all")
+    parser.add_argument("--only", help="readers whose name has this in it")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="a folder for inputs that showed a defect")
+    parser.add_argument("--quick", action="store_true", help="20,000 inputs")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser.parse_args()
+
+
+def bound_memory() -> int:
+    """Bounds this process's memory; gives what it has at its largest so far, in kB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def work(
+    reader: Reader, folder: Path, count: int, seed: str, told: Path, keep: Path | None
+) -> None:
+    """Tries so many inputs; what was found so far is in `told` at every moment."""
+    before, chance, found = bound_memory(), random.Random(seed), Counter[str]()
+    slowest = 0.0
+    for number in range(1, count + 1):
+        data = make_input(reader, chance)
+        begin = time.process_time()
+        defect = attempt(reader, folder, data)
+        slowest = max(slowest, time.process_time() - begin)
+        if defect is not None:
+            if keep is not None and not found[defect.what]:
+                keep.mkdir(parents=True, exist_ok=True)
+                (keep / f"{reader.name}-{len(found)}".replace("/", "-")).write_bytes(data)
+            found[defect.what] += 1
+        if number % 64 == 0 or number == count or defect is not None:
+            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+            told.write_text(json.dumps([number, grown, slowest, found]))
+
+
+def tried(reader: Reader, count: int, seed: int, keep: Path | None) -> dict[str, Any]:
+    """What a reader made of so many inputs."""
+    total, deaths, grown, slowest, found = 0, 0, 0, 0.0, Counter[str]()
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        folder, told = Path(name, "files"), Path(name, "told")
+        reader.prepare(folder)
+        while total < count and deaths < DEATHS:
+            told.write_text("[0, 0, 0.0, {}]")
+            child = os.fork()
+            if child == 0:
+                try:
+                    part = f"{reader.name} {seed} {deaths}"
+                    work(reader, folder, count - total, part, told, keep)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            _, status = os.waitpid(child, 0)
+            done, more, slow, defects = json.loads(told.read_text())
+            total, grown, slowest = total + done, max(grown, more), max(slowest, slow)
+            found.update(defects)
+            if code := os.waitstatus_to_exitcode(status):
+                deaths += 1
+                found[f"the process died ({code})"] += 1
+                if keep is not None:
+                    keep.mkdir(parents=True, exist_ok=True)
+                    fatal = (folder / reader.file).read_bytes()
+                    (keep / f"{reader.name}-died-{deaths}".replace("/", "-")).write_bytes(fatal)
+    return {
+        **row(f"fuzz/{reader.name}", total, None, "-", "inputs"),
+        "defects": dict(found),
+        "slowest_seconds": round(slowest, 3),
+        "memory_mb": round(grown / 1024, 1),
+    }
+
+
+def shares(readers: list[Reader], inputs: int) -> list[int]:
+    """Inputs for each reader: as much time for each, and at least a tenth of an even share."""
+    speeds = []
+    for reader in readers:
+        with tempfile.TemporaryDirectory() as name:
+            reader.prepare(Path(name))
+            begin = time.process_time()
+            for data in (reader.seeds * 10)[:10]:
+                attempt(reader, Path(name), data)
+            speeds.append(10 / (time.process_time() - begin))
+    least = inputs // (10 * len(readers))
+    rest = inputs - least * len(readers)
+    return [least + int(rest * speed / sum(speeds)) for speed in speeds]
+
+
+def main() -> None:
+    options = arguments()
+    inputs = 20_000 if options.quick else options.inputs
+    begin = time.monotonic()
+    readers = [each for each in all_readers() if not options.only or options.only in each.name]
+    rows = []
+    for reader, count in zip(readers, shares(readers, inputs), strict=True):
+        rows.append(tried(reader, count, options.seed, options.keep))
+        if not options.json:
+            told = rows[-1]
+            print(
+                f"| {reader.name} | {told['ours']:,} | {sum(told['defects'].values())} | "
+                f"{1000 * told['slowest_seconds']:.0f} | {told['memory_mb']} |",
+                flush=True,
+            )
+            for what, times in told["defects"].items():
+                print(f"    {times} x {what}", flush=True)
+    if options.json:
+        command = f"python benchmarks/{Path(sys.argv[0]).name} " + " ".join(sys.argv[1:])
+        seconds = round(time.monotonic() - begin, 1)
+        found = {"experiment": "fuzz", "command": command.strip(), "seconds": seconds, "rows": rows}
+        print(json.dumps(found, indent=2))
+    else:
+        print(f"{sum(each['ours'] for each in rows):,} inputs in all")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Keeps the best model of some runs in a folder that `taskmix predict` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from taskmix.engine import Executed, Run
+    from taskmix.records import Study
+
+
+def keep_best(
+    runs: Sequence[Run], results: Sequence[Executed], study: Study, folder: Path
+) -> Path | None:
+    """For each set of tasks the run of the best mean dev score; None where none is done."""
+    from taskmix.engine import save_models
+    from taskmix.training import Score, mean_score
+
+    best: dict[tuple[str, ...], tuple[float, Run]] = {}
+    for run, result in zip(runs, results, strict=True):
+        if result.summary is None or result.summary.status != "finished":
+            continue
+        scores = [Score(*each) for each in result.summary.scores if each.split == "dev"]
+        score, names = mean_score(scores, {}), run.load().names
+        if names not in best or score > best[names][0]:
+            best[names] = (score, run)
+    seen: set[str] = set()
+    kept = []
+    for names, (_, run) in best.items():
+        answers = [name for name in names if name not in seen]
+        seen.update(answers)
+        if answers:
+            kept.append((run, answers))
+    return save_models(folder, kept, study) if kept else None

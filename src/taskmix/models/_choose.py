@@ -1,0 +1,54 @@
+"""Which of the models here suits some tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from taskmix.errors import OptionError
+from taskmix.models._perceptron import Perceptron
+from taskmix.models._sharing import Architecture
+from taskmix.models._text_convolution import TextConvolution
+from taskmix.models._transformer import Transformer
+from taskmix.models._window_bilstm import WindowBiLSTM
+from taskmix.tasks import TaskSet
+
+
+def choose_architecture(
+    word: str, tasks: TaskSet, vectors: Path | None = None, max_length: int | None = None
+) -> tuple[Architecture, bool]:
+    """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs."""
+    kinds = {task.inputs for task in tasks}
+    if "sequences" in kinds:
+        raise OptionError(
+            "The tasks should have labels to train a shared model on. Found sequences without "
+            "labels. Name a label column with --label."
+        )
+    if word == "auto":
+        if kinds <= {"text", "pair"}:
+            word = "convolution"
+        elif kinds == {"table"}:
+            word = "perceptron"
+        elif kinds == {"tokens"}:
+            word = "bilstm"
+        else:
+            raise OptionError(
+                "One shared model should read all tasks, so their inputs should be of one kind. "
+                f"Found {', '.join(sorted(kinds))}. Choose tasks with --only, or give a Hugging "
+                "Face encoder with --model, which reads text, pairs and tokens."
+            )
+    length: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
+    if length and word in ("perceptron", "bilstm"):
+        raise OptionError(
+            f"`--max-length` should go with a model that reads whole texts. Found it with {word}. "
+            "Leave it out."
+        )
+    match word:
+        case "perceptron":
+            return Perceptron(), False
+        case "convolution":
+            return TextConvolution(vectors=vectors, **length), False
+        case "bilstm":
+            return WindowBiLSTM(vectors=vectors), False
+        case _:
+            return Transformer(path=word, **length), True

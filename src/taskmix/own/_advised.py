@@ -1,0 +1,73 @@
+"""What one gets from `taskmix.advise`: the answer, and everything that can be done with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from taskmix.advise import Advice, Answer, best_runs, plan_of
+from taskmix.engine import TrainedModel, trained_model
+from taskmix.records import Plan, Study
+from taskmix.report import write_report
+from taskmix.tasks import NewRows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Advised:
+    """The answer in words (`print` it), the plan, and the trained model."""
+
+    advice: Advice
+    answer: Answer
+    study: Study
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return self.answer.lines
+
+    @cached_property
+    def plan(self) -> Plan:
+        return plan_of(self.advice, self.answer)
+
+    @cached_property
+    def model(self) -> TrainedModel:
+        """For each group of the plan the best of its seeds on dev."""
+        return trained_model(best_runs(self.advice, self.answer), self.study)
+
+    def predict(self, rows: NewRows, task: str | None = None) -> list[dict[str, Any]]:
+        """The trained model's answers for new rows, given as the tasks were, without targets."""
+        return self.model.predict(rows, task)
+
+    def save_report(self, path: Path | str) -> Path:
+        """Writes the page with the evidence."""
+        return write_report(self.study, Path(path))
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the lines, and the race as a table."""
+        head = "".join(
+            f"<th>{name}</th>"
+            for name in ("way of training", "mean dev score", "behind", "seeds", "may be best")
+        )
+        rows = []
+        for standing in self.advice.race.standings:
+            words = self.advice.entries[standing.name][0].candidate.words
+            behind = standing.behind
+            gap = f"{behind.mean:.4f}"
+            if behind.low == behind.low:
+                gap += f" ({behind.low:.4f} to {behind.high:.4f})"
+            cells = (
+                f"<b>{escape(standing.name)}</b>: {escape(words)}",
+                f"{standing.mean:.4f}",
+                "" if standing is self.advice.race.leader else gap,
+                str(standing.seeds),
+                "yes" if standing.is_open else "no",
+            )
+            rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        return f"<div><ul>{lines}</ul>{table}</div>"

@@ -1,0 +1,135 @@
+"""One input for each defect that fuzzing has shown, so that none comes back."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from readers import Reader, all_readers, refit_encoding
+
+from taskmix.errors import InputError, RecordError, TaskFileError
+from taskmix.records import load_state, save_state
+from taskmix.report import write_report
+from taskmix.sequences import load_mixture
+from taskmix.sequences._storage import load_start
+from taskmix.tasks import TableEncoding, load_tasks, read_word_vectors
+
+READERS = {reader.name: reader for reader in all_readers()}
+
+
+def prepared(name: str, folder: Path, data: bytes | None = None) -> Reader:
+    reader = READERS[name]
+    reader.prepare(folder)
+    (folder / reader.file).write_bytes(reader.seeds[0] if data is None else data)
+    return reader
+
+
+def archive(**members: bytes) -> bytes:
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as file:
+        for name, data in members.items():
+            file.writestr(f"{name}.npy", data)
+    return sink.getvalue()
+
+
+def array(values: object) -> bytes:
+    sink = io.BytesIO()
+    np.save(sink, np.asarray(values))
+    return sink.getvalue()
+
+
+WORDS = array(np.frombuffer(b"a\nb", dtype=np.uint8))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        archive(words=b"", vectors=b""),
+        archive(words=b"\x93NUMPY\x01\x00v\x00{'descr': [", vectors=WORDS),
+        archive(words=WORDS, vectors=array([[1j], [2j]])),
+        archive(words=WORDS, vectors=array([["x"], ["y"]])),
+        archive(words=array(["\ud800", "b"]), vectors=array([[1.0], [2.0]])),
+        archive(words=WORDS, vectors=array([[1.0], [2.0]]))[:-30] + bytes(30),
+        b"PK\x05\x06" + b"\xff" * 18,
+    ],
+    ids=["empty", "cut header", "complex", "text", "half a character", "zeroed end", "no members"],
+)
+def test_an_archive_that_numpy_trips_over_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "v.npz").write_bytes(data)
+    with pytest.raises(TaskFileError, match=r"Copy it again|Save|Word vectors are read"):
+        read_word_vectors(tmp_path / "v.npz")
+
+
+@pytest.mark.parametrize("body", [b"", b"ARROW1\0\0 and no more", b"\xff" * 100])
+def test_a_cached_table_that_another_wrote_is_made_again(tmp_path: Path, body: bytes) -> None:
+    reader = prepared("cached table", tmp_path, hashlib.sha256(body).digest() + body)
+    reader.read(tmp_path)
+    assert (tmp_path / reader.file).read_bytes()[32:] != body
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"inputs": 3}', "[" * 100_000, "null"])
+def test_a_cached_encoding_that_another_wrote_is_made_again(tmp_path: Path, text: str) -> None:
+    from safetensors.numpy import save
+
+    data = save({"x": np.zeros(2)}, {"taskmix": f"00000000 {text}"})
+    prepared("cached encoding", tmp_path, refit_encoding(bytes(data)))
+    tasks = load_tasks(tmp_path / "tasks")
+    cached = TableEncoding().encode(tasks, cache=tmp_path / "cache")
+    assert cached.names == TableEncoding().encode(tasks).names
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"version": 1},
+        {"version": 1, "options": 3, "fitted": {}},
+        {"version": 1, "options": {"nothing": 1}, "fitted": {}},
+        {"version": 1, "options": {}, "fitted": {"fit": 1}},
+        {"version": 1, "options": {}, "fitted": {"bank_": {"dataclass": "Bank", "fields": {}}}},
+        [1],
+    ],
+    ids=str,
+)
+def test_a_mixture_of_another_form_is_refused(tmp_path: Path, tree: object) -> None:
+    save_state(tmp_path / "m", tree)
+    assert load_state(tmp_path / "m") == tree
+    with pytest.raises(RecordError, match="mixture"):
+        load_mixture(tmp_path / "m")
+
+
+def test_a_start_of_another_form_is_none_or_refused(tmp_path: Path) -> None:
+    save_state(tmp_path / "s", [1])
+    assert load_start(tmp_path / "s", "x") is None
+    save_state(tmp_path / "s", {"version": 1, "name": "x"})
+    with pytest.raises(RecordError, match="mixture"):
+        load_start(tmp_path / "s", "x")
+
+
+@pytest.mark.parametrize("name", ["page of advice.json", "page of transfer.json"])
+def test_a_page_of_documents_in_another_form_is_refused(tmp_path: Path, name: str) -> None:
+    reader = prepared(name, tmp_path)
+    sound = json.loads((tmp_path / reader.file).read_text())
+    for key in sound:
+        if key == "version":
+            continue
+        for odd in (7, "x", [None], {"a": 1}):
+            (tmp_path / reader.file).write_text(json.dumps(sound | {key: odd}))
+            try:
+                write_report(tmp_path / "s", tmp_path / "page.html")
+            except InputError:
+                assert not (tmp_path / "page.html").exists()
+            (tmp_path / "page.html").unlink(missing_ok=True)
+
+
+def test_names_in_a_sentence_stay_on_its_line(tmp_path: Path) -> None:
+    document = json.loads(READERS["plan"].seeds[0])
+    document["groups"] = [["a\nTraceback"]]
+    prepared("plan", tmp_path, json.dumps(document).encode())
+    with pytest.raises(InputError) as refused:
+        READERS["plan"].read(tmp_path)
+    assert "\n" not in str(refused.value)

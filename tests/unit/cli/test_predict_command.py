@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as arrow_parquet
+import pytest
+
+from .running import run_cli
+
+
+@pytest.fixture
+def model(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model that knows which word decides."""
+    words = ("--steps", "60", "--out", tmp_path / "study", "--keep", tmp_path / "model", "--json")
+    assert run_cli(monkeypatch, "train", folder, *words) == 0
+    return tmp_path / "model"
+
+
+def test_answers_come_as_lines_as_one_object_and_as_files(
+    model: Path,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    capsys.readouterr()
+    rows = folder / "fruit" / "test.jsonl"
+    assert run_cli(monkeypatch, "predict", model, rows, "--task", "fruit") == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == 12
+    assert set(lines[0]) == {"label", "probability"}
+
+    assert run_cli(monkeypatch, "predict", model, rows, "--task", "fruit", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["task"], found["kind"]) == ("fruit", "classification")
+    assert found["rows"] == lines
+
+    for ending in ("jsonl", "csv", "parquet"):
+        out = tmp_path / f"answers.{ending}"
+        assert run_cli(monkeypatch, "predict", model, rows, "--task", "fruit", "--out", out) == 0
+    assert [json.loads(line) for line in (tmp_path / "answers.jsonl").open()] == lines
+    assert arrow_parquet.read_table(tmp_path / "answers.parquet").to_pylist() == lines
+    assert (tmp_path / "answers.csv").read_text().splitlines()[0] == '"label","probability"'
+
+
+def test_rows_may_come_from_standard_input(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    lines = io.TextIOWrapper(io.BytesIO(b'{"text": "this is hammer 1"}\n'))
+    monkeypatch.setattr(sys, "stdin", lines)
+    assert run_cli(monkeypatch, "predict", model, "-", "--task", "tool") == 0
+    assert json.loads(capsys.readouterr().out)["label"] in ("0", "1")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "The task should be one that the model answers for: fruit, tool. Found none."),
+        (("--task", "nuts"), "Found `nuts`"),
+        (("--task", "fruit", "--out", "answers.xls"), "should end in .jsonl, .csv, .parquet"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    words: tuple[str, ...],
+    said: str,
+    model: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_cli(monkeypatch, "predict", model, folder / "fruit" / "test.jsonl", *words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_files_of_another_kind_and_folders_without_a_model_are_refused(
+    model: Path,
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other = tables / "a" / "test.csv"
+    assert run_cli(monkeypatch, "predict", model, other, "--task", "fruit") == 2
+    assert "should have the columns `text`" in capsys.readouterr().err
+    assert run_cli(monkeypatch, "predict", tmp_path / "study", other, "--task", "fruit") == 2
+    assert "should be a folder with a trained model" in capsys.readouterr().err

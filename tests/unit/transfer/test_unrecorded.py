@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from taskmix.engine import DigitsSource, Executed, Run
+from taskmix.errors import RunError
+from taskmix.models import Perceptron
+from taskmix.records import Study
+from taskmix.transfer import SubsetDesign, TransferStudy, carry_out
+
+
+def test_runs_that_a_full_disk_refused_are_not_taken_for_failures_of_the_tasks(
+    tmp_path: Path,
+) -> None:
+    template = Run(
+        label="x", source=DigitsSource(), architecture=Perceptron(hidden=(4,)), steps=2, seed=0
+    )
+    described = TransferStudy(template=template, targets=("parity",), design=SubsetDesign(count=8))
+
+    def perform(runs: Sequence[Run]) -> list[Executed]:
+        error = "There should be room on the disk."
+        return [Executed(outcome="failed", summary=None, error=error) for _ in runs]
+
+    with pytest.raises(RunError, match=r"could not be recorded\. There should be room"):
+        carry_out(described, Study(tmp_path), perform=perform)
