@@ -64,6 +64,7 @@ class Command:
     prepare: Callable[[], object] = field(default=lambda: None)  # done in the process, unless real
 
     def __enter__(self) -> Command:
+        self.over = False
         self.log.parent.mkdir(parents=True, exist_ok=True)
         words = [*self.words, "--out", str(self.study)]
         if self.real:
@@ -83,9 +84,9 @@ class Command:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
+        if not self.over:  # else the number may be another process's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
 
     def _be(self, words: list[str]) -> None:
@@ -134,6 +135,7 @@ class Command:
         while time.monotonic() < deadline:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
+                self.over = True
                 return os.waitstatus_to_exitcode(status), self.log.read_text()
             time.sleep(0.01)
         raise AssertionError(f"`{' '.join(self.words)}` hangs. It said: {self.log.read_text()}")

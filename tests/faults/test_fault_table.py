@@ -1,62 +1,107 @@
 """The list of faults with how often each was injected and what was lost.
 
-`pytest tests/faults/test_fault_table.py -m slow -s` prints the table of docs/faults.md.
+`pytest tests/faults/test_fault_table.py -m slow -s` prints the rows of the table in docs/faults.md.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from taskmix.records import Study
+
 from . import injections
 from .disturbed import TRAIN, TRANSFER, Tally, undisturbed
 from .test_damage import flipped, inject, shortened, zeroed
 
+pytestmark = pytest.mark.slow
+
 TIMES = int(os.environ.get("TASKMIX_INJECTIONS", "30"))  # of each fault
+COMMANDS = {words[0]: words for words in (TRAIN, TRANSFER)}
+Fault = Callable[[Path, int, list[str], Study], Tally]
+FAULTS: list[tuple[str, Fault]] = [
+    ("kill driver", injections.kill_driver),
+    ("kill worker", injections.kill_worker),
+    *(
+        (f"{number.name} {group=}", partial(injections.stop, number=number, group=group))
+        for number in (signal.SIGINT, signal.SIGTERM)
+        for group in (False, True)
+    ),
+    ("two drivers", injections.two_drivers),
+    ("file size", injections.limit_files),
+    ("clock", injections.turn_clock_back),
+]
+DISKS: list[tuple[str, Fault]] = [
+    ("full disk", injections.fill_disk),
+    ("read-only", injections.read_only),
+]
 
 
-def tallies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tally]:
-    whole = {words[0]: undisturbed(words, folder / words[0]) for words in (TRAIN, TRANSFER)}
-    for words in (TRAIN, TRANSFER):
-        study = whole[words[0]]
-        yield injections.kill_driver(folder, TIMES, words, study)
-        yield injections.kill_worker(folder, TIMES, words, study)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            for group in (False, True):
-                yield injections.stop(folder, TIMES, words, study, number=number, group=group)
-        yield injections.two_drivers(folder, TIMES, words, study)
-        yield injections.limit_files(folder, TIMES, words, study)
-        yield injections.turn_clock_back(folder, TIMES, words, study)
-        if injections.can_mount(folder):
-            yield injections.fill_disk(folder, TIMES, words, study)
-            yield injections.read_only(folder, TIMES, words, study)
-    # As a user starts them, with workers that are spawned and import everything themselves.
-    for fault in (injections.kill_driver, injections.kill_worker):
-        tally = fault(folder, max(TIMES // 10, 1), TRAIN, whole["train"], real=True)
-        tally.fault += ", spawned"
-        yield tally
-    for damage in (flipped, shortened, zeroed):
-        with TemporaryDirectory(dir=folder) as place:
-            yield inject(Path(place), 100 * TIMES, damage, monkeypatch)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Study]:
+    folder = tmp_path_factory.mktemp("whole")
+    return {name: undisturbed(words, folder / name) for name, words in COMMANDS.items()}
 
 
-@pytest.mark.slow
-def test_the_table_of_faults_shows_no_loss(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def show(tally: Tally, capsys: pytest.CaptureFixture[str]) -> None:
+    counts = (tally.times, tally.finished, tally.lost, tally.twice, tally.unreadable)
+    with capsys.disabled():
+        print(f"\n| {tally.fault} | {' | '.join(map(str, (*counts, tally.different)))} |")  # noqa: T201
+    assert tally.is_clean
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("name", "fault"), FAULTS, ids=[name for name, _ in FAULTS])
+def test_a_fault_of_processes_loses_nothing(
+    tmp_path: Path,
+    whole: dict[str, Study],
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    name: str,
+    fault: Fault,
 ) -> None:
-    names = ("injected", "finished runs then", "lost", "twice", "unreadable", "different")
-    rows = ["", f"| fault | {' | '.join(names)} |", f"|---|{'--:|' * len(names)}"]
-    found = []
-    for tally in tallies(tmp_path, monkeypatch):
-        found.append(tally)
-        counts = (tally.times, tally.finished, tally.lost, tally.twice, tally.unreadable)
-        rows.append(f"| {tally.fault} | {' | '.join(map(str, (*counts, tally.different)))} |")
-        with capsys.disabled():
-            print(rows.pop(0) if len(rows) == 1 else "\n".join(rows))  # noqa: T201
-        rows.clear()
-    assert all(tally.is_clean for tally in found)
+    show(fault(tmp_path, TIMES, COMMANDS[command], whole[command]), capsys)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("name", "fault"), DISKS, ids=[name for name, _ in DISKS])
+def test_a_fault_of_the_disk_loses_nothing(
+    tmp_path: Path,
+    whole: dict[str, Study],
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    name: str,
+    fault: Fault,
+) -> None:
+    if not injections.can_mount(tmp_path):
+        pytest.skip("only root can mount a small disk")
+    show(fault(tmp_path, TIMES, COMMANDS[command], whole[command]), capsys)
+
+
+@pytest.mark.parametrize("fault", [injections.kill_driver, injections.kill_worker])
+def test_a_fault_of_commands_as_users_start_them_loses_nothing(
+    tmp_path: Path,
+    whole: dict[str, Study],
+    capsys: pytest.CaptureFixture[str],
+    fault: Callable[..., Tally],
+) -> None:
+    """Their workers are spawned, and import everything themselves."""
+    tally = fault(tmp_path, max(TIMES // 10, 1), TRAIN, whole["train"], real=True)
+    tally.fault += ", spawned"
+    show(tally, capsys)
+
+
+@pytest.mark.parametrize("damage", [flipped, shortened, zeroed])
+def test_damage_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[..., bytes],
+) -> None:
+    with TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        show(inject(Path(folder), 100 * TIMES, damage, monkeypatch), capsys)

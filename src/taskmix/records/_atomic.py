@@ -89,7 +89,7 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[Sink]:
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _BINARY, 0o666)
+        descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o666)
         sink = Sink(descriptor)
         try:
             yield sink
@@ -203,4 +203,6 @@ def unreadable(error: OSError, path: Path) -> RecordError:
     )
 
 
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
+# Windows would translate line ends; elsewhere a link of that name, put there by another, is not
+# followed to the file it points to.
+_FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 
-from taskmix.errors import InputError
+from taskmix.errors import InputError, RecordError
+from taskmix.records import write_bytes
 
 
 def write_whole(path: Path, content: bytes, what: str) -> Path:
     """Writes aside and renames: whoever has the file open, or kills us, sees a whole one."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_bytes(content)
-        aside.replace(path)
-    except OSError as error:
+        write_bytes(path, content)
+    except (OSError, RecordError) as error:
+        reason = getattr(error.__cause__ or error, "strerror", None) or error
         raise InputError(
-            f"`{path}` should be a place to write {what} to. Found: {error.strerror}. Choose another."
+            f"`{path}` should be a place to write {what} to. Found: {reason}. Choose another."
         ) from error
-    finally:
-        with contextlib.suppress(OSError):  # gone already, or never there
-            aside.unlink()
     return path

@@ -127,3 +127,13 @@ def test_a_folder_in_the_place_of_a_file_is_told(tmp_path: Path) -> None:
         read_bytes(tmp_path / "run.json")
     with pytest.raises(RecordError, match=r"run\.json"):
         write_bytes(tmp_path / "run.json", b"")
+
+
+def test_a_link_in_its_place_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / f".run.json.{os.getpid()}.tmp").symlink_to(tmp_path / "victim")
+    with pytest.raises(RecordError, match=r"run\.json"):
+        write_bytes(tmp_path / "run.json", b"other")
+    assert (tmp_path / "victim").read_text() == "mine"
+    write_bytes(tmp_path / "run.json", b"other")  # the link is gone
+    assert (tmp_path / "run.json").read_bytes() == b"other"
