@@ -57,7 +57,8 @@ class Pretended:
     def _executed(self, run: Run) -> Executed:
         names = run.tasks or ()
         if frozenset(names) in self.failing:
-            return Executed(outcome="failed", summary=None, error="the loss became NaN")
+            failed = replace(summary_of(run, ()), status="failed")
+            return Executed(outcome="failed", summary=failed, error="the loss became NaN")
         generator = np.random.default_rng([run.seed, *(NAMES.index(name) for name in names)])
         scores = []
         for name in names:
