@@ -16,6 +16,21 @@ LIGHT = {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"}
 DARK = LIGHT | {"color_scheme": "dark"}
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 
+TIP = """() => {
+  const tip = document.getElementById("tip");
+  const box = tip.getBoundingClientRect();
+  return [tip.hidden, tip.textContent, box.left, box.right];
+}"""
+
+
+@dataclass(frozen=True)
+class Tip:
+    """A tooltip as it stood: its words, and where it began and ended from left to right."""
+
+    words: str
+    left: float
+    right: float
+
 
 @dataclass
 class Opened:
@@ -36,19 +51,28 @@ class Opened:
         )
         return chart
 
-    def hovered(self, selector: str) -> Any:
-        """The tooltip over a chart. Charts drawn above it may move it away, so it is tried again."""
-        tip = self.page.locator("#tip")
-        for _ in range(10):
+    def hovered(self, selector: str) -> Tip:
+        """What shows for a pointer that moves inside a chart."""
+
+        def move() -> None:
             box = self.drawn(selector).bounding_box()
             for place in (0.55, 0.6):
                 self.page.mouse.move(
                     box["x"] + place * box["width"], box["y"] + 0.4 * box["height"]
                 )
+
+        return self.tip_after(move)
+
+    def tip_after(self, act: Callable[[], None]) -> Tip:
+        """What shows after an act, read at one moment: a layout that still moves closes it."""
+        self.all_drawn()
+        for _ in range(20):
+            act()
             self.page.wait_for_timeout(200)
-            if tip.is_visible():
-                return tip
-        raise AssertionError(f"No tooltip showed over {selector}.")
+            hidden, words, left, right = self.page.evaluate(TIP)
+            if not hidden and right > left:
+                return Tip(words, left, right)
+        raise AssertionError("No tooltip showed in twenty attempts.")
 
     def all_drawn(self) -> list[str]:
         visible = "[...document.querySelectorAll('.chart')].filter(e => e.checkVisibility())"

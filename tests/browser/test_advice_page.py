@@ -86,11 +86,8 @@ def test_hovering_over_a_mark_says_what_it_is(
     chart: str, mark: str, words: str, advice_report: Path, opened: Open
 ) -> None:
     view = opened(advice_report, LIGHT)
-    view.all_drawn()
-    view.drawn(chart).locator(mark).first.hover(force=True)
-    tip = view.page.locator("#tip")
-    tip.wait_for(state="visible", timeout=5000)
-    assert re.search(words, tip.text_content() or "")
+    tip = view.tip_after(lambda: view.drawn(chart).locator(mark).first.hover(force=True))
+    assert re.search(words, tip.words)
 
 
 @pytest.mark.parametrize("width", [320, 360])

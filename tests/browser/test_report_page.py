@@ -94,24 +94,18 @@ def test_hovering_over_a_chart_shows_the_values_there(
     view = opened(report, LIGHT)
     assert view.page.locator("#tip").is_hidden()
     tip = view.hovered(chart)
-    assert re.search(words, tip.text_content() or "", re.DOTALL)
-    shown = tip.bounding_box()
-    assert shown is not None
-    assert shown["x"] >= 0
-    assert shown["x"] + shown["width"] <= 1200
+    assert re.search(words, tip.words, re.DOTALL)
+    assert 0 <= tip.left < tip.right <= 1200
     view.page.mouse.move(2, 2)
-    tip.wait_for(state="hidden", timeout=5000)
+    view.page.locator("#tip").wait_for(state="hidden", timeout=5000)
     assert view.complaints == []
 
 
 def test_hovering_over_a_dot_shows_its_interval(report: Path, opened: Open) -> None:
     view = opened(report, LIGHT)
-    view.drawn("#chart-scores-0").locator(".mark-symbol path").first.hover(force=True)
-    tip = view.page.locator("#tip")
-    tip.wait_for(state="visible", timeout=5000)
-    assert re.search(
-        r"Mean of 8 tasks.*0\.\d{3} \(0\.\d{3} to 0\.\d{3}\)", tip.text_content(), re.S
-    )
+    dot = view.drawn("#chart-scores-0").locator(".mark-symbol path").first
+    tip = view.tip_after(lambda: dot.hover(force=True))
+    assert re.search(r"Mean of 8 tasks.*0\.\d{3} \(0\.\d{3} to 0\.\d{3}\)", tip.words, re.S)
 
 
 COLOURS = """() => [
@@ -148,11 +142,12 @@ def test_a_phone_scrolls_the_page_in_one_direction_only(
 
 def test_a_tap_shows_values_on_a_phone(report: Path, opened: Open) -> None:
     view = opened(report, PHONE)
-    box = view.drawn("#chart-curve-0").bounding_box()
-    view.page.touchscreen.tap(box["x"] + 0.6 * box["width"], box["y"] + 0.4 * box["height"])
-    tip = view.page.locator("#tip")
-    tip.wait_for(state="visible", timeout=5000)
-    assert "uniform" in tip.text_content()
+
+    def tap() -> None:
+        box = view.drawn("#chart-curve-0").bounding_box()
+        view.page.touchscreen.tap(box["x"] + 0.6 * box["width"], box["y"] + 0.4 * box["height"])
+
+    assert "uniform" in view.tip_after(tap).words
 
 
 def test_a_task_named_like_a_script_is_text(tmp_path: Path, opened: Open) -> None:
@@ -162,7 +157,7 @@ def test_a_task_named_like_a_script_is_text(tmp_path: Path, opened: Open) -> Non
     path.write_text(report_html(data), encoding="utf-8")
     view = opened(path, LIGHT)
     view.all_drawn()
-    assert SCRIPT_NAME in view.hovered("#chart-curve-0").text_content()
+    assert SCRIPT_NAME in view.hovered("#chart-curve-0").words
     headings = view.page.locator("#curves h3").all_inner_texts()
     assert headings == ["Mean of 3 tasks", *names]
     axis = view.page.locator("#chart-scores-0 .role-axis-label text").all_text_contents()
@@ -244,10 +239,8 @@ def test_the_heat_map_has_a_cell_a_pair_and_marks_what_cannot_be_told(
         "paths => [...new Set(paths.map(path => getComputedStyle(path).fill))]"
     )
     assert len(colours) == 2  # one helps, one harms
-    filled.locator("path").first.hover(force=True)
-    tip = view.page.locator("#tip")
-    tip.wait_for(state="visible", timeout=5000)
-    assert re.search(r"verdict\s*(helps|harms)", tip.text_content() or "")
+    tip = view.tip_after(lambda: filled.locator("path").first.hover(force=True))
+    assert re.search(r"verdict\s*(helps|harms)", tip.words)
     assert view.complaints == []
 
 
