@@ -253,9 +253,10 @@ class Adviser:
             for candidate in candidates
         ]
         costs = [self._costs(candidate, batches) for candidate, _ in asked]
-        count = self._money.affordable(stage, costs, least=least)
+        count = _whole(self._money.affordable(stage, costs, least=least), len(candidates))
         found = self._perform(asked[:count], batches)
         done = next((place for place, each in enumerate(found) if each is None), count)
+        done = _whole(done, len(candidates))
         if done < count:  # the time is over
             self._money.settle(stage, done)
         if done < least:
@@ -473,6 +474,11 @@ class Adviser:
         before = {name: len(self._entries[name]) for name in contenders}
         self._enter(asked, done, batches)
         return any(len(self._entries[name]) > count for name, count in before.items())
+
+
+def _whole(count: int, candidates: int) -> int:
+    """Without a last seed that only some have: who has it would lead for that alone."""
+    return count if count < candidates else count - count % candidates
 
 
 def _length(run: Run) -> int:

@@ -100,6 +100,7 @@ class Executed:
     summary: RunSummary | None
     notes: tuple[str, ...] = ()
     error: str | None = None  # what made it fail, where many runs go on without this one
+    recorded: bool = True  # False where it was the disk that failed, which tells nothing of the run
 
 
 def execute(

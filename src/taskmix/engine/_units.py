@@ -82,8 +82,8 @@ class Alone:
             return [execute(run, study, listener=listen, should_stop=should_stop, fresh=fresh)]
         except InputError:
             raise
-        except RecordError as error:  # the disk's failure, of which the record cannot tell
-            return [Executed(outcome="failed", summary=None, error=str(error))]
+        except RecordError as error:
+            return [Executed(outcome="failed", summary=None, error=str(error), recorded=False)]
         except TaskmixError as error:
             summary = study.run(run.specification()).summary()
             return [Executed(outcome="failed", summary=summary, error=str(error))]

@@ -125,8 +125,8 @@ def measure(
             f"All {len(results)} runs should have been tried. Found {len(unfinished)} "
             f"{unfinished[0]}. Run the same command again to continue."
         )
-    unrecorded = [r.error for r in results.values() if r.outcome == "failed" and r.summary is None]
-    if unrecorded:  # a full disk, say, which tells nothing about the tasks
+    unrecorded = [result.error for result in results.values() if not result.recorded]
+    if unrecorded:
         raise RunError(
             f"{len(unrecorded)} of {len(results)} runs could not be recorded. {unrecorded[0]}"
         )

@@ -355,3 +355,18 @@ def test_bad_input_is_told_in_words(tmp_path: Path) -> None:
     made, _ = adviser(World(), tmp_path / "bad")
     with pytest.raises(RecordError, match=r"advise\.json"):
         made.run()
+
+
+def test_a_second_seed_that_only_some_can_have_is_left_out(tmp_path: Path) -> None:
+    made, _ = adviser(World(), tmp_path, "1000-steps")  # 192 batches a run: five of them
+    advice = made.run()
+    assert {name: len(some) for name, some in advice.entries.items()} == {
+        "single": 1,
+        "uniform": 1,
+        "size": 1,
+        "equal": 1,
+        "without": 1,
+    }
+    found = answer(advice)
+    assert any("of which there is one seed each" in line for line in found.lines)
+    assert any("--budget" in line and "--steps 192" in line for line in found.lines)

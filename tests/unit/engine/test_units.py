@@ -83,7 +83,7 @@ def test_no_unit_is_given_out_after_a_stop(tmp_path: Path) -> None:
     assert len(done.missing(units)) == 92
 
 
-def test_a_run_that_the_disk_refuses_fails_without_a_summary(
+def test_a_run_that_the_disk_refuses_is_told_from_one_that_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*arguments: object, **options: object) -> None:
@@ -91,5 +91,5 @@ def test_a_run_that_the_disk_refuses_fails_without_a_summary(
 
     monkeypatch.setattr("taskmix.engine._units.execute", full)
     (result,) = Alone(0, RUN).work(Study(tmp_path), None, None, fresh=False)
-    assert (result.outcome, result.summary) == ("failed", None)
+    assert (result.outcome, result.recorded) == ("failed", False)
     assert result.error == "There should be room on the disk."

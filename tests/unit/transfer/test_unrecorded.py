@@ -22,7 +22,8 @@ def test_runs_that_a_full_disk_refused_are_not_taken_for_failures_of_the_tasks(
 
     def perform(runs: Sequence[Run]) -> list[Executed]:
         error = "There should be room on the disk."
-        return [Executed(outcome="failed", summary=None, error=error) for _ in runs]
+        result = Executed(outcome="failed", summary=None, error=error, recorded=False)
+        return [result for _ in runs]
 
     with pytest.raises(RunError, match=r"could not be recorded\. There should be room"):
         carry_out(described, Study(tmp_path), perform=perform)
