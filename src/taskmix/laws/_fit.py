@@ -56,6 +56,12 @@ class Fit:
     expression: Expression
     mean_square: float  # weighted
 
+    def is_usable(self, data: Observations) -> bool:
+        """Whether the formula and its derivatives are defined on every row."""
+        program = Program(self.expression)
+        values, jacobian = program.jacobian(data.columns, program.start)
+        return bool(np.isfinite(values).all() and np.isfinite(jacobian).all())
+
 
 def fit_constants(
     expression: Expression,

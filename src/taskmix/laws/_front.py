@@ -111,11 +111,8 @@ def make_front(
         _judge(fit, data, train, held_out, beyond, folds=folds, polish=polish)
         for fit in _candidates(fits)
     ]
-    judged = [each for each in judged if _is_usable(each.fit, data)]
-    final = [
-        fit_constants(each.fit.expression, data, tolerance=1e-12) if polish else each.fit
-        for each in judged
-    ]
+    judged = [each for each in judged if each.fit.is_usable(data)]
+    final = [_polished(each.fit, data) if polish else each.fit for each in judged]
     laws = [
         law_of(
             fit,
@@ -132,11 +129,10 @@ def make_front(
     return Front(tuple(kept), kept.index(chosen), range_input, len(held_out), int(beyond.sum()))
 
 
-def _is_usable(fit: Fit, data: Observations) -> bool:
-    """Whether the formula and its derivatives are defined on every row, held out or not."""
-    program = Program(fit.expression)
-    values, jacobian = program.jacobian(data.columns, program.start)
-    return bool(np.isfinite(values).all() and np.isfinite(jacobian).all())
+def _polished(fit: Fit, data: Observations) -> Fit:
+    """Fitted to all rows; as it was where that takes a constant to the edge of what is defined."""
+    found = fit_constants(fit.expression, data, tolerance=1e-12)
+    return found if found.is_usable(data) else fit
 
 
 def _mean_square(fit: Fit, data: Observations) -> float:

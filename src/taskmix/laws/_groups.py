@@ -83,8 +83,8 @@ def fit_groups(law: Law, X: Any, y: Any, groups: Iterable[Any]) -> GroupedLaw:
     for name in names:
         rows = data.rows(np.flatnonzero(labels == name))
         own, precision = law, np.zeros((count, count))
-        if len(rows) > count:
-            fit = fit_constants(law.expression, rows)
+        fit = fit_constants(law.expression, rows) if len(rows) > count else None
+        if fit is not None and fit.is_usable(rows):
             own = law_of(
                 fit, rows, target=law.target, length=np.nan, noise=law.noise, errors=law.errors
             )

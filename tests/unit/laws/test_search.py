@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from law_tables import formula_of, table_of, unbalanced
 
-from taskmix.laws import LawRegressor, parse_formula
+from taskmix.laws import LawRegressor, SearchOptions, parse_formula
 from taskmix.laws._complexity import SIMPLE_EXPONENTS
 from taskmix.laws._evaluate import evaluate
 from taskmix.laws._expression import Number, Power
@@ -103,3 +103,20 @@ def test_the_search_ends_early_at_a_law_that_is_good_enough() -> None:
     X, y = table_of(formula_of("eq6"), seed=0)
     early = LawRegressor(enough=0.98).fit(X, y)
     assert early.law_.errors.held_out_r2 >= 0.98
+
+
+LEARNING_CURVES = [  # mean dev scores after 125, 250, ... 1,000 batches, of four seeds of digits
+    [0.66625, 0.811667, 0.860833, 0.883333, 0.89875, 0.905833, 0.912917, 0.913333],
+    [0.6875, 0.799167, 0.839583, 0.874167, 0.894167, 0.9075, 0.912917, 0.92125],
+    [0.683333, 0.78625, 0.825833, 0.86625, 0.89875, 0.915417, 0.920833, 0.920833],
+    [0.67875, 0.775417, 0.8475, 0.86625, 0.897917, 0.906667, 0.9125, 0.917083],
+]
+
+
+def test_a_constant_that_all_rows_take_to_the_edge_of_a_logarithm_is_left_where_it_was() -> None:
+    batches = np.tile(np.arange(125.0, 1001.0, 125.0), 4)
+    options = SearchOptions(rounds=2, beam=2, branches=4)
+    found = LawRegressor(options).fit({"batches": batches}, np.concatenate(LEARNING_CURVES))
+    for law in found.front_.laws:
+        assert np.isfinite(law.covariance).all(), str(law)
+        assert np.isfinite(law.predict({"batches": batches}).values).all(), str(law)
