@@ -99,6 +99,19 @@ def test_a_run_has_the_bits_it_has_here(
     assert {result.outcome for result in again} == {"already finished"}
 
 
+@pytest.mark.parametrize("shared_disk", [None, False], ids=["shared disk", "by post"])
+def test_a_lean_study_stays_lean(tmp_path: Path, here: Study, shared_disk: bool | None) -> None:
+    study = Study(tmp_path, lean=True)
+    run_ray(RUNS[:2], study, shared_disk=shared_disk)
+    for run in RUNS[:2]:
+        folder = study.run(run.specification())
+        assert {path.name for path in folder.path.iterdir()} - {".lock"} == {"run.json"}
+        expected = here.run(run.specification()).summary()
+        assert (found := folder.summary()) is not None
+        assert expected is not None
+        assert found.scores == expected.scores
+
+
 def test_a_run_that_is_asked_for_twice_is_done_once(tmp_path: Path) -> None:
     results = run_ray([RUN, replace(RUN, seed=1), RUN], Study(tmp_path))
     assert [result.outcome for result in results] == ["finished"] * 3

@@ -86,7 +86,8 @@ def stream_ray(
     that fsspec knows, and runs that are there are not trained again. Workers find out by themselves
     whether they see the study's folder; `shared_disk` False has them send all records to the driver.
     """
-    absolute = Study(Path(os.path.abspath(study.path)))  # noqa: PTH100 - links stay as they are
+    path = Path(os.path.abspath(study.path))  # noqa: PTH100 - links stay as they are
+    absolute = Study(path, lean=study.lean)
     with ExitStack() as stack:
         store = store or current_store()
         copies = Copies(Store(store)) if store is not None else None

@@ -54,6 +54,7 @@ class Sender:
         self._common = ray.put(
             Common(
                 study=self._study.path,
+                lean=self._study.lean,
                 home=Path.cwd(),
                 token=self._token,
                 marker=self._marker.name if self._marker is not None else None,

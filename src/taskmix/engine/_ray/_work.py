@@ -27,6 +27,7 @@ class Common:
     """What holds for all jobs of a driver."""
 
     study: Path
+    lean: bool  # of what is written to it
     home: Path  # where the driver stands: relative paths of options are meant from there
     token: str  # of this driver, by which its folders are told
     marker: (
@@ -122,7 +123,8 @@ class _FarDesk(_Desk):
     """Where the study's folder is out of sight: in a folder of this machine, sent home as bytes."""
 
     def __init__(self, common: Common, *rest: Any) -> None:
-        super().__init__(Study(Path(tempfile.gettempdir()) / f"taskmix-{common.token}"), *rest)
+        here = Path(tempfile.gettempdir()) / f"taskmix-{common.token}"
+        super().__init__(Study(here, lean=common.lean), *rest)
         self._snapshots = Snapshots(self._send, self._has_checkpoint, common.send_every)
         self._names = [specification_hash(run.specification()) for run in self.runs]
 
@@ -156,5 +158,5 @@ class _FarDesk(_Desk):
 
 def _desk(common: Common, voice: Voice, numbers: Sequence[int], runs: Sequence[Run]) -> _Desk:
     if common.marker is not None and (common.study / common.marker).is_file():
-        return _Desk(Study(common.study), voice, numbers, runs)
+        return _Desk(Study(common.study, lean=common.lean), voice, numbers, runs)
     return _FarDesk(common, voice, numbers, runs)
