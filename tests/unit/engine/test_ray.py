@@ -105,7 +105,8 @@ def test_a_lean_study_stays_lean(tmp_path: Path, here: Study, shared_disk: bool 
     run_ray(RUNS[:2], study, shared_disk=shared_disk)
     for run in RUNS[:2]:
         folder = study.run(run.specification())
-        assert {path.name for path in folder.path.iterdir()} - {".lock"} == {"run.json"}
+        files = {path.name for path in folder.path.rglob("*") if path.is_file()}
+        assert files - {".lock"} == {"run.json"}
         expected = here.run(run.specification()).summary()
         assert (found := folder.summary()) is not None
         assert expected is not None
