@@ -30,10 +30,18 @@ from taskmix.advise._candidates import (
     cheap_evaluations,
     evaluated_rows,
 )
+from taskmix.advise._curves import from_curves
 from taskmix.advise._expect import sampling_error
 from taskmix.advise._ledger import Ledger
 from taskmix.advise._look import Finding, look_at
-from taskmix.advise._propose import apart, from_logs, from_transfer, weightings, without
+from taskmix.advise._propose import (
+    apart,
+    from_logs,
+    from_transfer,
+    tempered,
+    weightings,
+    without,
+)
 from taskmix.advise._race import Race, run_race
 from taskmix.advise._scores import Entry, comparable, entry_of, guessed_score, mean_comparable
 from taskmix.advise._spending import Spending
@@ -52,11 +60,11 @@ from taskmix.transfer import (
 )
 from taskmix.weighting import Equal
 
-UNITS = 36  # runs of a candidate that a budget should pay for
+UNITS = range(36, 23, -2)  # runs of a candidate that a budget should pay for: fewer, to be longer
 FIRST_SEEDS = 2
 MOST_SEEDS = 10
 TRANSFER_SHARE = 0.2  # of the budget
-PASSES = 20  # over all rows: a run of more batches is not asked for
+PASSES = (3, 20)  # over all rows: runs should have so many, and none has more
 FEWEST_BATCHES = 24  # of each task in a run
 PROBE_ALONE = 4  # runs of each task alone in the study of transfer
 NOTHING = 2.0  # sampling errors above a guess: below that, nothing was learned
@@ -164,7 +172,8 @@ class Adviser:
         lessons = self._transfer(tasks, targets)
         advice = self._advice(known, lessons)
 
-        more = self._candidates(tasks, [n for n in targets if n not in unlearned], lessons)
+        usable = [name for name in targets if name not in unlearned]
+        more = self._candidates(tasks, usable, batches, advice)
         if more:
             self._say("candidates", f"{len(more)} more that the first runs suggest.")
             self._take("candidates", more, batches)
@@ -205,13 +214,14 @@ class Adviser:
     def _batches(self, tasks: TaskSet, targets: Sequence[str]) -> int:
         """Of a run: what the budget allows, and no more than some passes over all rows."""
         purse = self._money.purse
-        enough = PASSES * int(tasks.sizes.sum()) // self.template.batch_size
+        wanted, enough = (p * int(tasks.sizes.sum()) // self.template.batch_size for p in PASSES)
         fewest = FEWEST_BATCHES * len(tasks)
         found = self.options.batches or 0
         for number in EVALUATIONS:  # the longer a run, the more evaluations it affords
             self._evaluations = number
             rows = evaluated_rows(tasks, number)
-            longest = purse.affordable(purse.share(UNITS), rows)
+            lengths = [purse.affordable(purse.share(units), rows) for units in UNITS]
+            longest = next((length for length in lengths if length >= wanted), lengths[-1])
             found = self.options.batches or max(min(longest, enough), fewest)
             if cheap_evaluations(tasks, found, self.template.batch_size) >= number:
                 break
@@ -399,7 +409,11 @@ class Adviser:
         return lessons
 
     def _candidates(
-        self, tasks: TaskSet, usable: Sequence[str], lessons: TransferLessons | None
+        self,
+        tasks: TaskSet,
+        usable: Sequence[str],
+        batches: int,
+        advice: Advice,
     ) -> list[Candidate]:
         """What the first runs suggest, without the tasks of which nothing was learned."""
         if len(tasks) < 2 or not usable:
@@ -410,12 +424,15 @@ class Adviser:
             sources = usable
             if 1 < len(usable) < len(tasks):
                 found.append(without(tasks.names, usable))
+            if len(usable) > 1:
+                found.append(tempered(usable))
+                found.append(from_curves(self._entries, tasks, usable, batches, self.study))
             found.append(from_logs(self._entries, self.study, usable))
             found.append(apart(self._entries, tasks, usable))
-        if lessons is not None:
-            found += from_transfer(lessons, usable)
-        if len(sources) > 1:
-            found += weightings(sources, usable)
+        if advice.lessons is not None:
+            found += from_transfer(advice.lessons, usable)
+        if len(sources) > 1 and "equal" in advice.race.open:
+            found += weightings(sources, usable)  # of all tasks every step, as `equal` is
         seen: set[tuple[Any, ...]] = set()
         kept = []
         for candidate in found:

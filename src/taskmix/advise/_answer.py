@@ -19,9 +19,11 @@ from taskmix.engine import Run
 from taskmix.numerics import Interval, paired_interval
 from taskmix.records import Expected, Plan, describe
 
-# Standard errors of the difference within which training alone is as good: the leader is the best of
-# several, so it is ahead by about one of them also where all are alike.
-AS_GOOD = 1.5
+# Standard errors of the difference to the leader within which training alone is as good, if it is not
+# below the mean of all that are open: the leader of several is ahead also where they are alike. Within
+# the first number it is as good in any case.
+AS_GOOD = (0.5, 1.5)
+CHEAPER = 0.8  # of the leader's batches: what saves less than a fifth is not cheaper
 MOST_FURTHER = 20  # budgets: what would take more to tell is not worth telling
 COMPARED = ("single", "uniform", "size", "equal")  # what others would have done
 
@@ -114,8 +116,11 @@ def _choose(advice: Advice) -> Candidate:
     if "single" in race.open and leader.name != "single" and race.degrees:
         single = race.standing("single")
         error = race.noise * math.sqrt(2 / max(single.behind.n, 1))
-        cheaper = _batches(advice.entries["single"]) < _batches(advice.entries[leader.name])
-        if single.behind.mean <= AS_GOOD * error and cheaper:
+        others = [race.standing(name).behind.mean for name in race.open if name != "single"]
+        near, far = (times * error for times in AS_GOOD)
+        as_good = single.behind.mean <= min(max(near, float(np.mean(others))), far)
+        spent, needed = (_batches(advice.entries[name]) for name in (leader.name, "single"))
+        if as_good and needed <= CHEAPER * spent:
             return advice.entries["single"][0].candidate
     return advice.entries[leader.name][0].candidate
 

@@ -11,16 +11,14 @@ second, and how far other laws that fit nearly as well say otherwise.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.advise._adviser import Advice
-from taskmix.advise._candidates import Part
+from taskmix.advise._curves import dev_curve
 from taskmix.advise._scores import Entry, mean_comparable
-from taskmix.engine import Run
 from taskmix.errors import InputError
 from taskmix.laws import (
     Front,
@@ -93,10 +91,7 @@ def outlook(advice: Advice, candidate: str, study: Study) -> Outlook:
     )
     try:
         law = _fit(found, advice.options.level)
-    except (
-        InputError,
-        np.linalg.LinAlgError,
-    ) as error:  # an outlook is no reason to lose an answer
+    except InputError as error:
         words = f"No law could be fitted to how the score of {candidate} rises. {error}"
         return Outlook(candidate=candidate, words=words, evaluations=found)
     if law is None or not law.explained >= EXPLAINED:
@@ -114,7 +109,7 @@ def _evaluations(
 ) -> list[Evaluation]:
     """The best so far after each evaluation; models of one candidate are evaluated in step."""
     parts = [
-        _curve(part, run, tasks, study)
+        dev_curve(part, run, tasks, study)
         for part, run in zip(entry.candidate.parts, entry.runs, strict=True)
     ]
     best = -math.inf
@@ -130,19 +125,6 @@ def _evaluations(
         batches = sum(spent for spent, _ in together)
         found.append(Evaluation(seed=entry.seed, batches=batches, score=best))
     return found
-
-
-def _curve(
-    part: Part, run: Run, tasks: TaskSet, study: Study
-) -> list[tuple[float, Mapping[str, float]]]:
-    """Batches, and the dev scores of what the part is for, at each evaluation of its run."""
-    per_step = 1 if part.weighting is None else len(part.tasks)
-    steps: dict[int, dict[str, float]] = {}
-    for row in study.run(run.specification()).scores().to_pylist():
-        named = row["task"] in part.scored and row["metric"] == tasks[row["task"]].metric
-        if row["split"] == "dev" and named and row["value"] is not None:
-            steps.setdefault(row["step"], {})[row["task"]] = row["value"]
-    return [(float(step * per_step), scores) for step, scores in sorted(steps.items())]
 
 
 def _fit(found: tuple[Evaluation, ...], level: float) -> FittedLaw | None:

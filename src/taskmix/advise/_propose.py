@@ -10,7 +10,7 @@ from taskmix.advise._candidates import Candidate, Part, grouped, together, with_
 from taskmix.advise._scores import Entry, comparable
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.errors import TaskmixError
-from taskmix.policies import Uniform
+from taskmix.policies import Tempered, Uniform
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 from taskmix.transfer import TransferLessons
@@ -49,6 +49,12 @@ def from_logs(entries: Entries, study: Study, usable: Sequence[str]) -> Candidat
         (kept / kept.sum()).tolist(),
         usable,
     )
+
+
+def tempered(usable: Sequence[str]) -> Candidate:
+    """Half-way between equally often and in proportion to rows."""
+    words = "shares in proportion to the root of their rows"
+    return together("tempered", words, usable, policy=Tempered())
 
 
 def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Candidate | None:
