@@ -4,10 +4,12 @@
 seeds the adviser has not seen, and compares their mean test scores, paired by seed; it also counts how
 often the 90 % interval for the score of a task contained the later test score. `harm` adds to the
 folder a copy of one task and another with shuffled labels, and asks, seed by seed, whether the adviser
-names both. Everything after `--` goes to `taskmix advise`.
+names both. `stop` asks for advice twice, the second time stopped by a signal at random moments and
+continued, and compares the plans. Everything after `--` goes to `taskmix advise`.
 
     python benchmarks/advice.py compare FOLDER [--seeds 5] [--out DIR] [--json] -- --budget 20000-steps
     python benchmarks/advice.py harm FOLDER [--seeds 10] [--out DIR] [--json] -- --budget 20000-steps
+    python benchmarks/advice.py stop FOLDER [--seeds 10] [--out DIR] [--json] -- --budget 20000-steps
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -37,12 +40,17 @@ from taskmix.tasks import Split, Task, TaskSet, write_tasks
 
 FRESH = 1000  # the first of the seeds that the adviser has not seen
 HELD_OUT = "test"
+START = 3.0  # seconds until the command listens to signals, torch being imported
+
+
+def command(folder: str, out: Path, words: Sequence[str]) -> list[str]:
+    own = [sys.executable, "-m", "taskmix", "advise", folder, "--out", str(out), "--json"]
+    return [*own, *words]
 
 
 def asked(folder: str, out: Path, words: Sequence[str]) -> dict[str, Any]:
     """What `taskmix advise` says."""
-    command = [sys.executable, "-m", "taskmix", "advise", folder, "--out", str(out), "--json"]
-    done = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(command(folder, out, words), capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
     found: dict[str, Any] = json.loads(done.stdout)
@@ -214,11 +222,37 @@ def harm(folder: str, words: Sequence[str], seeds: int, out: Path) -> list[dict[
     ]
 
 
+def stop(folder: str, words: Sequence[str], times: int, out: Path) -> list[dict[str, Any]]:
+    begin = time.monotonic()
+    asked(folder, out / "whole", words)
+    seconds = time.monotonic() - begin
+    chance = np.random.default_rng()
+    stops = 0
+    for _ in range(times):
+        running = subprocess.Popen(
+            command(folder, out / "parts", words), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        try:
+            running.communicate(timeout=START + float(chance.uniform(0, 1.5 * seconds / times)))
+            break
+        except subprocess.TimeoutExpired:
+            running.send_signal(signal.SIGINT)
+            running.communicate()
+            stops += 1
+    asked(folder, out / "parts", words)
+    whole, parts = (Plan.load(out / each / "plan.json") for each in ("whole", "parts"))
+    name = Path(folder).name
+    return [
+        {"case": f"{name}: stopped and continued", "ours": stops, "unit": "times"},
+        {"case": f"{name}: the same plan", "ours": whole == parts, "unit": ""},
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("compare", "harm"))
+    parser.add_argument("what", choices=("compare", "harm", "stop"))
     parser.add_argument("folder")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--out", type=Path, default=Path(".benchmarks/advice"))
@@ -230,12 +264,12 @@ def main() -> None:
     given = parser.parse_args(mine)
     out = given.out / f"{Path(given.folder).name}-{given.what}"
     begin = time.monotonic()
-    measure, seeds = (compare, 5) if given.what == "compare" else (harm, 10)
+    measure, seeds = {"compare": (compare, 5), "harm": (harm, 10), "stop": (stop, 10)}[given.what]
     rows = measure(given.folder, words, given.seeds or seeds, out)
     if given.json:
-        command = " ".join(["python", "benchmarks/advice.py", *sys.argv[1:]])
+        said = " ".join(["python", "benchmarks/advice.py", *sys.argv[1:]])
         seconds = time.monotonic() - begin
-        found = {"experiment": "advice", "command": command, "seconds": seconds, "rows": rows}
+        found = {"experiment": "advice", "command": said, "seconds": seconds, "rows": rows}
         print(json.dumps(found, indent=2))
         return
     for each in rows:
