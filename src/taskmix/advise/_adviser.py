@@ -28,6 +28,7 @@ from taskmix.advise._candidates import (
     Candidate,
     baselines,
     cheap_evaluations,
+    distinct,
     evaluated_rows,
 )
 from taskmix.advise._curves import from_curves
@@ -162,7 +163,8 @@ class Adviser:
 
     def _spend(self, known: dict[str, Any]) -> Advice:
         tasks, targets, batches = known["tasks"], known["targets"], known["batches"]
-        first = baselines(tasks.names, targets)
+        sizes = dict(zip(tasks.names, tasks.sizes.tolist(), strict=True))
+        first = distinct(baselines(tasks.names, targets), sizes)
         self._say("baselines", f"{len(first)} ways anyone would try, {batches} batches each.")
         self._take("baselines", first, batches, least=min(len(first), 2))
         unlearned = self._unlearned(tasks, targets)
@@ -173,7 +175,7 @@ class Adviser:
         advice = self._advice(known, lessons)
 
         usable = [name for name in targets if name not in unlearned]
-        more = self._candidates(tasks, usable, batches, advice)
+        more = distinct(self._candidates(tasks, usable, batches, advice), sizes, first)
         if more:
             self._say("candidates", f"{len(more)} more that the first runs suggest.")
             self._take("candidates", more, batches)
@@ -433,13 +435,7 @@ class Adviser:
             found += from_transfer(advice.lessons, usable)
         if len(sources) > 1 and "equal" in advice.race.open:
             found += weightings(sources, usable)  # of all tasks every step, as `equal` is
-        seen: set[tuple[Any, ...]] = set()
-        kept = []
-        for candidate in found:
-            if candidate is not None and candidate.parts not in seen:
-                seen.add(candidate.parts)
-                kept.append(candidate)
-        return kept
+        return [candidate for candidate in found if candidate is not None]
 
     # The race.
 
@@ -499,7 +495,7 @@ def _whole(count: int, candidates: int) -> int:
 
 
 def _length(run: Run) -> int:
-    return run.steps * (len(run.load()) if run.weighting is not None else 1)
+    return run.steps * run.batches_a_step
 
 
 def _too_small(

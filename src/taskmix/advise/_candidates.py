@@ -7,7 +7,7 @@ parts as there are tasks; one shared model is a candidate of one part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from taskmix.engine import Run
@@ -63,29 +63,36 @@ class Candidate:
     def targets(self) -> tuple[str, ...]:
         return tuple(name for part in self.parts for name in part.scored)
 
+    def shares(self, sizes: dict[str, int]) -> tuple[object, ...]:
+        """What tells it from others: models of the same shares differ in name only."""
+        return tuple(
+            (
+                part.scored,
+                round(part.share, 9),
+                part.weighting,
+                tuple((name, round(q, 9)) for name, q in part.probabilities(sizes).items()),
+            )
+            for part in self.parts
+        )
+
     def runs(
         self, template: Run, batches: int, seed: int, evaluations: int = EVALUATIONS[0]
     ) -> list[Run]:
-        """One run a part; a step of a weighting is as many batches as the part has tasks."""
+        """One run a part."""
         found = []
         for part in self.parts:
-            count = max(int(batches * part.share + 1e-9), 1)
-            steps = count if part.weighting is None else max(count // len(part.tasks), 1)
-            every = max(steps // evaluations, 1)
-            found.append(
-                replace(
-                    template,
-                    label=self.name,
-                    tasks=part.tasks,
-                    policy=part.policy,
-                    reward=_reward(part),
-                    weighting=part.weighting,
-                    steps=steps,
-                    evaluate_every=every,
-                    checkpoint_every=every,
-                    seed=seed,
-                )
+            run = replace(
+                template,
+                label=self.name,
+                tasks=part.tasks,
+                policy=part.policy,
+                reward=_reward(part),
+                weighting=part.weighting,
+                seed=seed,
             )
+            steps = max(int(batches * part.share + 1e-9) // run.batches_a_step, 1)
+            every = max(steps // evaluations, 1)
+            found.append(replace(run, steps=steps, evaluate_every=every, checkpoint_every=every))
         return found
 
 
@@ -154,6 +161,19 @@ def grouped(name: str, words: str, groups: Sequence[Sequence[str]]) -> Candidate
 
 def _alone(name: str, share: float) -> Part:
     return Part(tasks=(name,), scored=(name,), share=share, policy=Uniform())
+
+
+def distinct(
+    candidates: Iterable[Candidate], sizes: dict[str, int], known: Iterable[Candidate] = ()
+) -> list[Candidate]:
+    """Without those that are the same as an earlier one."""
+    seen = {candidate.shares(sizes) for candidate in known}
+    kept = []
+    for candidate in candidates:
+        if (shares := candidate.shares(sizes)) not in seen:
+            seen.add(shares)
+            kept.append(candidate)
+    return kept
 
 
 def baselines(tasks: Sequence[str], targets: Sequence[str]) -> list[Candidate]:

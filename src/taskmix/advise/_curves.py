@@ -39,13 +39,12 @@ def dev_curve(
     part: Part, run: Run, tasks: TaskSet, study: Study
 ) -> list[tuple[float, Mapping[str, float]]]:
     """Batches, and the dev scores of what the part is for, at each evaluation of its run."""
-    per_step = 1 if part.weighting is None else len(part.tasks)
     steps: dict[int, dict[str, float]] = {}
     for row in study.run(run.specification()).scores().to_pylist():
         named = row["task"] in part.scored and row["metric"] == tasks[row["task"]].metric
         if row["split"] == "dev" and named and row["value"] is not None:
             steps.setdefault(row["step"], {})[row["task"]] = row["value"]
-    return [(float(step * per_step), scores) for step, scores in sorted(steps.items())]
+    return [(float(step * run.batches_a_step), scores) for step, scores in sorted(steps.items())]
 
 
 def from_curves(

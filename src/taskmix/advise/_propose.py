@@ -14,7 +14,7 @@ from taskmix.policies import Tempered, Uniform
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 from taskmix.transfer import TransferLessons
-from taskmix.weighting import BanditMTL, FairGrad
+from taskmix.weighting import BanditMTL, Equal, FairGrad
 
 Entries = Mapping[str, Sequence[Entry]]  # of each candidate, by seed
 
@@ -125,8 +125,15 @@ def harmful_tasks(lessons: TransferLessons) -> tuple[str, ...]:
 
 
 def weightings(tasks: Sequence[str], targets: Sequence[str]) -> list[Candidate]:
-    """Two that weigh the losses: one by the losses, one by the gradients."""
+    """Equal weights, and two that weigh the losses: one by the losses, one by the gradients."""
     return [
+        together(
+            "equal without",
+            f"{', '.join(tasks)} every step, equal weights",
+            tasks,
+            targets=targets,
+            weighting=Equal(),
+        ),
         together(
             "bandit",
             "all tasks every step, BanditMTL's weights",

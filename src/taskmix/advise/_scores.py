@@ -36,8 +36,7 @@ def entry_of(
         summary = result.summary
         if result.outcome not in ("finished", "already finished") or summary is None:
             return None
-        per_step = 1 if part.weighting is None else len(part.tasks)
-        batches += (summary.best_step or run.steps) * per_step
+        batches += (summary.best_step or run.steps) * run.batches_a_step
         for score in summary.scores:
             if score.metric != "loss" and score.task in part.scored and score.split in found:
                 found[score.split][score.task] = score.value

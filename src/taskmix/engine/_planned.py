@@ -20,7 +20,7 @@ def planned_runs(plan: Plan, template: Run, batches: int) -> list[Run]:
 
     Every group gets the share of the batches that its tasks have together, and within it tasks are
     drawn by their probabilities; a plan without groups is one of all tasks. With a weighting a step
-    takes a batch of every task of the group.
+    takes a batch of every task of the group, one for those that share their inputs.
     """
     known = template.load().names
     missing = [name for name in plan.tasks if name not in known]
@@ -42,15 +42,13 @@ def planned_runs(plan: Plan, template: Run, batches: int) -> list[Run]:
         if len(group) == 1:
             weighting = None
         steps = max(round(batches * share), 1)
-        if weighting is not None:
-            steps = max(steps // len(group), 1)
+        run = replace(template, tasks=tuple(group), policy=None, weighting=weighting)
+        steps = max(steps // run.batches_a_step, 1)
         runs.append(
             replace(
-                template,
-                tasks=tuple(group),
+                run,
                 policy=_policy(plan, group, steps) if weighting is None else None,
                 reward=template.reward if weighting is None else None,
-                weighting=weighting,
                 steps=steps,
                 evaluate_every=_fewer(template.evaluate_every, steps, batches),
                 checkpoint_every=_fewer(template.checkpoint_every, steps, batches),

@@ -68,6 +68,13 @@ class Run:
             load_once(self.source) if self.tasks is None else select_once(self.source, self.tasks)
         )
 
+    @property
+    def batches_a_step(self) -> int:
+        """That are encoded: one, or with a weighting one of each task, those that share inputs once."""
+        if self.weighting is None:
+            return 1
+        return len({id(task.splits["train"].inputs) for task in self.load()})
+
     def specification(self) -> dict[str, Any]:
         """The run as plain values; where the tasks lie does not matter, what they say does."""
         tasks = self.load()
