@@ -194,11 +194,20 @@ def shuffled(task: Task, generator: np.random.Generator) -> Task:
     return replace(task, name=f"{task.name} shuffled", splits=splits)
 
 
+def without_reading(words: Sequence[str]) -> list[str]:
+    """The options that do not say how a folder is read: ours is written anew."""
+    rest, kept = iter(words), []
+    for word in rest:
+        if word in ("--tasks", "--task-column", "--label", "--only"):
+            next(rest)
+        else:
+            kept.append(word)
+    return kept
+
+
 def harm(folder: str, words: Sequence[str], seeds: int, out: Path) -> list[dict[str, Any]]:
     tasks = template(folder, words).load()
-    kept = [word for word in words if word not in ("--tasks", "--task-column", "--label")]
-    if len(kept) < len(words):
-        raise SystemExit("`harm` reads folders of plain tasks only.")
+    words = without_reading(words)
     named, doubled = [], []
     for seed in range(seeds):
         found, random_task, twice = spoiled(tasks, seed)
