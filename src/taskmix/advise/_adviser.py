@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from taskmix.advise._budget import (
@@ -32,9 +32,9 @@ from taskmix.advise._candidates import (
     evaluated_rows,
 )
 from taskmix.advise._curves import from_curves
-from taskmix.advise._expect import sampling_error
 from taskmix.advise._ledger import Ledger
 from taskmix.advise._look import Finding, look_at
+from taskmix.advise._probe import Probes
 from taskmix.advise._propose import (
     apart,
     from_logs,
@@ -44,31 +44,19 @@ from taskmix.advise._propose import (
     without,
 )
 from taskmix.advise._race import Race, run_race
-from taskmix.advise._scores import Entry, comparable, entry_of, guessed_score, mean_comparable
+from taskmix.advise._scores import Entry, entry_of, mean_comparable, unlearned_tasks
 from taskmix.advise._spending import Spending
 from taskmix.engine import Executed, Run
 from taskmix.errors import InputError, OptionError, RunError, TaskmixError
 from taskmix.records import Study
-from taskmix.tasks import TaskSet, find_metric
-from taskmix.transfer import (
-    LearningOptions,
-    Perform,
-    SubsetDesign,
-    TransferLessons,
-    TransferStudy,
-    carry_out,
-    learn,
-)
-from taskmix.weighting import Equal
+from taskmix.tasks import TaskSet
+from taskmix.transfer import LearningOptions, Perform, TransferLessons, carry_out, learn
 
 UNITS = range(36, 23, -2)  # runs of a candidate that a budget should pay for: fewer, to be longer
 FIRST_SEEDS = 2
 MOST_SEEDS = 10
-TRANSFER_SHARE = 0.2  # of the budget
 PASSES = (3, 20)  # over all rows: runs should have so many, and none has more
 FEWEST_BATCHES = 24  # of each task in a run
-PROBE_ALONE = 4  # runs of each task alone in the study of transfer
-NOTHING = 2.0  # sampling errors above a guess: below that, nothing was learned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +155,7 @@ class Adviser:
         first = distinct(baselines(tasks.names, targets), sizes)
         self._say("baselines", f"{len(first)} ways anyone would try, {batches} batches each.")
         self._take("baselines", first, batches, least=min(len(first), 2))
-        unlearned = self._unlearned(tasks, targets)
+        unlearned = unlearned_tasks(self._entries, tasks, targets)
         known["unlearned"] = unlearned
         advice = self._advice(known, None)
 
@@ -333,68 +321,28 @@ class Adviser:
             else:
                 self._entries.setdefault(candidate.name, []).append(entry)
 
-    def _unlearned(self, tasks: TaskSet, targets: Sequence[str]) -> tuple[str, ...]:
-        """Targets on which no baseline is surely better than always giving one answer."""
-        found = []
-        for name in targets:
-            task = tasks[name]
-            guess = guessed_score(task)
-            scores = [
-                entry.dev[name]
-                for some in self._entries.values()
-                for entry in some
-                if name in entry.dev
-            ]
-            if not scores or guess != guess:
-                continue
-            better = max if find_metric(task.metric).higher_is_better else min
-            best = better(scores)
-            rows = len(task.splits["dev"])
-            margin = NOTHING * sampling_error(task.metric, guess, rows)
-            gain = comparable(task, best) - comparable(task, guess)
-            if gain <= abs(comparable(task, guess + margin) - comparable(task, guess)):
-                found.append(name)
-        return tuple(found)
-
     # Transfer.
 
     def _transfer(self, tasks: TaskSet, targets: Sequence[str]) -> TransferLessons | None:
-        if len(tasks) < 4 or self.probe is None:
-            return None  # a surrogate wants three sources
-        probe, purse = self.probe, self._money.purse
-        size = SubsetDesign().source_size(len(tasks) - 1)
-        run = probe.steps * (size + 1) * purse.probe_price  # in batches of the model
-        affordable = TRANSFER_SHARE * purse.batches / run
-        single = PROBE_ALONE * len(targets) / (size + 1)
-        shared = len(targets) == len(tasks)
-        # Each run on a subset is a row of every member where all tasks are targets.
-        rows = affordable * ((size + 1) / len(tasks) if shared else 1 / len(targets))
-        count = min(int(rows * 0.8), 400)
-        runs = round(affordable + single)
-        each = run if purse.prices is None else run * purse.prices.batch
-        fewest = 2 * len(tasks)
-        enough = count >= fewest
+        design = None if self.probe is None else Probes.of(self.probe, tasks, targets)
+        if design is None:
+            return None
+        purse = self._money.purse
+        count, runs = design.affordable(purse)
+        each = design.price(purse) * (1.0 if purse.prices is None else purse.prices.batch)
+        enough = count >= design.fewest
         if not enough or not self._money.affords("transfer", [[each] * runs]):
             self._notes.append(
                 "The budget was too small to study which tasks help which: it would have paid for "
-                f"{max(count, 0)} subsets a task, and {fewest} are the fewest that tell."
+                f"{max(count, 0)} subsets a task, and {design.fewest} are the fewest that tell."
                 if not enough
                 else "There was no time to study which tasks help which."
             )
             return None
-        small = probe.architecture != self.template.architecture
+        small = design.probe.architecture != self.template.architecture
         which = "with a small model" if small else "with the model itself"
         self._say("transfer", f"{count} subsets of each task's sources, {which}.")
-        description = TransferStudy(
-            template=replace(probe, weighting=Equal()),
-            targets=tuple(targets),
-            design=SubsetDesign(
-                count=count,
-                held_out=max(count // 4, 3),
-                alone=PROBE_ALONE,
-                seed=self.options.seed,
-            ),
-        )
+        description = design.study(count, self.options.seed)
         try:
             carried = carry_out(description, self.study, perform=self.perform)
             lessons = learn(carried, self.study, options=LearningOptions(prefixes=0))
@@ -407,7 +355,7 @@ class Adviser:
         except TaskmixError as error:
             self._notes.append(f"Which tasks help which could not be learned: {error}")
             return None
-        self._money.batches += len(carried.trials) * run
+        self._money.batches += len(carried.trials) * design.price(purse)
         return lessons
 
     def _candidates(

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from taskmix.advise._budget import Purse
 from taskmix.engine import Run
 from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.tasks import TaskSet
+from taskmix.transfer import SubsetDesign, TransferStudy
+from taskmix.weighting import Equal
 
 STEPS = 200  # of every task in a run of the probe
 EVALUATIONS = 4
+SHARE = 0.2  # of a budget
+ALONE = 4  # runs of each task alone
+MOST = 400  # subsets of a task's sources
+FEWEST_TASKS = 4
 
 
 def probe_of(template: Run) -> Run:
@@ -27,6 +36,49 @@ def probe_of(template: Run) -> Run:
         checkpoint_every=STEPS,
         patience=None,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probes:
+    """A study of transfer that an adviser can pay for: subsets of tasks, trained with the probe."""
+
+    probe: Run
+    tasks: int
+    targets: tuple[str, ...]
+
+    @classmethod
+    def of(cls, probe: Run, tasks: TaskSet, targets: Sequence[str]) -> Probes | None:
+        """None where there are too few tasks: a surrogate wants three sources."""
+        if len(tasks) < FEWEST_TASKS:
+            return None
+        return cls(probe=probe, tasks=len(tasks), targets=tuple(targets))
+
+    @property
+    def size(self) -> int:
+        """Tasks of a run: its sources and the target."""
+        return SubsetDesign().source_size(self.tasks - 1) + 1
+
+    @property
+    def fewest(self) -> int:
+        """Subsets of each target's sources below which nothing can be told."""
+        return 2 * self.tasks
+
+    def price(self, purse: Purse) -> float:
+        """Of a run, in batches of the model."""
+        return self.probe.steps * self.size * purse.probe_price
+
+    def affordable(self, purse: Purse) -> tuple[int, int]:
+        """Subsets of each target's sources, and runs in all."""
+        runs = SHARE * purse.batches / self.price(purse)
+        # Each run on a subset is a row of every member where all tasks are targets.
+        shared = len(self.targets) == self.tasks
+        rows = runs * (self.size / self.tasks if shared else 1 / len(self.targets))
+        return min(int(rows * 0.8), MOST), round(runs + ALONE * len(self.targets) / self.size)
+
+    def study(self, count: int, seed: int) -> TransferStudy:
+        design = SubsetDesign(count=count, held_out=max(count // 4, 3), alone=ALONE, seed=seed)
+        template = replace(self.probe, weighting=Equal())
+        return TransferStudy(template=template, targets=self.targets, design=design)
 
 
 def _narrower(architecture: Architecture) -> Architecture:

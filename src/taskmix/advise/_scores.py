@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from taskmix.advise._candidates import Candidate
+from taskmix.advise._expect import sampling_error
 from taskmix.engine import Executed, Run
 from taskmix.tasks import MISSING, Task, TaskSet, evaluate_outputs, find_metric
 
 SMALLEST = 1e-12
+NOTHING = 2.0  # sampling errors above a guess: below that, nothing was learned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,3 +93,22 @@ def _guessed_class(task: Task, targets: np.ndarray[tuple[int], np.dtype[np.int64
         if value == value:
             best = max(best, better * value)
     return better * best if np.isfinite(best) else float("nan")
+
+
+def unlearned_tasks(
+    entries: Mapping[str, Sequence[Entry]], tasks: TaskSet, targets: Sequence[str]
+) -> tuple[str, ...]:
+    """Targets on which no run is surely better than always giving one answer."""
+    found = []
+    for name in targets:
+        task = tasks[name]
+        guess = guessed_score(task)
+        scores = [e.dev[name] for some in entries.values() for e in some if name in e.dev]
+        if not scores or guess != guess:
+            continue
+        best = max(comparable(task, score) for score in scores)
+        margin = NOTHING * sampling_error(task.metric, guess, len(task.splits["dev"]))
+        least = abs(comparable(task, guess + margin) - comparable(task, guess))
+        if best - comparable(task, guess) <= least:
+            found.append(name)
+    return tuple(found)
