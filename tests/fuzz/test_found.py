@@ -133,3 +133,14 @@ def test_names_in_a_sentence_stay_on_its_line(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         READERS["plan"].read(tmp_path)
     assert "\n" not in str(refused.value)
+
+
+def test_a_path_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+    name = "x" * 3000
+    settings = f'[[task]]\nname = "a"\nfolder = "{name}"\n'.encode()
+    with pytest.raises(InputError, match="one that a file can have") as refused:
+        prepared("settings of tasks", tmp_path, settings).read(tmp_path)
+    assert len(str(refused.value)) < 1000
+    for long in (name, "/".join(["name"] * 2000)):
+        with pytest.raises(InputError, match="one that a file can have"):
+            load_tasks(long)

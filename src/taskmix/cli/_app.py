@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from typing import Annotated
 
@@ -70,6 +71,14 @@ def main() -> None:
     except TaskmixError as error:
         _say(f"taskmix: {error}")
         sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        found = str(error.filename)[:60]
+        _say(
+            f"taskmix: A path should be one that a file can have. Found one that is too long: {found!r}..."
+        )
+        sys.exit(2)
     except KeyboardInterrupt:
         _say("taskmix: interrupted. Run the same command again to continue.")
         sys.exit(130)

@@ -19,7 +19,7 @@ from taskmix.tasks._settings import (
     read_task_settings,
 )
 from taskmix.tasks._splits import split_files
-from taskmix.tasks._streams import bad_file, show
+from taskmix.tasks._streams import bad_file, is_too_long, show
 from taskmix.tasks._table_cache import TableReader
 from taskmix.tasks._task import Task
 
@@ -43,6 +43,9 @@ class Loader:
         if isinstance(source, str) and source.startswith(_HUB):
             return self._make(self._hub(source), self.given)
         path = Path(source)
+        if is_too_long(path):
+            should = "The path of the source should be one that a file can have."
+            bad_file(path, should, "a longer one", "Check the path.")
         if not path.is_dir():
             if file_format(path) is None and not path.exists():
                 should = "The source should be a folder, a file or `hf:` and a name."

@@ -21,7 +21,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from taskmix.errors import OptionError, TaskFileError
 from taskmix.tasks._metrics import find_metric
-from taskmix.tasks._streams import bad_file, open_file, show, show_path, tame
+from taskmix.tasks._streams import bad_file, is_too_long, open_file, show, show_path, tame
 from taskmix.tasks._task import TaskKind
 
 Symbols = Literal["words", "characters"]
@@ -120,6 +120,8 @@ def inside(root: Path, folder: Path, relative: str, settings: Path) -> Path:
     remedy = "Give a path below it, without `..`."
     if path.is_absolute() or ".." in path.parts or "\0" in relative:
         bad_file(settings, should, show(relative), remedy)
+    if is_too_long(folder / path):
+        bad_file(settings, "A path should be one that a file can have.", show(relative), remedy)
     whole = folder / path
     if not whole.resolve().is_relative_to(root.resolve()):
         bad_file(settings, should, f"{show(relative)}, a link that leads out of it,", remedy)

@@ -25,6 +25,8 @@ LINE_LIMIT = 64 * 2**20
 _BLOCK = 2**20
 _MARK = codecs.BOM_UTF8
 _LONGEST = 500  # characters of a sentence that may come from a file
+_LONGEST_NAME = 255  # bytes, of a file
+_LONGEST_PATH = 4000
 
 
 def show(thing: object, *, limit: int = 60) -> str:
@@ -41,6 +43,7 @@ def show(thing: object, *, limit: int = 60) -> str:
 def show_path(path: Path) -> str:
     """A path as it may stand in a sentence, whatever bytes its name has."""
     text = str(path)
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
@@ -49,6 +52,12 @@ def bad_file(path: Path, should: str, found: str, remedy: str, row: int | None =
     where = show_path(path) + (f", row {row}" if row is not None else "")
     should, found = tame(should), tame(found)
     raise TaskFileError(f"{should} Found {found} in {where}. {remedy}", path=path, row=row)
+
+
+def is_too_long(path: Path) -> bool:
+    """Whether no file can have this path: asking the system for one would raise."""
+    parts = [part.encode("utf-8", "surrogatepass") for part in path.parts]
+    return max(map(len, parts), default=0) > _LONGEST_NAME or sum(map(len, parts)) > _LONGEST_PATH
 
 
 def tame(words: str) -> str:
