@@ -76,7 +76,7 @@ def main() -> None:
             raise
         found = str(error.filename)[:60]
         _say(
-            f"taskmix: A path should be one that a file can have. Found one that is too long: {found!r}..."
+            f"taskmix: A path should be one that a file can have. Found one too long: {found!r}..."
         )
         sys.exit(2)
     except KeyboardInterrupt:
