@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 import sys
 import zlib
@@ -46,6 +47,7 @@ DTYPES = {
 }
 MAPPINGS: dict[str, type] = {"dict": dict, "OrderedDict": OrderedDict, "Counter": Counter}
 PLAIN = "biufcmM"  # numpy's kinds of fixed-width numbers and times
+_DTYPE = re.compile(rf"[<>|=]?[{PLAIN}][0-9]{{1,2}}(\[[0-9]{{0,9}}[A-Za-z]{{1,2}}\])?")
 NO_SUM = "00000000"  # stands for the checksum while it is taken
 # What a sound checksum over another structure can make of reading it.
 _MISSHAPEN = (
@@ -284,10 +286,9 @@ def _as_array(stored: Tensor, dtype: str, shape: list[int]) -> Any:
 
 def _plain(name: str) -> np.dtype[Any]:
     """A type of numbers or times: an object's would be a pointer out of the file."""
-    dtype = np.dtype(name)
-    if dtype.kind not in PLAIN:
+    if _DTYPE.fullmatch(name) is None:  # NumPy reads lists of types, too, by Python's own parser
         raise TypeError(f"{name!r} as the type of an array")
-    return dtype
+    return np.dtype(name)
 
 
 def _is_tensor(value: object) -> bool:

@@ -166,6 +166,8 @@ def misshapen(path: Path, change: Callable[[Any], Any]) -> None:
         {"array": ["a", "|O", [1]]},  # pointers out of the file
         {"array": ["a", "<f8", [9, 9]]},
         {"array": ["a", "(99999999)f8", [1]]},
+        {"array": ["a", "<f8, (", [1]]},
+        {"array": ["a", 8, [1]]},
         {"tensor": ["b", "load", [2]]},
         {"tensor": ["b", "nn", [2]]},
         {"tensor": ["b", "complex64", [7]]},
