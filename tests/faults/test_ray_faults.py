@@ -59,6 +59,9 @@ def wait_for_a_checkpoint(driver: subprocess.Popen[str], study: Path) -> None:
         time.sleep(0.02)
 
 
+MOMENTS = [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 19))]
+
+
 def family(process: int, name: str) -> list[psutil.Process]:
     found = []
     for child in psutil.Process(process).children(recursive=True):
@@ -96,10 +99,11 @@ def must_be_whole(study: Path, whole: Study) -> None:
         assert (found.status, found.scores) == ("finished", told.scores)
 
 
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_workers_and_the_raylet_are_killed_and_every_run_is_done(
-    tmp_path: Path, whole: Study
+    tmp_path: Path, whole: Study, moment: int
 ) -> None:
-    chance, kills = random.Random(3), 0
+    chance, kills = random.Random(moment), 0
     driver = drive(tmp_path)
     wait_for_a_checkpoint(driver, tmp_path)
     for _ in range(2):
@@ -116,8 +120,11 @@ def test_workers_and_the_raylet_are_killed_and_every_run_is_done(
     must_be_whole(tmp_path, whole)
 
 
-def test_a_driver_is_killed_and_the_next_one_goes_on(tmp_path: Path, whole: Study) -> None:
-    chance = random.Random(4)
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_driver_is_killed_and_the_next_one_goes_on(
+    tmp_path: Path, whole: Study, moment: int
+) -> None:
+    chance = random.Random(moment)
     driver = drive(tmp_path)
     wait_for_a_checkpoint(driver, tmp_path)
     time.sleep(chance.uniform(0.0, 0.8))
