@@ -42,7 +42,18 @@ def expect_score(
     for rows in (dev_rows, test_rows):
         variance += sampling_error(metric, mean, rows) ** 2
     reach = student_quantile(level, max(count - 1, FEWEST_DEGREES)) * math.sqrt(variance)
-    return Interval(mean, mean - reach, mean + reach, count, level)
+    least, most = _range(metric)
+    return Interval(mean, max(mean - reach, least), min(mean + reach, most), count, level)
+
+
+def _range(metric: str) -> tuple[float, float]:
+    match metric:
+        case "rmse" | "log_loss":
+            return 0.0, math.inf
+        case "pearson" | "spearman" | "matthews":
+            return -1.0, 1.0
+        case _:
+            return 0.0, 1.0
 
 
 def sampling_error(metric: str, value: float, rows: int) -> float:

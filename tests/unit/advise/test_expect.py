@@ -74,3 +74,15 @@ def test_scores_that_are_none_are_refused() -> None:
             expect_score(scores, "accuracy", dev_rows=1, test_rows=1)
     with pytest.raises(InputError):
         sampling_error("accuracy", 0.5, 0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "score", "least", "most"),
+    [("accuracy", 0.98, 0.0, 1.0), ("matthews", -0.9, -1.0, 1.0), ("rmse", 0.01, 0.0, np.inf)],
+)
+def test_no_score_is_expected_that_the_metric_cannot_have(
+    metric: str, score: float, least: float, most: float
+) -> None:
+    found = expect_score([score, score], metric, dev_rows=4, test_rows=4, spread=1.0)
+    assert least <= found.low < score < found.high <= most
+    assert found.low == least or found.high == most
