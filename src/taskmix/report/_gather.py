@@ -15,7 +15,7 @@ from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.records import RunFolder, RunSummary, Study
 from taskmix.report._data import Binned, FinalScore, ReportData, RunRow, TaskRow, Trace
 from taskmix.report._scoreboard import scoreboard
-from taskmix.report._thin import bin_edges, bin_of, binned_mean, binned_sum, divided
+from taskmix.report._thin import bin_edges, bin_of, binned_sum, divided
 from taskmix.report._words import counted
 
 _MOST_LABELS = 12  # beside each other in a table
@@ -210,35 +210,28 @@ def _with_traces(data: ReportData, study: Study, summaries: Sequence[RunSummary]
 def _trace(
     folder: RunFolder, run: RunSummary, edges: NDArray[np.float64], metrics: Mapping[str, str]
 ) -> Trace:
+    # Batch by batch: a log may be longer than memory.
     shape = (len(run.task_names), len(edges) - 1)
-    columns: dict[str, list[NDArray[Any]]] = {name: [] for name in _COLUMNS[:-1]}
+    totals = {name: np.zeros(shape) for name in ("loss", "weight", "examples")}
+    known = {name: np.zeros(shape) for name in totals}
     drawn, counts = np.zeros(shape), np.zeros(shape[1])
     vector = np.full(shape[0], np.nan)
     for batch in folder.iter_step_batches(_COLUMNS):
-        columns["step"].append(batch.column("step").to_numpy())
-        columns["task"].append(batch.column("task").indices.to_numpy())
-        for name in ("loss", "weight", "examples"):
-            numbers = batch.column(name).to_numpy(zero_copy_only=False)
-            columns[name].append(numbers.astype(np.float64))
-        bins = bin_of(columns["step"][-1], edges)
+        bins = bin_of(batch.column("step").to_numpy(), edges)
+        task = batch.column("task").indices.to_numpy().astype(np.int64)
+        for name, total in totals.items():
+            values = batch.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
+            total += binned_sum(values, task, bins, shape)
+            known[name] += binned_sum(np.isfinite(values).astype(np.float64), task, bins, shape)
         vector = _add_probabilities(batch.column("probabilities"), bins, vector, drawn)
         counts += np.bincount(bins, minlength=shape[1])
-    if not columns["step"]:
-        nothing = np.full(shape, np.nan)
-        losses, weights, examples = nothing, nothing, np.zeros(shape)
-    else:
-        rows = {name: np.concatenate(parts) for name, parts in columns.items()}
-        bins, task = bin_of(rows["step"], edges), rows["task"].astype(np.int64)
-        losses = binned_mean(rows["loss"], task, bins, shape)
-        weights = binned_mean(rows["weight"], task, bins, shape)
-        examples = binned_sum(rows["examples"], task, bins, shape)
     return Trace(
         label=run.label,
         seed=run.seed,
         tasks=run.task_names,
-        losses=losses,
-        weights=weights,
-        examples=examples,
+        losses=divided(totals["loss"], known["loss"]),
+        weights=divided(totals["weight"], known["weight"]),
+        examples=totals["examples"],
         probabilities=divided(drawn, counts),
         scores=_curves(folder, metrics),
     )
@@ -256,8 +249,9 @@ def _add_probabilities(
     vectors = np.vstack([vector, values.reshape(len(given), len(vector))])
     # How many rows of each bin each vector holds for: a vector may hold for many.
     holds = np.searchsorted(given, np.arange(len(bins)), side="right")
-    pairs, counts = np.unique(np.column_stack([holds, bins]), axis=0, return_counts=True)
-    np.add.at(total.T, pairs[:, 1], counts[:, None] * vectors[pairs[:, 0]])
+    pairs, counts = np.unique(holds * total.shape[1] + bins, return_counts=True)
+    places, at = np.divmod(pairs, total.shape[1])
+    np.add.at(total.T, at, counts[:, None] * vectors[places])
     return np.asarray(vectors[-1])
 
 
