@@ -6,7 +6,9 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,3 +146,28 @@ def test_a_path_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
     for long in (name, "/".join(["name"] * 2000)):
         with pytest.raises(InputError, match="one that a file can have"):
             load_tasks(long)
+
+
+def odd_model(change: Callable[[dict[str, Any]], None]) -> bytes:
+    document = json.loads(READERS["trained model"].seeds[0])
+    change(document)
+    return json.dumps(document).encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"version": 1, "models": ' + b"[" * 100_000,
+        b'{"a":' * 100_000,
+        odd_model(lambda document: document["models"][0].update(file="\0")),
+        odd_model(lambda document: document["models"][0].update(file="\ud800")),
+        odd_model(lambda document: document["models"][0]["tasks"][0].update(columns=["\ud800"])),
+        odd_model(lambda document: document["models"][0]["architecture"].update(head_dropout=7.0)),
+    ],
+    ids=["arrays", "objects", "NUL", "half a pair", "half a pair as a column", "dropout"],
+)
+def test_a_model_of_another_form_is_refused(tmp_path: Path, data: bytes) -> None:
+    reader = prepared("trained model", tmp_path, data)
+    with pytest.raises((InputError, RecordError)) as refused:
+        reader.read(tmp_path)
+    assert "\n" not in str(refused.value)

@@ -22,7 +22,7 @@ import taskmix.tasks as encodings
 from taskmix.engine._described import undescribe
 from taskmix.engine._run import Run, load_model
 from taskmix.engine._trained import Part, TrainedModel
-from taskmix.errors import InputError, RecordError
+from taskmix.errors import InputError, RecordError, TaskmixError
 from taskmix.models import HardSharing, Transformer
 from taskmix.records import Study, describe, load_state, save_state, write_bytes
 from taskmix.tasks import Question, TaskSet, encode_with, learned_by
@@ -104,7 +104,7 @@ def read_model(path: Path | str) -> TrainedModel:
             f"`{path}` should be a folder with a trained model, with `{NAME}` in it. Found none. "
             "`taskmix advise` leaves one in the study, and so does `taskmix train --keep DIR`."
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # brackets by the thousand are no JSON of ours
         raise RecordError(f"`{folder / NAME}` should be JSON. Found something else.") from error
     if not isinstance(document, dict) or document.get("version") != VERSION:
         raise RecordError(
@@ -112,10 +112,20 @@ def read_model(path: Path | str) -> TrainedModel:
         )
     try:
         return TrainedModel([_read(folder, each) for each in document["models"]])
-    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+    except TaskmixError:
+        raise
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RuntimeError,
+        OverflowError,
+    ) as error:
+        words = " ".join(str(error).split())[:200]
         raise RecordError(
             f"`{folder / NAME}` should describe the parameters beside it. Found something else "
-            f"({error})."
+            f"({words})."
         ) from error
 
 

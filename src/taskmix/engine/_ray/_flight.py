@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,7 @@ from taskmix.engine._ray._cluster import (
     require_gpus,
     start_again,
 )
-from taskmix.engine._ray._jobs import WINDOW, Job, Queue
+from taskmix.engine._ray._jobs import Job, Queue
 from taskmix.engine._ray._sender import Sender
 from taskmix.engine._ray._store import Copies
 from taskmix.engine._ray._work import Done
@@ -58,7 +57,6 @@ class Flight:
         self._ready: deque[Outcome] = deque()
         self._stopping = False
         self._restarts = 0
-        self._settled = 0
 
     def results(self) -> Iterator[Outcome]:
         """Yields results until all runs have one, or until the work has stopped."""
@@ -168,9 +166,6 @@ class Flight:
         return True
 
     def _settle(self, number: int, run: Run, executed: Executed) -> None:
-        self._settled += 1
-        if self._settled % WINDOW == 0:
-            gc.collect()  # Ray's references come in cycles; by itself Python looks for old ones rarely
         folder = self._drawn.pop(number)
         if executed.outcome != "stopped":
             self._tell(Progress(number, run.steps, done=True))
