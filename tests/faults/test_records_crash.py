@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from taskmix.errors import RecordError
-from taskmix.records import RunFolder, Study, _atomic
+from taskmix.files import _atomic
+from taskmix.records import RunFolder, Study
 
 TOY = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("records_toy.py"))))
 CALLS = ("open", "write", "fsync", "replace", "unlink", "makedirs", "lseek")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from taskmix.cli import main
-from taskmix.records import Plan, _atomic
+from taskmix.files import _atomic
+from taskmix.records import Plan
 
 BAD = {
     "rows.csv": b'x,label\n1,0\n"2\n',

@@ -31,6 +31,64 @@ REQUIRED = {  # an argument that a call has to have
 }
 
 
+DELETING = {"unlink", "rmdir", "rmtree", "remove", "removedirs", "rename", "renames", "move"}
+MAY_DELETE = Path(taskmix.__file__).parent / "files" / "_atomic.py"
+
+
+def deletions(source: str) -> Iterator[str]:
+    """Calls that delete a file, or put another in its place."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        call, name = ast.unparse(node.func), node.func.attr
+        of_a_module = call.split(".")[0] in ("os", "shutil", "pathlib", "Path")
+        is_file = name in DELETING and (name not in ("remove", "move") or of_a_module)
+        # A string's `replace` takes two arguments, a dataclass's is a function with keywords.
+        puts_in_place = name == "replace" and len(node.args) == 1 and not node.keywords
+        if is_file or puts_in_place or call == "os.replace":
+            yield f"line {node.lineno} calls {call}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: "/".join(path.parts[-2:]))
+def test_only_one_module_deletes_or_replaces_files(path: Path) -> None:
+    found = list(deletions(path.read_text(encoding="utf-8")))
+    assert bool(found) == (path == MAY_DELETE), found
+
+
+def test_files_are_deleted_in_one_function_and_replaced_in_two() -> None:
+    """Everything that deletes is told how to know our files."""
+    functions = [
+        node.name
+        for node in ast.parse(MAY_DELETE.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and list(deletions(ast.unparse(node)))
+    ]
+    assert functions == ["replacing", "making_folder", "delete"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "path.unlink()",
+        "os.remove(path)",
+        "shutil.rmtree(folder)",
+        "folder.rmdir()",
+        "aside.rename(path)",
+        "aside.replace(path)",
+        "os.replace(aside, path)",
+        "shutil.move(aside, path)",
+    ],
+)
+def test_each_deletion_would_be_seen(line: str) -> None:
+    assert len(list(deletions(line))) == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["words.replace('a', 'b')", "replace(run, seed=1)", "names.remove('a')", "x.move()"]
+)
+def test_what_deletes_no_file_is_not_accused(line: str) -> None:
+    assert list(deletions(line)) == []
+
+
 def faults(source: str) -> Iterator[str]:
     """What is wrong with a module."""
     for node in ast.walk(ast.parse(source)):

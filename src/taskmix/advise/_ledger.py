@@ -6,13 +6,14 @@ once. So each decision that the clock had a part in is written down and followed
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from taskmix.errors import RecordError
-from taskmix.records import write_bytes
+from taskmix.files import make_folder, read_plain, write_bytes
 
 NAME = "advise.json"
 VERSION = 2
@@ -26,8 +27,8 @@ class Ledger:
         self._asked = dict(asked)
         self.decisions: dict[str, Any] = {}
         self.seconds = 0.0  # used so far, over all sessions
-        if self._path.exists():
-            state = _read(self._path.read_bytes())
+        with contextlib.suppress(FileNotFoundError):
+            state = _read(read_plain(self._path))
             if state["asked"] == json.loads(json.dumps(self._asked)):
                 self.decisions, self.seconds = state["decisions"], state["seconds"]
 
@@ -53,7 +54,7 @@ class Ledger:
             "seconds": self.seconds,
             "decisions": self.decisions,
         }
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         write_bytes(self._path, (json.dumps(state, indent=2) + "\n").encode())
 
 
@@ -63,7 +64,7 @@ def _read(data: bytes) -> dict[str, Any]:
         fine = state["version"] == VERSION and isinstance(state["decisions"], dict)
         if not fine or not isinstance(state["seconds"], float | int) or "asked" not in state:
             raise KeyError("version")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(
             f"`{NAME}` should say what the adviser was asked for and what it has decided. Found "
             "something else. Choose another --out, or remove the file."

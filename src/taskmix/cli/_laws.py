@@ -230,7 +230,8 @@ def _gain(law: Law, point: dict[str, float], change: dict[str, float]) -> dict[s
 
 
 def _write(path: Path, found: dict[str, Any]) -> None:
-    from taskmix.records import without_nan, write_bytes
+    from taskmix.files import write_bytes
+    from taskmix.records import without_nan
 
     text = json.dumps(without_nan(found), indent=2, ensure_ascii=False) + "\n"
     write_bytes(path, text.encode())

@@ -86,7 +86,7 @@ def _write(answers: list[dict[str, Any]], path: Path) -> None:
     import pyarrow.csv as arrow_csv
     import pyarrow.parquet as arrow_parquet
 
-    from taskmix.records import write_bytes
+    from taskmix.files import write_bytes
 
     if path.suffix.lower() == ".jsonl":
         lines = (json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)

@@ -8,6 +8,7 @@ from taskmix.engine._distributed import (
 )
 from taskmix.engine._fleet import fleet_pays, run_fleet
 from taskmix.engine._here import Engine, run_all
+from taskmix.engine._model_folder import check_model_folder
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._planned import described_weighting, planned_runs
 from taskmix.engine._ray import choose_cluster_device, cluster, run_ray, stream_ray
@@ -41,6 +42,7 @@ __all__ = [
     "TrainedModel",
     "Workers",
     "build",
+    "check_model_folder",
     "choose_cluster_device",
     "choose_device",
     "cluster",

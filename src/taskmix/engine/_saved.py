@@ -9,7 +9,6 @@ A pretrained encoder lies there as Hugging Face writes it, with its tokenizer.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,15 +19,16 @@ import torch
 import taskmix.models as models
 import taskmix.tasks as encodings
 from taskmix.engine._described import undescribe
+from taskmix.engine._model_folder import NAME, replacing_model
 from taskmix.engine._run import Run, load_model
 from taskmix.engine._trained import Part, TrainedModel
 from taskmix.errors import InputError, RecordError, TaskmixError
+from taskmix.files import read_plain
 from taskmix.models import HardSharing, Transformer
-from taskmix.records import Study, describe, load_state, save_state, write_bytes
+from taskmix.records import Study, describe, load_state, save_state
 from taskmix.tasks import Question, TaskSet, encode_with, learned_by
 
 VERSION = 1
-NAME = "model.json"
 NETWORK = "encoder.network."  # parameters that Hugging Face's files have already
 
 
@@ -39,25 +39,17 @@ def save_models(
     notes: Mapping[str, Any] | None = None,  # where they come from, for people
 ) -> Path:
     """Writes the best parameters of runs as one folder that `read_model` takes."""
-    aside = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    try:
+    with replacing_model(folder) as (mark, publish):
         parts = [
-            _save(aside, place, run, answers, study) for place, (run, answers) in enumerate(trained)
+            _save(folder, f"{place}-{mark}", run, answers, study)
+            for place, (run, answers) in enumerate(trained)
         ]
-        document = {"version": VERSION, "notes": dict(notes or {}), "models": parts}
-        text = json.dumps(document, indent=1, ensure_ascii=False)
-        write_bytes(aside / NAME, (text + "\n").encode())
-        shutil.rmtree(folder, ignore_errors=True)
-        aside.rename(folder)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        publish({"version": VERSION, "notes": dict(notes or {}), "models": parts})
     return folder
 
 
 def _save(
-    folder: Path, place: int, run: Run, answers: Sequence[str], study: Study
+    folder: Path, place: str, run: Run, answers: Sequence[str], study: Study
 ) -> dict[str, Any]:
     model, encoded = load_model(run, study)
     tasks, architecture = run.load(), run.architecture
@@ -98,7 +90,7 @@ def read_model(path: Path | str) -> TrainedModel:
     if not (folder / NAME).is_file() and (folder / "model" / NAME).is_file():
         folder /= "model"
     try:
-        document = json.loads((folder / NAME).read_bytes())
+        document = json.loads(read_plain(folder / NAME))
     except OSError as error:
         raise InputError(
             f"`{path}` should be a folder with a trained model, with `{NAME}` in it. Found none. "

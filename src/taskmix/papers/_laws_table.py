@@ -18,6 +18,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
 from taskmix.errors import InputError, OptionError
+from taskmix.files import write_bytes
 from taskmix.laws import DOCUMENT_LAWS, LawRegressor, compare_formulas
 from taskmix.numerics import Interval, mean_interval
 from taskmix.papers._laws_study import (
@@ -30,7 +31,7 @@ from taskmix.papers._laws_study import (
 )
 from taskmix.papers._rows import row
 from taskmix.papers._runs import Executor
-from taskmix.records import Study, write_bytes
+from taskmix.records import Study
 
 METRIC = "entity_f1"
 FEWEST = 4  # rows to compare a formula on

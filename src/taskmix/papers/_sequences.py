@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from taskmix.errors import OptionError
+from taskmix.files import make_folder, read_plain, write_bytes
 from taskmix.numerics import mean_interval
 from taskmix.papers._rows import row
 from taskmix.papers._sequence_data import SETS, By, SequenceSet, read_set
@@ -167,7 +168,7 @@ def _cells(
     for seed in range(setting.seeds):
         kept = _kept(setting, name, chosen, size, seed)
         if kept is not None and kept.exists():
-            yield shown, json.loads(kept.read_text(encoding="utf-8"))
+            yield shown, json.loads(read_plain(kept))
             continue
         if best is None:
             tell(f"{name}, {shown} sequences a task, choosing")
@@ -180,10 +181,8 @@ def _cells(
         }
         found = _figures(models, train, test)
         if kept is not None:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            aside = kept.with_suffix(".tmp")
-            aside.write_text(json.dumps(found), encoding="utf-8")
-            aside.replace(kept)
+            make_folder(kept.parent)
+            write_bytes(kept, json.dumps(found).encode())
         yield shown, found
 
 

@@ -7,7 +7,6 @@
 `claim.outcome` is `claimed`, `finished` (nothing is left to do) or `busy` (another process is at it).
 """
 
-from taskmix.records._atomic import write_bytes
 from taskmix.records._carried import pack_run, unpack_run
 from taskmix.records._checkpoint import Checkpoint, CheckpointEntry
 from taskmix.records._json import Document, must_have, read_document, without_nan, write_document
@@ -44,6 +43,5 @@ __all__ = [
     "specification_hash",
     "unpack_run",
     "without_nan",
-    "write_bytes",
     "write_document",
 ]

@@ -13,9 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from taskmix.errors import RecordError
+from taskmix.files import (
+    free_memory,
+    holding,
+    list_folder,
+    make_folder,
+    read_plain,
+    sync_folder,
+    write_bytes,
+)
 from taskmix.records import _checkpoint
-from taskmix.records._atomic import list_folder, make_folder, read_bytes, sync_folder, write_bytes
-from taskmix.records._lock import holding
 from taskmix.records._recovery import SCORES_FOLDER, STEPS_FOLDER, start_over
 from taskmix.records._run import RunFolder
 from taskmix.records._summary import NAME, parse_summary, write_summary
@@ -37,7 +44,7 @@ def pack_run(folder: RunFolder) -> dict[str, bytes]:
         for name in list_folder(folder.path / part):
             file = (Path(part) / name).as_posix()
             if FILES.fullmatch(file):
-                files[file] = read_bytes(folder.path / file)
+                files[file] = read_plain(folder.path / file, limit=free_memory() // 2)
     return files if NAME in files else {}
 
 

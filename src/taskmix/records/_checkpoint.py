@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from taskmix.errors import RecordError
-from taskmix.records._atomic import DamageError, list_folder, read_bytes, remove, write_bytes
+from taskmix.files import delete, list_folder, read_plain, write_bytes
+from taskmix.records._damage import DamageError
 from taskmix.records._state import StateTree, StoredFile, load_state
 
 FORMAT = 1
@@ -78,7 +79,7 @@ def read_entries(folder: Path) -> list[CheckpointEntry]:
     """The run's checkpoints, the newest first; none where there is no `latest.json`."""
     path = folder / FOLDER / NAME
     try:
-        data = read_bytes(path)
+        data = read_plain(path)
     except FileNotFoundError:
         return []
     try:
@@ -119,8 +120,18 @@ def forget_files(folder: Path, entries: Sequence[CheckpointEntry]) -> None:
     """Deletes the states that none of these checkpoints needs."""
     needed = file_names(entries)
     for name in list_folder(folder / FOLDER):
-        if name.endswith(".safetensors") and name not in needed:
-            remove(folder / FOLDER / name)
+        if is_state(Path(name)) and name not in needed:
+            delete(folder / FOLDER / name, is_ours=is_state)
+
+
+def forget_entries(folder: Path) -> None:
+    """Deletes the list of checkpoints, and no state."""
+    delete(folder / FOLDER / NAME, is_ours=lambda path: path.name == NAME)
+
+
+def is_state(path: Path) -> bool:
+    """Whether a file of a run's checkpoint folder is ours, by its name."""
+    return STATES.fullmatch(path.name) is not None
 
 
 def file_names(entries: Sequence[CheckpointEntry]) -> set[str]:

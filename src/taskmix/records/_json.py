@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from taskmix.errors import InputError
-from taskmix.records._atomic import make_folder, write_bytes
+from taskmix.files import UnreadableError, make_folder, read_plain, write_bytes
 
 Document = dict[str, Any]
 
@@ -48,11 +48,11 @@ def read_document(
         )
 
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_plain(path))
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise bad(f"no readable file ({error.strerror})") from error
+    except UnreadableError as error:
+        raise bad(error.found) from error
     except (ValueError, RecursionError) as error:
         raise bad("something that is no JSON") from error
     if not isinstance(document, dict) or document.get("version") != version:

@@ -16,14 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from taskmix.errors import OptionError
-from taskmix.records._atomic import (
-    DamageError,
-    list_folder,
-    make_folder,
-    remove,
-    replacing,
-    unreadable,
-)
+from taskmix.files import check_plain, delete, list_folder, make_folder, replacing, unreadable
+from taskmix.records._damage import DamageError
 from taskmix.records._tables import STEPS, Vector, thin_vectors, with_tasks
 
 GROUP = 1 << 16  # rows; what a reader of batches has in memory at once
@@ -46,6 +40,11 @@ def list_parts(folder: Path) -> list[Part]:
     """Every part in a folder, in order."""
     matches = ((name, PATTERN.fullmatch(name)) for name in list_folder(folder))
     return sorted(Part(int(m[1]), int(m[2]), folder / name) for name, m in matches if m is not None)
+
+
+def is_part(path: Path) -> bool:
+    """Whether a file is ours, by its name."""
+    return PATTERN.fullmatch(path.name) is not None
 
 
 def chain_parts(folder: Path, *, end: int | None = None) -> list[Part]:
@@ -120,6 +119,7 @@ def read_part(
                 f"`columns` should be of {', '.join(schema.names)}. Found `{name}`. Check the "
                 "spelling."
             )
+    check_plain(part.path)
     try:
         with pa.OSFile(str(part.path)) as file:
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
@@ -165,7 +165,7 @@ def merge_parts(folder: Path, schema: pa.Schema, task_names: Sequence[str]) -> N
     # first of them gone, and lists again.
     for part in list_parts(folder):
         if part not in parts:
-            remove(part.path)
+            delete(part.path, is_ours=is_part)
 
 
 def _groups(

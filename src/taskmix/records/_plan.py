@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from taskmix.errors import InputError
-from taskmix.records._atomic import write_bytes
+from taskmix.files import UnreadableError, read_plain, write_bytes
 
 VERSION = 1
 _LARGEST = 64 << 20  # bytes; a plan for 100,000 tasks has a few
@@ -192,11 +192,11 @@ def _read(path: Path) -> Plan:
         )
 
     try:
-        if path.stat().st_size > _LARGEST:
-            raise bad(f"a file of more than {_LARGEST >> 20} MiB")
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_plain(path, limit=_LARGEST))
     except OSError as error:
         raise bad(f"no readable file ({error.strerror})") from error
+    except UnreadableError as error:
+        raise bad(error.found) from error
     except (ValueError, RecursionError) as error:
         raise bad("something that is no JSON") from error
     if not isinstance(document, dict):

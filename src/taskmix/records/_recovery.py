@@ -12,17 +12,26 @@ from pathlib import Path
 import pyarrow as pa
 
 from taskmix.errors import RecordError
+from taskmix.files import delete, remove_stale
 from taskmix.records import _checkpoint
-from taskmix.records._atomic import DamageError, remove, remove_stale
 from taskmix.records._checkpoint import (
     Checkpoint,
     CheckpointEntry,
+    forget_entries,
     forget_files,
     load_checkpoint,
     read_entries,
     write_entries,
 )
-from taskmix.records._parts import chain_parts, list_parts, merge_parts, read_part, verify_parts
+from taskmix.records._damage import DamageError
+from taskmix.records._parts import (
+    chain_parts,
+    is_part,
+    list_parts,
+    merge_parts,
+    read_part,
+    verify_parts,
+)
 from taskmix.records._summary import RunSummary, read_summary, write_summary
 from taskmix.records._tables import SCORES, STEPS, Vector, last_vector
 
@@ -89,10 +98,11 @@ def start_over(folder: Path) -> Recovered:
 
 def tidy(folder: Path, summary: RunSummary) -> None:
     """Makes one part of a finished run's parts and deletes the files it no longer needs."""
+    _remove_stale(folder)
     merge_parts(folder / STEPS_FOLDER, STEPS, summary.task_names)
     merge_parts(folder / SCORES_FOLDER, SCORES, summary.task_names)
     forget_files(folder, () if summary.kept is None else (summary.kept,))
-    remove(folder / _checkpoint.FOLDER / _checkpoint.NAME)  # last: it says that this was not done
+    forget_entries(folder)  # last: it says that this was not done
 
 
 def is_untidy(folder: Path) -> bool:
@@ -105,7 +115,7 @@ def _remove_stale(folder: Path) -> None:
 
 
 def _empty(folder: Path) -> None:
-    remove(folder / _checkpoint.FOLDER / _checkpoint.NAME)  # first: it says what the others mean
+    forget_entries(folder)  # first: it says what the others mean
     forget_files(folder, ())
     _cut(folder, 0, 0)
 
@@ -146,4 +156,4 @@ def _cut(folder: Path, steps_end: int, scores_end: int) -> None:
         # From the last on, so that whoever reads meanwhile sees no gap.
         for part in reversed(list_parts(folder / name)):
             if part not in kept:
-                remove(part.path)
+                delete(part.path, is_ours=is_part)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from taskmix.errors import RecordError
-from taskmix.records._atomic import DamageError, make_folder
+from taskmix.files import holding, make_folder
 from taskmix.records._checkpoint import (
     ATTEMPTS,
     Checkpoint,
@@ -23,7 +23,7 @@ from taskmix.records._checkpoint import (
     load_checkpoint,
     read_entries,
 )
-from taskmix.records._lock import holding
+from taskmix.records._damage import DamageError
 from taskmix.records._parts import GROUP, iter_batches
 from taskmix.records._recovery import (
     SCORES_FOLDER,

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taskmix.errors import OptionError
-from taskmix.records._atomic import DamageError, read_bytes, replacing
+from taskmix.files import free_memory, read_plain, replacing
+from taskmix.records._damage import DamageError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -107,7 +108,7 @@ def load_state(path: str | Path, *, expected: StoredFile | None = None) -> State
     """
     path = Path(path)
     try:
-        data = read_bytes(path)
+        data = read_plain(path, limit=free_memory() // 2 if expected is None else expected.size)
     except FileNotFoundError:
         raise DamageError(f"`{path}` should hold a state. Found no such file.") from None
     return _parse(data, path, expected)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from taskmix.errors import RecordError
-from taskmix.records._atomic import read_bytes, unreadable
+from taskmix.files import read_plain, unreadable
 from taskmix.records._run import RunFolder
 from taskmix.records._specification import specification_hash
 from taskmix.records._summary import NAME, RunSummary, parse_final_scores, parse_summary
@@ -121,7 +121,7 @@ class Study:
         for name in names:
             path = self.path / name / NAME
             try:
-                found.append((path, read_bytes(path)))
+                found.append((path, read_plain(path)))
             except FileNotFoundError:
                 continue  # no run, or not yet
             except RecordError as error:

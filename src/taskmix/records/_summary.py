@@ -18,8 +18,9 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 import taskmix
 from taskmix.errors import RecordError
-from taskmix.records._atomic import DamageError, read_bytes, write_bytes
+from taskmix.files import read_plain, write_bytes
 from taskmix.records._checkpoint import CheckpointEntry, entry_of
+from taskmix.records._damage import DamageError
 
 FORMAT = 1
 NAME = "run.json"
@@ -115,7 +116,7 @@ def _readable(document: Mapping[str, Any]) -> str:
 def read_summary(folder: Path) -> RunSummary | None:
     """A run's `run.json`, checked; None where there is none."""
     try:
-        data = read_bytes(folder / NAME)
+        data = read_plain(folder / NAME)
     except FileNotFoundError:
         return None
     return parse_summary(data, folder / NAME)

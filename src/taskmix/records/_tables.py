@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError, ShapeError
-from taskmix.records._atomic import DamageError
+from taskmix.records._damage import DamageError
 
 STEPS = pa.schema(
     [

@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError, RecordError, ShapeError
+from taskmix.files import make_folder, sync_folder
 from taskmix.records import _checkpoint
-from taskmix.records._atomic import make_folder, sync_folder
 from taskmix.records._checkpoint import (
     Checkpoint,
     CheckpointEntry,

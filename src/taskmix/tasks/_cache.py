@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import warnings
 import zlib
 from collections.abc import Callable, Mapping
@@ -20,6 +19,8 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import Tensor
 
+from taskmix.errors import RecordError
+from taskmix.files import check_plain, make_folder, replacing
 from taskmix.tasks._encoded import (
     DenseInputs,
     EncodedSplit,
@@ -59,7 +60,7 @@ def cached(
         found = build()
         try:
             _write(path, found)
-        except OSError as error:  # a full or forbidden disk costs time later, not the run now
+        except RecordError as error:  # a full or forbidden disk costs time later, not the run now
             warnings.warn(f"The encoding was not kept in {cache}: {error}", stacklevel=3)
     return found
 
@@ -71,7 +72,7 @@ def file_hash(path: Path) -> str:
 
 
 def _write(path: Path, encoded: EncodedTasks) -> None:
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     tensors: dict[str, Tensor] = {}
     numbers: dict[int, int] = {}
@@ -98,23 +99,20 @@ def _write(path: Path, encoded: EncodedTasks) -> None:
     }
     text = json.dumps(description, ensure_ascii=False)
     arrays = {name: tensor.contiguous().numpy() for name, tensor in tensors.items()}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.stem}.{secrets.token_hex(8)}.part")
-    try:
-        save_file(arrays, aside, metadata={"taskmix": f"{_sum(text, arrays)} {text}"})
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    make_folder(path.parent)
+    with replacing(path, sync=False) as sink:
+        sink.write(save(arrays, metadata={"taskmix": f"{_sum(text, arrays)} {text}"}))
 
 
 def _read(path: Path, tasks: TaskSet) -> EncodedTasks | None:
     from safetensors import SafetensorError, safe_open
 
     try:
+        check_plain(path)
         with safe_open(path, "pt") as file:
             metadata: dict[str, str] = file.metadata() or {}
             tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError):  # not there, cut short or not such a file
+    except (SafetensorError, OSError, RecordError):  # not there, cut short or not such a file
         return None
     found, _, text = metadata.get("taskmix", "").partition(" ")
     arrays = {name: tensor.numpy() for name, tensor in tensors.items()}

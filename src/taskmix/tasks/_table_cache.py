@@ -7,12 +7,12 @@ that does not match its hash, whatever broke it, is read again from the task fil
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 
 import pyarrow as pa
 
+from taskmix.errors import RecordError
+from taskmix.files import free_memory, make_folder, read_plain, replacing
 from taskmix.tasks._notes import Notes
 from taskmix.tasks._readers import Rows, file_format, read_rows
 from taskmix.tasks._streams import open_file, show_path
@@ -54,9 +54,10 @@ class TableReader:
         if not rows.unusable:  # a file with something wrong in it is looked at afresh
             try:
                 _store(entry, rows.table)
-            except OSError as error:  # a full or forbidden disk costs time later, not the call now
-                reason = error.strerror or type(error).__name__
-                self._notes.add(f"tables were not kept in {show_path(self._cache)}: {reason}")
+            except (
+                RecordError
+            ) as error:  # a full or forbidden disk costs time later, not the call now
+                self._notes.add(f"tables were not kept in {show_path(self._cache)}: {error}")
         return rows
 
 
@@ -65,21 +66,16 @@ def _store(entry: Path, table: pa.Table) -> None:
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     data = sink.getvalue()
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(dir=entry.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(data).digest())
-            file.write(data)
-        Path(aside).replace(entry)
-    finally:
-        Path(aside).unlink(missing_ok=True)
+    make_folder(entry.parent)
+    with replacing(entry, sync=False) as sink:
+        sink.write(hashlib.sha256(data).digest())
+        sink.write(data)
 
 
 def _load(entry: Path) -> pa.Table | None:
     try:
-        data = entry.read_bytes()
-    except OSError:  # not there yet, or not ours to read: then the task file is read
+        data = read_plain(entry, limit=free_memory() // 2)
+    except (OSError, RecordError):  # not there yet, or not ours to read: then the task file is read
         return None
     body = memoryview(data)[_DIGEST:]
     if hashlib.sha256(body).digest() != data[:_DIGEST]:

@@ -13,38 +13,51 @@ from pathlib import Path
 import numpy as np
 
 from taskmix.errors import InputError, RunError
+from taskmix.files import check_output_folder, making_folder
+from taskmix.tasks._streams import show
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 _ROWS = 10_000  # turned into text at a time
+_LONGEST_NAME = 255  # bytes, of a folder
 
 
 def write_tasks(tasks: TaskSet, folder: str | Path) -> None:
-    """Writes a sub-folder for each task into a folder that is new or empty.
-
-    It is written under another name beside it and renamed at the end: whole or not there.
-    """
-    folder = Path(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(
-            f"The folder to write to should be new or empty. Found {folder} with something in it. "
-            "Name another, or empty it."
-        )
-    aside = folder.with_name(f".{folder.name}.partial")
+    """Writes a sub-folder for each task into a folder that is new or empty: whole or not at all."""
+    folder = Path(folder).absolute()
+    check_new_folder(folder)
+    names = _folder_names(tasks)
     try:
-        for task in tasks:
-            _write_task(task, aside / _folder_name(task.name))
-        if folder.exists():
-            folder.rmdir()
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        aside.rename(folder)
+        with making_folder(folder) as aside:
+            for task, name in zip(tasks, names, strict=True):
+                _write_task(task, aside / name)
     except OSError as error:
         raise RunError(f"{folder} should be writable. Found: {error}.") from error
-    finally:
-        _remove(aside)
 
 
-def _folder_name(name: str) -> str:
-    return "".join(char if char.isalnum() or char in "-_. " else "-" for char in name).strip(". ")
+def check_new_folder(folder: Path) -> None:
+    """Raises where tasks cannot be written to a folder: it is no new or empty one, or we stand in it."""
+    check_output_folder(folder, is_ours=lambda path: False, what="the tasks")
+    if folder.is_dir() and Path.cwd().is_relative_to(folder.resolve()):
+        raise InputError(
+            f"The tasks should be written into a folder of their own. Found `{folder}`, in which the "
+            "command was started. Name a new one."
+        )
+
+
+def _folder_names(tasks: TaskSet) -> list[str]:
+    """A name for each task that a folder can have."""
+    names: dict[str, str] = {}
+    for task in tasks:
+        kept = (char if char.isalnum() or char in "-_. " else "-" for char in task.name)
+        name = "".join(kept).strip(". ")
+        if not name or len(name.encode()) > _LONGEST_NAME or name in names:
+            other = f", as has {show(names[name])}" if name in names else ""
+            raise InputError(
+                f"A task to be written should have a name that makes a folder of its own. Found "
+                f"{show(task.name)}, which would be {show(name)}{other}. Rename the task."
+            )
+        names[name] = task.name
+    return list(names)
 
 
 def _write_task(task: Task, folder: Path) -> None:
@@ -52,7 +65,7 @@ def _write_task(task: Task, folder: Path) -> None:
         raise InputError(
             f"A task to be written should have labels. Found sequences in `{task.name}`."
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir()
     settings = [f'metric = "{task.metric}"', f'kind = "{task.kind}"']
     if task.kind == "classification":
         settings.append(f"labels = {json.dumps(list(task.labels), ensure_ascii=False)}")
@@ -86,14 +99,3 @@ def _objects(task: Task, split: Split) -> Iterator[str]:
             else:
                 label = None if target == MISSING else task.labels[int(target)]
             yield json.dumps({**row, "label": label}, ensure_ascii=False) + "\n"
-
-
-def _remove(folder: Path) -> None:
-    if not folder.is_dir():
-        return
-    for child in folder.iterdir():
-        if child.is_dir():
-            _remove(child)
-        else:
-            child.unlink()
-    folder.rmdir()

@@ -230,7 +230,7 @@ def test_a_file_far_too_large_for_a_plan_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     with path.open("wb") as file:
         file.truncate(65 << 20)
-    with pytest.raises(InputError, match="more than 64 MiB"):
+    with pytest.raises(InputError, match="more than the 67,108,864"):
         Plan.load(path)
 
 

@@ -162,7 +162,7 @@ def test_a_regression_is_read_back_equal(tmp_path: Path) -> None:
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="new or empty"):
+    with pytest.raises(InputError, match="new, empty"):
         write_tasks(made(classes(), count=1, alpha=0.5).tasks, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

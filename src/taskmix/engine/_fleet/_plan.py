@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,6 +11,7 @@ import torch
 from taskmix.engine._encodings import tensors_of
 from taskmix.engine._fleet._encoder import STACKABLE
 from taskmix.engine._run import Run, encode, find_device, first_model
+from taskmix.files import free_memory
 from taskmix.models import Perceptron, TextConvolution, WindowBiLSTM
 from taskmix.policies import Unchanging
 from taskmix.tasks import EncodedTasks
@@ -95,7 +94,7 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
     needed = 4 * (COPIES * parameters + KEPT * _working(run, tasks) + encodings * _data(tasks))
     device = find_device(run.device)
     on_cuda = device.type == "cuda"
-    free = torch.cuda.mem_get_info(device)[0] if on_cuda else available_memory()
+    free = torch.cuda.mem_get_info(device)[0] if on_cuda else free_memory()
     count = max(1, min(int(SHARE * free / workers / needed), _most_open()))
     if not on_cuda:
         count = min(count, max(FEWEST, min(MOST, ON_CPU // max(parameters, 1))))
@@ -143,20 +142,6 @@ def _data(tasks: EncodedTasks) -> float:
                 seen.add(id(split.inputs))
                 total += sum(2 * part.numel() for part in tensors_of(split.inputs))
     return float(total)
-
-
-def available_memory() -> float:
-    """Bytes of the machine's memory that a program may still take, about."""
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * float(line.split()[1])
-    except OSError:
-        pass
-    try:  # no Linux: half of what there is
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
-    except (AttributeError, ValueError, OSError):
-        return float(1 << 32)
 
 
 def _most_open() -> int:

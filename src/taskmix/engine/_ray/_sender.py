@@ -15,7 +15,8 @@ from taskmix.engine._ray._post import Ear
 from taskmix.engine._ray._work import Common, work
 from taskmix.engine._source import TaskSource, load_once
 from taskmix.errors import RecordError
-from taskmix.records import RunFolder, Study, pack_run, write_bytes
+from taskmix.files import delete, write_bytes
+from taskmix.records import RunFolder, Study, pack_run
 
 LOOK_EVERY = 5.0  # seconds between two looks at the cluster
 SEND_EVERY = 60.0  # seconds between two records of an unfinished run that are sent home
@@ -96,5 +97,5 @@ class Sender:
 
     def close(self) -> None:
         if self._marker is not None:
-            self._marker.unlink(missing_ok=True)
+            delete(self._marker, is_ours=self._marker.__eq__)
         self.ear.close()

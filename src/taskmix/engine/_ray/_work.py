@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,8 @@ from taskmix.engine._ray._post import Snapshots, Voice
 from taskmix.engine._run import Executed, Run
 from taskmix.engine._source import TaskSource, has_tasks, keep_tasks
 from taskmix.engine._units import Alone, Progress, Unit
-from taskmix.errors import InputError
+from taskmix.errors import InputError, RecordError
+from taskmix.files import delete
 from taskmix.records import RunFolder, Study, pack_run, specification_hash, unpack_run
 
 
@@ -123,8 +123,8 @@ class _FarDesk(_Desk):
     """Where the study's folder is out of sight: in a folder of this machine, sent home as bytes."""
 
     def __init__(self, common: Common, *rest: Any) -> None:
-        here = Path(tempfile.gettempdir()) / f"taskmix-{common.token}"
-        super().__init__(Study(here, lean=common.lean), *rest)
+        self._here = Path(tempfile.gettempdir()) / f"taskmix-{common.token}"
+        super().__init__(Study(self._here, lean=common.lean), *rest)
         self._snapshots = Snapshots(self._send, self._has_checkpoint, common.send_every)
         self._names = [specification_hash(run.specification()) for run in self.runs]
 
@@ -141,7 +141,8 @@ class _FarDesk(_Desk):
 
     def deliver(self, place: int) -> bool:
         if self._send(place):
-            shutil.rmtree(self._folder(place).path, ignore_errors=True)
+            with contextlib.suppress(RecordError):  # what stays there goes with the machine
+                delete(self._folder(place).path, is_ours=lambda path: self._here in path.parents)
         return True
 
     def _folder(self, place: int) -> RunFolder:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from taskmix.errors import RecordError
-from taskmix.records._lock import holding
+from taskmix.files import holding
 
 
 def test_a_lock_is_held_once_and_free_afterwards(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from taskmix.records._atomic import unwritable
+from taskmix.files._atomic import unwritable
 
 _held: set[int] = set()
 

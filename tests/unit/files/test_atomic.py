@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 
 from taskmix.errors import RecordError
-from taskmix.records import _atomic
-from taskmix.records._atomic import (
-    BUFFER,
+from taskmix.files import (
+    _atomic,
+    delete,
+    is_temporary,
     make_folder,
-    read_bytes,
-    remove,
+    making_folder,
     remove_stale,
     replacing,
     write_bytes,
 )
+from taskmix.files._atomic import BUFFER
 
 
 def test_a_block_that_fails_leaves_the_old_content_and_no_file_aside(tmp_path: Path) -> None:
@@ -104,36 +105,90 @@ def test_a_file_system_that_cannot_flush_folders_is_accepted(
 
 
 def test_what_killed_processes_were_writing_is_swept_and_nothing_else(tmp_path: Path) -> None:
-    for name in [".run.json.123.tmp", ".lock", "run.json", "notes.tmp"]:
+    ours = [
+        ".taskmix-0123456789abcdef.tmp",
+        ".run.json.123.tmp",
+    ]  # the second as version 0.1 had it
+    others = {".lock", "run.json", "notes.tmp", ".notes.123.tmp", ".taskmix-x.tmp"}
+    for name in [*ours, *others]:
         (tmp_path / name).touch()
+    (tmp_path / ".taskmix-00000000000000ff.tmp" / "books").mkdir(parents=True)
+    (tmp_path / ".taskmix-00000000000000ff.tmp" / "books" / "train.jsonl").touch()
     remove_stale(tmp_path)
     remove_stale(tmp_path / "missing")
-    assert {entry.name for entry in tmp_path.iterdir()} == {".lock", "run.json", "notes.tmp"}
+    assert {entry.name for entry in tmp_path.iterdir()} == others
 
 
-def test_removing_a_file_twice_and_making_a_folder_twice_is_fine(tmp_path: Path) -> None:
+def test_deleting_a_file_twice_and_making_a_folder_twice_is_fine(tmp_path: Path) -> None:
     make_folder(tmp_path / "a" / "b")
     make_folder(tmp_path / "a" / "b")
     write_bytes(tmp_path / "a" / "b" / "c", b"")
-    remove(tmp_path / "a" / "b" / "c")
-    remove(tmp_path / "a" / "b" / "c")
-    with pytest.raises(FileNotFoundError):
-        read_bytes(tmp_path / "a" / "b" / "c")
+    for _ in range(2):
+        delete(tmp_path / "a" / "b" / "c", is_ours=lambda path: path.name == "c")
+    assert not (tmp_path / "a" / "b" / "c").exists()
 
 
-def test_a_folder_in_the_place_of_a_file_is_told(tmp_path: Path) -> None:
-    (tmp_path / "run.json").mkdir()
-    with pytest.raises(RecordError, match="should be readable"):
-        read_bytes(tmp_path / "run.json")
-    with pytest.raises(RecordError, match=r"run\.json"):
-        write_bytes(tmp_path / "run.json", b"")
+def test_nothing_is_deleted_where_one_file_is_not_ours(tmp_path: Path) -> None:
+    for name in ["a/ours-1", "a/b/ours-2", "a/b/theirs", "a/ours-3"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    with pytest.raises(RecordError, match=r"theirs.*nothing was deleted"):
+        delete(tmp_path / "a", is_ours=lambda path: path.name.startswith("ours"))
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 4
+    (tmp_path / "a" / "b" / "theirs").unlink()
+    delete(tmp_path / "a", is_ours=lambda path: path.name.startswith("ours"))
+    assert not (tmp_path / "a").exists()
 
 
-def test_a_link_in_its_place_is_not_written_through(tmp_path: Path) -> None:
+def test_a_link_is_deleted_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("mine")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "link").symlink_to(tmp_path / "precious")
+    delete(tmp_path / "a", is_ours=lambda path: path.name == "link")
+    assert not (tmp_path / "a").exists()
+    assert (tmp_path / "precious" / "file").read_text() == "mine"
+
+
+def test_a_folder_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), making_folder(tmp_path / "new") as aside:
+        (aside / "file").write_text("half")
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+    with making_folder(tmp_path / "new") as aside:
+        assert is_temporary(aside / "file")
+        (aside / "file").write_text("whole")
+        assert not (tmp_path / "new").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    assert (tmp_path / "new" / "file").read_text() == "whole"
+
+
+def test_a_folder_is_not_made_over_one_that_was_filled_meanwhile(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="new"), making_folder(tmp_path / "new") as aside:
+        (aside / "file").write_text("ours")
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / "other").write_text("theirs")
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["other"]
+
+
+def test_two_that_write_one_file_at_once_use_two_files_aside(tmp_path: Path) -> None:
+    with replacing(tmp_path / "a") as one:
+        one.write(b"one")
+        with replacing(tmp_path / "a") as two:
+            two.write(b"two")
+        assert (tmp_path / "a").read_bytes() == b"two"
+    assert (tmp_path / "a").read_bytes() == b"one"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_name_that_is_taken_is_not_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "victim").write_text("mine")
-    (tmp_path / f".run.json.{os.getpid()}.tmp").symlink_to(tmp_path / "victim")
+    monkeypatch.setattr(_atomic.secrets, "token_hex", lambda size: "0" * 2 * size)
+    (tmp_path / f".taskmix-{'0' * 16}.tmp").symlink_to(tmp_path / "victim")
     with pytest.raises(RecordError, match=r"run\.json"):
         write_bytes(tmp_path / "run.json", b"other")
     assert (tmp_path / "victim").read_text() == "mine"
-    write_bytes(tmp_path / "run.json", b"other")  # the link is gone
-    assert (tmp_path / "run.json").read_bytes() == b"other"
+    assert (tmp_path / f".taskmix-{'0' * 16}.tmp").is_symlink()  # not ours, so it stays

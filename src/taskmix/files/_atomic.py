@@ -1,8 +1,12 @@
 """Files that are whole or not there at all.
 
-A file is written aside under a hidden name, flushed to the disk and renamed over the old one, so a
-kill, a power cut or a full disk leaves either the old content or the new. Everything in this package
-that changes a disk goes through the functions here: the tests end the process at each of their calls.
+A file is written aside under a hidden name of its own, flushed to the disk and renamed over the old
+one, so a kill, a power cut or a full disk leaves either the old content or the new. Everything in
+taskmix that changes a disk goes through the functions here: the tests end the process at each of
+their calls.
+
+Nothing of ours deletes a file that it did not write. `delete` is the only place that deletes: it is
+told how to know our files, and what it does not know it leaves alone and says so.
 """
 
 from __future__ import annotations
@@ -10,9 +14,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
+import secrets
+import stat
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +33,12 @@ CANNOT_SYNC = {errno.EINVAL, errno.ENOTSUP}  # some network file systems cannot 
 BUFFER = 1 << 20  # bytes; what is smaller is written together
 
 
-class DamageError(RecordError):
-    """What lies on the disk is not what was written. Any other `RecordError` may pass by itself."""
+class UnreadableError(RecordError):
+    """A file that is there and cannot be read; `found` is for sentences that say more of it."""
+
+    def __init__(self, sentence: str, *, found: str) -> None:
+        super().__init__(sentence)
+        self.found = found
 
 
 @dataclass
@@ -87,10 +98,13 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[Sink]:
     Without `sync` the name may be forgotten at a power cut, not the content: the caller flushes the
     folder once for several files with `sync_folder`.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    aside = _new_name(path)
     try:
-        descriptor = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _FLAGS, 0o666)
-        sink = Sink(descriptor)
+        descriptor = os.open(aside, _CREATE, 0o666)
+    except OSError as error:  # nothing was made, so nothing is to be deleted
+        raise unwritable(error, path) from error
+    sink = Sink(descriptor)
+    try:
         try:
             yield sink
             sink.drain()
@@ -100,8 +114,8 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[Sink]:
             os.close(descriptor)
         os.replace(aside, path)  # noqa: PTH105 - by way of `os` here, for the tests' sake
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)  # noqa: PTH108
+        with contextlib.suppress(OSError, RecordError):
+            delete(aside, is_ours=is_temporary)
         if isinstance(error, OSError):
             raise unwritable(error, path) from error
         raise
@@ -115,24 +129,84 @@ def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
         sink.write(data)
 
 
-def read_bytes(path: Path) -> bytes:
-    """Reads a whole file; a missing one is a `FileNotFoundError`."""
+@contextmanager
+def making_folder(path: Path) -> Iterator[Path]:
+    """Gives a new folder that becomes `path`, a missing or empty one, once the block ends well."""
+    make_folder(path.parent)
+    aside = _new_name(path)
     try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise unreadable(error, path) from error
-
-
-def remove(path: Path) -> None:
-    """Deletes a file; one that is gone already is as good."""
-    try:
-        os.unlink(path)  # noqa: PTH108
-    except FileNotFoundError:
-        return
+        os.mkdir(aside)  # noqa: PTH102
     except OSError as error:
         raise unwritable(error, path) from error
+    try:
+        yield aside
+        os.rename(aside, path)  # noqa: PTH104 - over an empty folder, never over one with content
+    except BaseException as error:
+        with contextlib.suppress(OSError, RecordError):
+            delete(aside, is_ours=is_temporary)
+        if isinstance(error, OSError):
+            raise unwritable(error, path) from error
+        raise
+    sync_folder(path.parent)
+
+
+def delete(path: Path, *, is_ours: Callable[[Path], bool]) -> None:
+    """Deletes a file, or a folder with all that is in it; what is gone already is as good.
+
+    Everything has to be known to `is_ours` before anything is deleted. A link is deleted, never
+    followed. Folders go only where they have become empty.
+    """
+    try:
+        files, folders = _tree(path)
+        stranger = next((file for file in files if not is_ours(file)), None)
+        if stranger is not None:
+            raise RecordError(
+                f"Only files that taskmix wrote should be in the way. Found `{stranger}`. Move it "
+                "away, or choose another folder; nothing was deleted."
+            )
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(file)  # noqa: PTH108
+        for folder in folders:
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(folder)  # noqa: PTH106
+    except OSError as error:
+        raise unwritable(error, path) from error
+
+
+def _tree(path: Path) -> tuple[list[Path], list[Path]]:
+    """Everything at and below a path that is no folder, and the folders, the inner ones first."""
+    if not stat.S_ISDIR(_mode(path)):
+        return [path], []
+    files: list[Path] = []
+    folders: list[Path] = []
+    for name in list_folder(path):
+        inner_files, inner_folders = _tree(path / name)
+        files += inner_files
+        folders += inner_folders
+    return files, [*folders, path]
+
+
+def _mode(path: Path) -> int:
+    try:
+        return os.lstat(path).st_mode
+    except FileNotFoundError:
+        return 0
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether this is, or lies in, something of ours that was being written.
+
+    Such names are drawn at random and made exclusively, so nobody else has one.
+    """
+    return any(_TEMPORARY.fullmatch(part) for part in path.parts)
+
+
+def remove_stale(folder: Path) -> None:
+    """Deletes what killed processes were writing; the caller holds the folder's lock."""
+    for name in list_folder(folder):
+        if _TEMPORARY.fullmatch(name):
+            delete(folder / name, is_ours=is_temporary)
 
 
 def make_folder(path: Path) -> None:
@@ -171,13 +245,6 @@ def list_folder(path: Path) -> list[str]:
         raise unreadable(error, path) from error
 
 
-def remove_stale(folder: Path) -> None:
-    """Deletes what killed processes were writing; the caller holds the folder's lock."""
-    for name in list_folder(folder):
-        if name.startswith(".") and name.endswith(".tmp"):
-            remove(folder / name)
-
-
 def unwritable(error: OSError, path: Path) -> RecordError:
     reason = error.strerror or str(error)
     if error.errno in FULL:
@@ -196,13 +263,22 @@ def unwritable(error: OSError, path: Path) -> RecordError:
     )
 
 
-def unreadable(error: OSError, path: Path) -> RecordError:
+def unreadable(error: OSError, path: Path) -> UnreadableError:
     reason = error.strerror or str(error)
-    return RecordError(
-        f"`{path}` should be readable. Found: {reason}. Check its permissions and the disk."
+    return UnreadableError(
+        f"`{path}` should be readable. Found: {reason}. Check its permissions and the disk.",
+        found=f"no readable file ({reason})",
     )
 
 
-# Windows would translate line ends; elsewhere a link of that name, put there by another, is not
-# followed to the file it points to.
-_FLAGS = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+def _new_name(path: Path) -> Path:
+    return path.with_name(f".taskmix-{secrets.token_hex(8)}.tmp")
+
+
+_TEMPORARY = re.compile(
+    r"\.taskmix-[0-9a-f]{16}\.tmp"
+    r"|\.(run\.json|latest\.json|(state|best)-[0-9-]+\.safetensors|part-[0-9-]+\.parquet)\.[0-9]+\.tmp"
+)  # the second: of version 0.1
+
+# Windows would translate line ends; a name that is taken, by a file or a link, is refused.
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

@@ -1,0 +1,50 @@
+"""Files: written whole or not at all, read only if they are plain, deleted only if they are ours."""
+
+from taskmix.files._atomic import (
+    Sink,
+    UnreadableError,
+    delete,
+    is_temporary,
+    list_folder,
+    make_folder,
+    making_folder,
+    remove_stale,
+    replacing,
+    sync_folder,
+    unreadable,
+    unwritable,
+    write_bytes,
+)
+from taskmix.files._lock import holding
+from taskmix.files._memory import free_memory
+from taskmix.files._output import check_output, check_output_folder
+from taskmix.files._plain import (
+    DOCUMENT_LIMIT,
+    check_plain,
+    open_plain,
+    read_plain,
+)
+
+__all__ = [
+    "DOCUMENT_LIMIT",
+    "Sink",
+    "UnreadableError",
+    "check_output",
+    "check_output_folder",
+    "check_plain",
+    "delete",
+    "free_memory",
+    "holding",
+    "is_temporary",
+    "list_folder",
+    "make_folder",
+    "making_folder",
+    "open_plain",
+    "read_plain",
+    "remove_stale",
+    "replacing",
+    "sync_folder",
+    "unreadable",
+    "unwritable",
+    "write_bytes",
+]

@@ -1,0 +1,79 @@
+"""Files are read only if they are plain files of a size that can be held.
+
+A pipe would wait for ever for somebody to write to it, a device never ends, and a sparse file of some
+bytes on the disk may claim a terabyte. So a file is opened without waiting, looked at once it is open,
+and never read beyond its limit, whatever it claims.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from taskmix.files._atomic import UnreadableError, unreadable
+
+DOCUMENT_LIMIT = 256 * 2**20  # bytes; what we write ourselves as JSON is far smaller
+
+# Without waiting for a writer of a pipe; a terminal does not become ours.
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def open_plain(path: Path, *, limit: int | None = None) -> BinaryIO:
+    """Opens a plain file, of at most `limit` bytes, to read; a missing one is a `FileNotFoundError`."""
+    try:
+        descriptor = os.open(path, _READ | _BINARY)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise unreadable(error, path) from error
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            kind = _kind(found.st_mode)
+            sentence = f"`{path}` should be a plain file. Found {kind}. Move it away."
+            raise UnreadableError(sentence, found=f"no readable file ({kind})")
+        if limit is not None and found.st_size > limit:
+            raise _too_large(path, limit, found.st_size)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_plain(path: Path, *, limit: int = DOCUMENT_LIMIT) -> bytes:
+    """The whole of a plain file; a missing one is a `FileNotFoundError`."""
+    with open_plain(path, limit=limit) as file:
+        try:
+            data = file.read(limit + 1)
+        except OSError as error:
+            raise unreadable(error, path) from error
+    if len(data) > limit:  # it has grown since it was looked at
+        raise _too_large(path, limit, len(data))
+    return data
+
+
+def check_plain(path: Path, *, limit: int | None = None) -> None:
+    """Raises where a path is given to a library that opens files itself, and is no plain file."""
+    open_plain(path, limit=limit).close()
+
+
+def _too_large(path: Path, limit: int, size: int) -> UnreadableError:
+    return UnreadableError(
+        f"`{path}` should have at most {limit:,} bytes. Found {size:,}. Restore the file from a copy, "
+        "or move it away.",
+        found=f"{size:,} bytes, more than the {limit:,} that it may have",
+    )
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFDIR: "a folder",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+        stat.S_IFSOCK: "a socket",
+    }
+    return kinds.get(stat.S_IFMT(mode), "something else")
