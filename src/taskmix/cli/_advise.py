@@ -106,8 +106,7 @@ def advise(
     from taskmix.cli._display import print_json
     from taskmix.cli._repeat import commands_of_advice, this_command
     from taskmix.cli._transfer_parts import performing
-    from taskmix.engine import Optimization, Run, Workers, save_models
-    from taskmix.records import Study
+    from taskmix.engine import Optimization, Run, Workers, open_study, save_models
     from taskmix.report import write_report
     from taskmix.transfer import save_transfer, transfer_document
 
@@ -131,7 +130,7 @@ def advise(
         seed=seed,
     )
     probe = probe_of(template)
-    study = Study(out)
+    study = open_study(out, loaded, source, model=out / "model")
     history = History()
     tracking = Tracking(tensorboard, mlflow)
 

@@ -57,7 +57,9 @@ def improve(
     """
     from taskmix.cli._display import print_json
     from taskmix.counterfactual import improve_stages, log_of_runs
+    from taskmix.records import check_plan_path
 
+    check_plan_path(out)
     recorded = _recorded(studies, label)
     logs = log_of_runs([folder for folder, _ in recorded])
     weight = _entropy(entropy)

@@ -92,11 +92,14 @@ def laws(
 
     from taskmix.cli._display import print_json
     from taskmix.cli._laws_told import print_laws
+    from taskmix.files import check_output, has_keys
     from taskmix.laws import LawRegressor, bootstrap_law, fit_groups, read_table
     from taskmix.report import check_chart_path, front_chart, write_chart
 
     if plot is not None:
         check_chart_path(plot)
+    if out is not None:
+        check_output(out, is_ours=has_keys("command", "engine", "law"), what="the law")
     names = [name.strip() for name in inputs.split(",") if name.strip()]
     if target in names or len(set(names)) != len(names) or not names:
         raise OptionError(

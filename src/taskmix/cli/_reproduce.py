@@ -147,8 +147,8 @@ def glue(
     """
     from taskmix.cli._display import counting_bar
     from taskmix.cli._stopping import clean_stop
+    from taskmix.engine import own_study
     from taskmix.papers import GlueOptions, reproduce_glue
-    from taskmix.records import Study
 
     begin = time.monotonic()
     join_cluster(context, engine, address=address, store=store, workers=workers)
@@ -169,7 +169,7 @@ def glue(
     with clean_stop() as should_stop, counting_bar("glue", quiet=json_) as tell:
         rows = reproduce_glue(
             options,
-            Study(out),
+            own_study(out),
             workers=workers,
             on_progress=tell,
             should_stop=should_stop,

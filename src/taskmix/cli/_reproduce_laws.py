@@ -83,7 +83,7 @@ def laws_study(
 
         taskmix reproduce laws-balanced rows.csv --plot figures.svg
     """
-    from taskmix.papers import LawsOptions, check_table_path, read_rows
+    from taskmix.papers import LawsOptions, check_new_table, read_rows
     from taskmix.report import check_chart_path
 
     name = str(context.info_name)
@@ -92,7 +92,7 @@ def laws_study(
         if name != BALANCED:
             raise OptionError("`--plot` should go with laws-balanced, whose figure it is.")
     if table is not None:
-        check_table_path(table)
+        check_new_table(table)
     join_cluster(context, engine, address=address, store=store, workers=workers)
     options = LawsOptions(
         data=data,
@@ -129,14 +129,14 @@ def _trained(
 ) -> pa.Table:
     from taskmix.cli._display import many_runs_bar
     from taskmix.cli._stopping import clean_stop
+    from taskmix.engine import own_study
     from taskmix.papers import Executor, reproduce_laws
-    from taskmix.records import Study
 
     end = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
     runs = list(options.all_runs())
     with clean_stop() as asked, many_runs_bar(runs, quiet=quiet, title=name) as tell:
         executor = Executor(
-            study=Study(out, lean=True),
+            study=own_study(out, lean=True),
             engine=engine.value,
             workers=workers,
             on_progress=tell,

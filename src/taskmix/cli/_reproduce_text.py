@@ -126,6 +126,7 @@ def _text(given: dict[str, Any], name: str) -> None:
     """Runs one of the two text experiments with the options of its command."""
     from taskmix.cli._display import counting_bar
     from taskmix.cli._stopping import clean_stop
+    from taskmix.engine import own_study
     from taskmix.papers import (
         NewsgroupsOptions,
         ReviewsOptions,
@@ -133,7 +134,6 @@ def _text(given: dict[str, Any], name: str) -> None:
         reproduce_reviews,
         text_figure,
     )
-    from taskmix.records import Study
     from taskmix.report import check_chart_path, write_chart
 
     begin = time.monotonic()
@@ -158,7 +158,7 @@ def _text(given: dict[str, Any], name: str) -> None:
         "device": choose_device_on(given["engine"], given["device"]),
         "precision": given["precision"].value,
     }
-    study = Study(given["out"] or Path(f"{name}-study"))
+    study = own_study(given["out"] or Path(f"{name}-study"))
     with clean_stop() as should_stop, counting_bar(name, quiet=as_json) as tell:
         common = {"workers": given["workers"], "on_progress": tell, "should_stop": should_stop}
         common["engine"] = given["engine"].value

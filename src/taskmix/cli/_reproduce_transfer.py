@@ -248,8 +248,8 @@ def _executing(
     """An executor with a bar that can be stopped, and what tells of texts that are encoded."""
     from taskmix.cli._display import counting_bar
     from taskmix.cli._stopping import clean_stop
+    from taskmix.engine import own_study
     from taskmix.papers import Executor
-    from taskmix.records import Study
 
     told = 0.0
 
@@ -261,7 +261,7 @@ def _executing(
 
     with clean_stop() as should_stop, counting_bar(name, quiet=quiet) as tell:
         executor = Executor(
-            study=Study(out or Path(f"{name}-study")),
+            study=own_study(out or Path(f"{name}-study")),
             engine=engine.value,
             workers=workers,
             on_progress=tell,

@@ -62,10 +62,13 @@ def simulate(
     import numpy as np
 
     from taskmix.cli._display import print_json
-    from taskmix.tasks import load_tasks, simulate_tasks, write_tasks
+    from taskmix.files import check_outside
+    from taskmix.tasks import check_new_folder, load_tasks, simulate_tasks, write_tasks
 
     if (alpha is None) == (ami is None):
         raise OptionError("Either --alpha or --ami should be given. Found both or neither.")
+    check_new_folder(out)
+    check_outside(out, Path(folder), what="the artificial tasks")
     task = _real_task(load_tasks(folder), real)
     made = simulate_tasks(
         task,

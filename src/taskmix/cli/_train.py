@@ -142,8 +142,8 @@ def train(
 
         taskmix improve study --out plan.json && taskmix train reviews/ --plan plan.json
     """
-    from taskmix.engine import Optimization, Run, is_first_process, planned_runs
-    from taskmix.records import Plan, Study
+    from taskmix.engine import Optimization, Run, is_first_process, open_study, planned_runs
+    from taskmix.records import Plan
 
     _check_one_way(policy=policy, weighting=weighting, plan=plan, reward=reward, single=single)
     source, kept = choose_source(
@@ -184,7 +184,7 @@ def train(
     if plan is not None:
         wanted = Plan.load(plan)
         runs = [part for each in runs for part in planned_runs(wanted, each, steps)]
-    study = Study(out)
+    study = open_study(out, loaded, source, model=keep)
     quiet = json_ or not is_first_process()
     if not quiet:
         _introduce(loaded, run)

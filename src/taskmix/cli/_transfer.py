@@ -200,8 +200,8 @@ def transfer(
     """
     from taskmix.cli._display import print_json
     from taskmix.cli._transferred import print_comparison, print_lessons
-    from taskmix.engine import Optimization, Run
-    from taskmix.records import Study
+    from taskmix.engine import Optimization, Run, open_study
+    from taskmix.records import check_plan_path
     from taskmix.transfer import (
         GroupLimits,
         LearningOptions,
@@ -271,7 +271,9 @@ def transfer(
         prefixes=prefixes,
         seed=seed,
     )
-    study = Study(out)
+    if plan is not None:
+        check_plan_path(plan)
+    study = open_study(out, loaded, source)
     with performing(
         study, engine=engine.value, workers=workers, fresh=not resume, quiet=json_
     ) as do:

@@ -9,6 +9,7 @@ from taskmix.engine._distributed import (
 from taskmix.engine._fleet import fleet_pays, run_fleet
 from taskmix.engine._here import Engine, run_all
 from taskmix.engine._model_folder import check_model_folder
+from taskmix.engine._open import is_study, open_study, own_study
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._planned import described_weighting, planned_runs
 from taskmix.engine._ray import choose_cluster_device, cluster, run_ray, stream_ray
@@ -52,9 +53,12 @@ __all__ = [
     "execute_together",
     "fleet_pays",
     "is_first_process",
+    "is_study",
     "joined_ranks",
     "launched_processes",
     "load_model",
+    "open_study",
+    "own_study",
     "planned_runs",
     "read_model",
     "record_event",

@@ -89,6 +89,7 @@ def execute_together(
         outcome = None
         with ranks.working():
             if ranks.rank == 0:
+                study.settle()
                 claim = claims.enter_context(folder.claim(fresh=fresh))
                 writer, outcome = claim.writer, claim.outcome
         outcome, resumed = ranks.from_first((outcome, writer.resumed if writer else None))

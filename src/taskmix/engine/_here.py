@@ -43,6 +43,7 @@ def run_all(
         raise OptionError(
             f"`engine` should be one of {', '.join(get_args(Engine))}. Found {engine!r}."
         )
+    study.settle()
     if engine == "ray":
         return run_ray(
             runs,

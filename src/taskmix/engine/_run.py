@@ -122,6 +122,7 @@ def execute(
 
     `fresh` starts over even where the study holds a checkpoint or a finished run.
     """
+    study.settle()
     specification = run.specification()
     folder = study.run(specification)
     with folder.claim(fresh=fresh) as claim:

@@ -17,7 +17,7 @@ from taskmix.files._atomic import (
 )
 from taskmix.files._lock import holding
 from taskmix.files._memory import free_memory
-from taskmix.files._output import check_output, check_output_folder
+from taskmix.files._output import check_output, check_output_folder, check_outside, has_keys
 from taskmix.files._plain import (
     DOCUMENT_LIMIT,
     check_plain,
@@ -31,9 +31,11 @@ __all__ = [
     "UnreadableError",
     "check_output",
     "check_output_folder",
+    "check_outside",
     "check_plain",
     "delete",
     "free_memory",
+    "has_keys",
     "holding",
     "is_temporary",
     "list_folder",

@@ -33,7 +33,7 @@ def check_output(path: Path, *, is_ours: Callable[[bytes], bool], what: str) -> 
     try:
         with open_plain(path) as file:
             known = not path.is_symlink() and is_ours(file.read(LOOKED_AT))
-    except (RecordError, OSError):
+    except (RecordError, OSError, ValueError):  # ValueError: not even text, or no Parquet
         known = False
     if not known:
         raise InputError(
@@ -62,6 +62,24 @@ def check_output_folder(path: Path, *, is_ours: Callable[[Path], bool], what: st
         raise InputError(
             f"`{path}` should be a folder that can be read. Found: {error.strerror}."
         ) from error
+
+
+def check_outside(path: Path, data: Path, *, what: str) -> None:
+    """Raises where `path` is `data` itself, or lies in it: what we write is no task of the user's."""
+    if data.is_dir() and path.resolve().is_relative_to(data.resolve()):
+        raise InputError(
+            f"{_begin(what)} should be written outside the data. Found `{path}` in the task folder "
+            f"`{data}`. Choose a folder elsewhere."
+        )
+
+
+def has_keys(*keys: str) -> Callable[[bytes], bool]:
+    """Knows a JSON object by keys among its first ones, without reading all of it."""
+
+    def is_ours(begin: bytes) -> bool:
+        return begin.lstrip()[:1] == b"{" and all(f'"{key}":'.encode() in begin for key in keys)
+
+    return is_ours
 
 
 def _begin(words: str) -> str:

@@ -37,6 +37,7 @@ from taskmix.engine import (
     TaskSource,
     Workers,
     choose_device,
+    open_study,
     run_all,
     save_models,
 )
@@ -45,7 +46,6 @@ from taskmix.models import Architecture, choose_architecture
 from taskmix.own._advised import Advised
 from taskmix.own._data import gather_tasks
 from taskmix.own._module import own_module
-from taskmix.records import Study
 from taskmix.tasks import HeldEncoding, TaskSet
 
 Tasks = str | Path | TaskSet | Mapping[str, Any]
@@ -110,7 +110,8 @@ def advise(
         seed=seed,
     )
     options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
-    study, timer, history, probe = Study(out), Timer(begin=begin), History(), probe_of(template)
+    study = open_study(out, loaded, source, model=None if own else Path(out) / "model")
+    timer, history, probe = Timer(begin=begin), History(), probe_of(template)
 
     def tell(news: News) -> None:
         if not quiet:

@@ -13,7 +13,7 @@ from taskmix.papers._census import CensusOptions, reproduce_census
 from taskmix.papers._glue import GlueOptions, reproduce_glue
 from taskmix.papers._laws_study import LawsOptions
 from taskmix.papers._laws_table import (
-    check_table_path,
+    check_new_table,
     law_rows,
     laws_figure,
     laws_table,
@@ -49,7 +49,7 @@ __all__ = [
     "WeakOptions",
     "bandit_figure",
     "bandit_rows",
-    "check_table_path",
+    "check_new_table",
     "gap_closed",
     "law_rows",
     "laws_figure",

@@ -18,7 +18,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
 from taskmix.errors import InputError, OptionError
-from taskmix.files import write_bytes
+from taskmix.files import check_output, make_folder, write_bytes
 from taskmix.laws import DOCUMENT_LAWS, LawRegressor, compare_formulas
 from taskmix.numerics import Interval, mean_interval
 from taskmix.papers._laws_study import (
@@ -113,15 +113,28 @@ def check_table_path(path: Path) -> None:
         raise OptionError(f"A table should be written to .csv or .parquet. Found {path.name!r}.")
 
 
+def check_new_table(path: Path) -> None:
+    """Raises where a table would take the place of another kind of file."""
+    check_table_path(path)
+
+    def is_ours(begin: bytes) -> bool:
+        known = ("alpha", "ami", "f1", "seeds")
+        if path.suffix == ".parquet":
+            return begin[:4] == b"PAR1" and set(known) <= set(arrow_parquet.read_schema(path).names)
+        return set(known) <= {name.strip('"') for name in begin.decode().split("\n")[0].split(",")}
+
+    check_output(path, is_ours=is_ours, what="the table")
+
+
 def write_table(table: pa.Table, path: Path) -> None:
     """The table as a file, whole or not there."""
-    check_table_path(path)
+    check_new_table(path)
     buffer = io.BytesIO()
     if path.suffix == ".csv":
         arrow_csv.write_csv(table, buffer)
     else:
         arrow_parquet.write_table(table, buffer)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_bytes(path, buffer.getvalue())
 
 

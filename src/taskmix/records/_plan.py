@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from taskmix.errors import InputError
-from taskmix.files import UnreadableError, read_plain, write_bytes
+from taskmix.files import UnreadableError, check_output, has_keys, read_plain, write_bytes
 
 VERSION = 1
 _LARGEST = 64 << 20  # bytes; a plan for 100,000 tasks has a few
@@ -114,6 +114,7 @@ class Plan:
                 "A plan's `evidence` and `weighting` should be words, finite numbers, lists and "
                 f"mappings of them. Found something else ({error}). Turn arrays into lists."
             ) from error
+        check_plan_path(Path(path))
         write_bytes(Path(path), (text + "\n").encode())
         return Path(path)
 
@@ -182,6 +183,11 @@ def _check_probabilities(where: str, probabilities: Sequence[float], count: int)
             f"A plan's `{where}` should be {count} numbers from 0 up that sum to 1, one for each "
             f"task. Found {list(probabilities)[:10]}."
         )
+
+
+def check_plan_path(path: Path) -> None:
+    """Raises where no plan can be written to a path, before any work is done for it."""
+    check_output(path, is_ours=has_keys("version", "tasks", "probabilities"), what="the plan")
 
 
 def _read(path: Path) -> Plan:

@@ -18,6 +18,7 @@ from taskmix.errors import RecordError
 from taskmix.files import read_plain, unreadable
 from taskmix.records._run import RunFolder
 from taskmix.records._specification import specification_hash
+from taskmix.records._subject import Subject
 from taskmix.records._summary import NAME, RunSummary, parse_final_scores, parse_summary
 
 STUDY_SCORES = pa.schema(
@@ -42,15 +43,27 @@ class Study:
     """Runs that any number of processes may add to; nothing is created before a run is claimed.
 
     With `lean` what is written of a finished run is its `run.json`, with the final scores: no steps
-    and no weights. It is for grids of thousands of runs of which only the scores are asked.
+    and no weights. It is for grids of thousands of runs of which only the scores are asked. With a
+    `subject` the study is about those tasks alone: `settle` writes it down before the first run.
     """
 
-    def __init__(self, path: str | Path, *, lean: bool = False) -> None:
+    def __init__(
+        self, path: str | Path, *, lean: bool = False, subject: Subject | None = None
+    ) -> None:
         self.path = Path(path)
         self.lean = lean
+        self._subject = subject
+        if subject is not None:
+            subject.check(self.path)
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r})"
+
+    def settle(self) -> None:
+        """Writes down which tasks the study is about, if it is to be about some alone."""
+        if self._subject is not None:
+            self._subject.settle(self.path)
+            self._subject = None
 
     def run(self, specification: Mapping[str, object]) -> RunFolder:
         """The folder of the run with this specification, whether it is there yet or not."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
 from taskmix.errors import MissingExtraError, OptionError
-from taskmix.report._file import write_whole
+from taskmix.files import check_output
+from taskmix.report._file import MARK, is_our_page, write_whole
 
+GENERATOR = f'<meta name="generator" content="{MARK}"/>'
 SUFFIXES = (".svg", ".png", ".html")
 
 
@@ -18,6 +22,7 @@ def check_chart_path(path: Path) -> None:
             "A chart should be written to a file that ends in .svg, .png or .html. Found "
             f"{path.name!r}."
         )
+    check_output(path, is_ours=is_our_page, what="the chart")
 
 
 def write_chart(specification: dict[str, Any], path: Path) -> Path:
@@ -30,9 +35,19 @@ def write_chart(specification: dict[str, Any], path: Path) -> Path:
     content: bytes
     match path.suffix.lower():
         case ".svg":
-            content = vl_convert.vegalite_to_svg(specification).encode()
+            svg = vl_convert.vegalite_to_svg(specification)
+            content = svg.replace(">", f"><metadata>{GENERATOR}</metadata>", 1).encode()
         case ".png":
-            content = vl_convert.vegalite_to_png(specification, scale=2)
+            content = _with_software(vl_convert.vegalite_to_png(specification, scale=2))
         case _:
-            content = vl_convert.vegalite_to_html(specification, bundle=True).encode()
+            page = vl_convert.vegalite_to_html(specification, bundle=True)
+            content = page.replace("<head>", f"<head>{GENERATOR}", 1).encode()
     return write_whole(path, content, "a chart")
+
+
+def _with_software(png: bytes) -> bytes:
+    """The picture with a text chunk that says who made it, behind its header of fixed length."""
+    end = 8 + 25  # the signature, and the chunk IHDR
+    body = b"tEXt" + f"Software\0{MARK}".encode()
+    size, total = len(body) - 4, zlib.crc32(body)
+    return png[:end] + struct.pack(">I", size) + body + struct.pack(">I", total) + png[end:]

@@ -35,7 +35,7 @@ from taskmix.tasks._vectors import VocabularyVectors, read_word_vectors, vectors
 from taskmix.tasks._window_encoding import WindowEncoding
 from taskmix.tasks._word_encoding import WordEncoding
 from taskmix.tasks._words import build_vocabulary, tokenize
-from taskmix.tasks._write import write_tasks
+from taskmix.tasks._write import check_new_folder, write_tasks
 
 __all__ = [
     "METRICS",
@@ -71,6 +71,7 @@ __all__ = [
     "WindowInputs",
     "WordEncoding",
     "build_vocabulary",
+    "check_new_folder",
     "conlleval_report",
     "digits_tasks",
     "encode_with",

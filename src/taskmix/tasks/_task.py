@@ -120,6 +120,11 @@ class TaskSet(Sequence[Task]):
             self._content.append(_content_hash(self.tasks))
         return self._content[0]
 
+    @property
+    def contents(self) -> dict[str, str]:
+        """By name, a hash of each task's own rows, targets and labels."""
+        return {task.name: _content_hash([task]) for task in self.tasks}
+
     def __len__(self) -> int:
         return len(self.tasks)
 

@@ -36,6 +36,7 @@ def write_tasks(tasks: TaskSet, folder: str | Path) -> None:
 
 def check_new_folder(folder: Path) -> None:
     """Raises where tasks cannot be written to a folder: it is no new or empty one, or we stand in it."""
+    folder = folder.absolute()
     check_output_folder(folder, is_ours=lambda path: False, what="the tasks")
     if folder.is_dir() and Path.cwd().is_relative_to(folder.resolve()):
         raise InputError(

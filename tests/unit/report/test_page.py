@@ -315,7 +315,7 @@ def test_the_report_is_written_whole_with_its_folder(tmp_path: Path) -> None:
 def test_a_report_that_cannot_be_written_says_where(tmp_path: Path) -> None:
     study = write_study(tmp_path / "study", count=1, labels=("uniform",), seeds=1, steps=10)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="should be a place to write the report to"):
+    with pytest.raises(InputError, match="should be written into a folder"):
         write_report(study, tmp_path / "file" / "report.html")
 
 

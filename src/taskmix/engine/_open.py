@@ -1,0 +1,74 @@
+"""The study that a command writes to: a folder of its own, about the tasks at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from taskmix.engine._model_folder import check_model_folder
+from taskmix.engine._source import FolderSource, TaskSource
+from taskmix.errors import InputError, RecordError
+from taskmix.files import check_output_folder, check_outside, is_temporary, list_folder
+from taskmix.records import RunFolder, Study, Subject
+from taskmix.tasks import TaskSet
+
+# What a command may have left before its first run.
+BEFORE_RUNS = {"study.json", ".study.lock", "advise.json", ".advise.lock"}
+
+
+def own_study(path: Path | str, *, lean: bool = False) -> Study:
+    """The study at `path`, which is new or ours; raises before anything is trained."""
+    check_output_folder(Path(path), is_ours=is_study, what="the study")
+    return Study(path, lean=lean)
+
+
+def open_study(
+    path: Path | str,
+    tasks: TaskSet,
+    source: TaskSource,
+    *,
+    model: Path | None = None,  # where a trained model will be kept
+) -> Study:
+    """The same, and about these tasks. Nothing is written into the data."""
+    path = own_study(path).path
+    data = Path(source.path) if isinstance(source, FolderSource) else None
+    for place, what in ((path, "the study"), (model, "the trained model")):
+        if data is not None and place is not None:
+            check_outside(place, data, what=what)
+    if model is not None:
+        check_model_folder(model)
+    _check_earlier(path, tasks)
+    origin = "digits" if data is None else str(data.resolve() if data.exists() else data)
+    return Study(path, subject=Subject(contents=tasks.contents, origin=origin))
+
+
+def is_study(path: Path) -> bool:
+    """Whether a folder has runs of ours, or nothing but what comes before them."""
+    return (path / "study.json").is_file() or _first_run(path) is not None or _is_begun(path)
+
+
+def _is_begun(path: Path) -> bool:
+    names = list_folder(path)
+    return all(name in BEFORE_RUNS or is_temporary(Path(name)) for name in names)
+
+
+def _first_run(path: Path) -> RunFolder | None:
+    return next(Study(path).runs(), None)
+
+
+def _check_earlier(path: Path, tasks: TaskSet) -> None:
+    """A study of an earlier version says which tasks it is about only in its runs."""
+    if (path / "study.json").exists():
+        return
+    run = _first_run(path)
+    try:
+        summary = None if run is None else run.summary()
+        said = {} if summary is None else summary.specification["tasks"]
+        names, content = said["names"], said["content"]
+    except (RecordError, LookupError, TypeError):  # not a run on tasks, or not a sound one
+        return
+    if set(names) <= set(tasks.names) and tasks.select(names).content != content:
+        raise InputError(
+            f"`{path}` should be used for the tasks it is about. Found other rows of "
+            f"{', '.join(names[:5])} than its first run was trained on. Choose another folder for "
+            "these tasks; the study is as it was."
+        )
