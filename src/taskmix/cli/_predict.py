@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
@@ -61,13 +62,13 @@ def predict(
     if out is not None:
         _write(answers, out)
         if not json_:
-            typer.echo(f"{len(answers):,} answers for `{question.name}`: {out}")
+            echo(f"{len(answers):,} answers for `{question.name}`: {out}")
             return
     if json_:
         print_json({"task": question.name, "kind": question.kind, "rows": answers})
         return
     for answer in answers:
-        typer.echo(json.dumps(answer, ensure_ascii=False))
+        print_json(answer, indent=None)
 
 
 def _answers(trained: TrainedModel, rows: str, task: str) -> list[dict[str, Any]]:

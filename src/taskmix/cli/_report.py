@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.errors import InputError
+from taskmix.extras import require
 
 
 def report(
@@ -24,7 +26,9 @@ def report(
     from taskmix.cli._display import print_json
     from taskmix.cli._tables import score_table
     from taskmix.records import Study
-    from taskmix.report import write_report
+    from taskmix.report import PAGE_PACKAGES, write_report
+
+    require(*PAGE_PACKAGES, purpose="`taskmix report`")
 
     records = Study(study)
     summaries = records.summaries() if study.is_dir() else []
@@ -38,4 +42,4 @@ def report(
         rows = [row for split in ("dev", "test") for row in score_table(summaries, split).rows()]
         print_json({"study": str(study), "page": str(page), "runs": len(summaries), "rows": rows})
     else:
-        typer.echo(f"Wrote {page} about {len(summaries)} runs.")
+        echo(f"Wrote {page} about {len(summaries)} runs.")

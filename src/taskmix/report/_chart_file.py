@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from taskmix.errors import MissingExtraError, OptionError
+from taskmix.errors import OptionError
+from taskmix.extras import load, require
 from taskmix.report._file import write_whole
 
 SUFFIXES = (".svg", ".png", ".html")
@@ -18,15 +19,13 @@ def check_chart_path(path: Path) -> None:
             "A chart should be written to a file that ends in .svg, .png or .html. Found "
             f"{path.name!r}."
         )
+    require("vl_convert", purpose="A chart")
 
 
 def write_chart(specification: dict[str, Any], path: Path) -> Path:
     """Draws a Vega-Lite chart into `path`: .svg, .png, or .html, which works offline."""
     check_chart_path(path)
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingExtraError("vl-convert-python", "report", "A chart") from None
+    vl_convert = load("vl_convert", purpose="A chart")
     content: bytes
     match path.suffix.lower():
         case ".svg":

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from taskmix.errors import InputError, TaskmixError
+from taskmix.extras import require
 from taskmix.records import Study
 from taskmix.report._file import write_whole
 from taskmix.report._gather import gather
-from taskmix.report._page import report_html
+from taskmix.report._page import PACKAGES, PURPOSE, report_html
 
 
 def write_report(
@@ -22,6 +23,7 @@ def write_report(
     notes: Sequence[str] = (),
 ) -> Path:
     """Writes the page of a study to `out` and gives its path."""
+    require(*PACKAGES, purpose=PURPOSE)  # before everything is read
     command = command or f"taskmix report {study.path if isinstance(study, Study) else study}"
     folder = study.path if isinstance(study, Study) else study
     try:
