@@ -103,7 +103,7 @@ def main() -> None:
         error.show(said)
         for line in said.getvalue().rstrip("\n").split("\n"):
             _say(line)
-        sys.exit(error.exit_code)
+        sys.exit(getattr(error, "exit_code", 1))
 
 
 def _say(sentence: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from taskmix.errors import InputError, TaskmixError
@@ -21,8 +21,9 @@ def write_report(
     title: str | None = None,
     command: str = "",
     notes: Sequence[str] = (),
+    on_note: Callable[[str], object] = lambda note: None,
 ) -> Path:
-    """Writes the page of a study to `out` and gives its path."""
+    """Writes the page of a study to `out` and gives its path; its notes are told to `on_note`."""
     require(*PACKAGES, purpose=PURPOSE)  # before everything is read
     command = command or f"taskmix report {study.path if isinstance(study, Study) else study}"
     folder = study.path if isinstance(study, Study) else study
@@ -39,7 +40,10 @@ def write_report(
             f"something else ({type(error).__name__}: {error}). Delete them, or run the command that "
             "wrote them again; it trains nothing twice."
         ) from error
-    return write_whole(out, page, "the report")
+    written = write_whole(out, page, "the report")
+    for note in data.notes:
+        on_note(note)
+    return written
 
 
 def _has_documents(folder: Path) -> bool:
