@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskmix.cli._improved import print_improvement
-from taskmix.errors import InputError, OptionError
+from taskmix.errors import InputError, OptionError, RecordError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +60,7 @@ def improve(
     from taskmix.records import check_plan_path
 
     check_plan_path(out)
-    recorded = _recorded(studies, label)
+    recorded, missing = _recorded(studies, label)
     logs = log_of_runs([folder for folder, _ in recorded])
     weight = _entropy(entropy)
     if stages:
@@ -68,7 +68,7 @@ def improve(
     else:
         found = _fixed(logs, weight, budget)
     rows = _policy_rows(logs, recorded, found, budget)
-    notes = [*found.fixed.notes, *_fruitless(recorded, found)]
+    notes = [*missing, *found.fixed.notes, *_fruitless(recorded, found)]
     plan = _plan(found, recorded, rows, notes)
     plan.save(out)
     if json_:
@@ -94,11 +94,16 @@ def _entropy(word: str) -> float | str:
     return value
 
 
-def _recorded(paths: list[Path], labels: list[str] | None) -> list[Recorded]:
-    """The finished runs that drew one task a step from several, all of the same tasks and reward."""
+def _recorded(paths: list[Path], labels: list[str] | None) -> tuple[list[Recorded], list[str]]:
+    """The finished runs that drew one task a step from several, all of the same tasks and reward.
+
+    And a note for each that cannot be learned from, because its record cannot be read or is not all
+    there.
+    """
     from taskmix.records import Study
 
     runs: list[Recorded] = []
+    notes: list[str] = []
     seen: Counter[str] = Counter()
     for path in paths:
         if not path.is_dir():
@@ -107,15 +112,33 @@ def _recorded(paths: list[Path], labels: list[str] | None) -> list[Recorded]:
                 "one with `taskmix train FOLDER --out STUDY`."
             )
         for folder in Study(path).runs():
-            summary = folder.summary()
-            if summary is None or summary.status != "finished" or len(summary.tasks) < 2:
+            try:
+                summary = folder.summary()
+            except RecordError as error:  # the others are as good as they were
+                notes.append(str(error))
+                continue
+            if (
+                summary is None
+                or summary.lean
+                or summary.status != "finished"
+                or len(summary.tasks) < 2
+            ):
                 continue
             if summary.specification.get("weighting") is not None:
+                continue
+            if folder.lacks_steps(summary):
+                notes.append(
+                    f"Run `{summary.name}` ({summary.label}) has no whole record of its steps, so "
+                    "nothing was learned from it. Restore the folder `steps` from a copy, or train "
+                    "again with --fresh."
+                )
                 continue
             seen[summary.label] += 1
             if labels is None or summary.label in labels:
                 runs.append((folder, summary))
     where = ", ".join(map(str, paths))
+    if not runs and not seen and notes:
+        raise RecordError(f"There is no run in {where} to learn from. {notes[0]}")
     if not runs:
         there = f"runs labelled {', '.join(seen)}" if seen else "none"
         raise InputError(
@@ -123,7 +146,7 @@ def _recorded(paths: list[Path], labels: list[str] | None) -> list[Recorded]:
             f"{there} in {where}. Train with `taskmix train FOLDER --policy uniform --out STUDY`."
         )
     _must_agree(runs)
-    return runs
+    return runs, notes
 
 
 def _must_agree(runs: list[Recorded]) -> None:
@@ -182,7 +205,7 @@ def _policy_rows(
         policies["proportional"] = np.array(sizes) / sum(sizes)
         policies["tempered:2"] = np.sqrt(sizes) / np.sqrt(sizes).sum()
     policies = {"as logged": logged, **policies, "learned": found.fixed.probabilities}
-    steps = float(budget or np.mean([log.rows for log in logs]))
+    steps = float(np.mean([log.rows for log in logs]) if budget is None else budget)
     curves = learning_curves(logs) if all(log.performance is not None for log in logs) else None
     rows = []
     for name, shares in policies.items():

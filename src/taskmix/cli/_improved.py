@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+from taskmix.cli._display import echo, show
 
 if TYPE_CHECKING:
     from taskmix.counterfactual import StagedImprovement
@@ -23,10 +23,8 @@ def print_improvement(
 ) -> None:
     """Draws the table of policies and the plan on standard output."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
     steps = sum(summary.step for _, summary in recorded)
     title = f"Mean reward a step, from {len(recorded)} runs and {steps:,} steps (95 % intervals)"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
@@ -37,7 +35,7 @@ def print_improvement(
         table.add_row(
             row["policy"], _shown(row), _shown(row["gain"]), f"{row['effective_rows']:,.0f}", ends
         )
-    console.print(table)
+    show(table)
     names = ["begin", *found.fixed.tasks]
     shares = Table(title="The plan", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
     if len(names) <= 7:
@@ -51,14 +49,14 @@ def print_improvement(
             shares.add_column(f"from {100 * begin:.0f} %", justify="right")
         for name, line in zip(found.fixed.tasks, found.probabilities.T, strict=True):
             shares.add_row(name, *(f"{share:.3f}" for share in line))
-    console.print(shares)
-    typer.echo(f"Weight of the entropy: {found.fixed.entropy:.4g}. {found.reason}")
+    show(shares)
+    echo(f"Weight of the entropy: {found.fixed.entropy:.4g}. {found.reason}")
     for note in notes:
-        typer.echo(f"Note: {note}")
-    typer.echo(
+        echo(f"Note: {note}")
+    echo(
         "`ends at` is the mean of exp(-loss) at the end of training, by the learning curves of the logs."
     )
-    typer.echo(f"Wrote {out}. Train with it: taskmix train FOLDER --plan {out}")
+    echo(f"Wrote {out}. Train with it: taskmix train FOLDER --plan {out}")
 
 
 def _shown(figures: dict[str, Any] | None) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo
+from taskmix.cli._extras import can_write_page, tell_slowness
 from taskmix.cli._sequence_words import (
     GENERATOR_HELP,
     Gathered,
@@ -104,9 +106,12 @@ def sequences(
         taskmix sequences names/ --characters --predict mac --task Scottish
     """
     from taskmix.records import specification_hash
+    from taskmix.report import MIXTURE_PAGE_PACKAGES
     from taskmix.tasks import load_tasks
 
     begin = time.monotonic()
+    tell_slowness()
+    has_page = predict is None and can_write_page(MIXTURE_PAGE_PACKAGES)
     loaded = load_tasks(
         folder,
         settings=tasks,
@@ -152,9 +157,10 @@ def sequences(
         _predict(model, cut_prefix(predict, characters=characters), task, as_json=json_)
         return
     summary = _summary(out, name)
-    if summary is None or (baselines and not summary["rows"]):
+    incomplete = summary is None or (baselines and not summary["rows"])
+    if summary is None or incomplete or (has_page and summary["page"] is None):
         compared = _compare(model, train, held_out, quiet=json_) if baselines else None
-        summary = _write(model, out, name, loaded, compared, folder)
+        summary = _write(model, out, name, loaded, compared, folder, has_page=has_page)
     _tell(summary, model, time.monotonic() - begin, as_json=json_)
 
 
@@ -237,10 +243,10 @@ def _count(word: str, plain: SequenceMixture, train: Gathered, *, quiet: bool) -
         raise OptionError(
             f"`--generators` should be a whole number above 0, or auto. Found {word!r}."
         )
-    told = (lambda sentence: None) if quiet else (lambda s: typer.echo(f"... {s}", err=True))
+    told = (lambda sentence: None) if quiet else (lambda s: echo(f"... {s}", err=True))
     choice = choose_generators(plain, train.sequences, train.tasks, _COUNTS, on_progress=told)
     if not quiet:
-        typer.echo(f"{choice.best} generators have the highest held-out likelihood.", err=True)
+        echo(f"{choice.best} generators have the highest held-out likelihood.", err=True)
     return choice.best
 
 
@@ -260,7 +266,7 @@ def _compare(
         [held_out.sequences[row] for row in rows],
         [held_out.tasks[row] for row in rows],
         models=models,
-        on_progress=None if quiet else lambda name: typer.echo(f"... {name}", err=True),
+        on_progress=None if quiet else lambda name: echo(f"... {name}", err=True),
     )
 
 
@@ -271,21 +277,26 @@ def _write(
     tasks: TaskSet,
     compared: Comparison | None,
     folder: str,
+    *,
+    has_page: bool,
 ) -> dict[str, Any]:
     """The page, and the figures as they are printed; the figures last, as they say all is done."""
     from taskmix.cli._sequenced import summary_of
     from taskmix.report import write_mixture_page
 
     command = shlex.join(["taskmix", *sys.argv[1:]])
-    page = write_mixture_page(
-        model,
-        out / "report.html",
-        title=Path(folder).resolve().name,
-        comparison=compared,
-        command=command,
-        notes=tasks.notes,
-    )
-    summary = summary_of(model, compared) | {"name": name, "command": command, "page": str(page)}
+    page = None
+    if has_page:
+        page = str(out / "report.html")
+        write_mixture_page(
+            model,
+            Path(page),
+            title=Path(folder).resolve().name,
+            comparison=compared,
+            command=command,
+            notes=tasks.notes,
+        )
+    summary = summary_of(model, compared) | {"name": name, "command": command, "page": page}
     aside = out / ".summary.json.tmp"
     aside.write_text(json.dumps(summary, indent=2, ensure_ascii=False), encoding="utf-8")
     aside.replace(out / "summary.json")

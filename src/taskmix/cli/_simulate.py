@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo, show
 from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def simulate(
         print_json({"folder": str(out), "real": task.name, "seed": seed, "tasks": rows})
         return
     _print_rows(rows, task)
-    typer.echo(f"Wrote {len(made.tasks)} tasks to {out}.")
+    echo(f"Wrote {len(made.tasks)} tasks to {out}.")
 
 
 def _real_task(tasks: Any, name: str | None) -> Task:
@@ -142,7 +143,6 @@ def _rows(made: Simulation) -> list[dict[str, Any]]:
 
 def _print_rows(rows: list[dict[str, Any]], task: Task) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=f"Beside {task.name}", title_justify="left", box=box.SIMPLE_HEAD)
@@ -156,4 +156,4 @@ def _print_rows(rows: list[dict[str, Any]], task: Task) -> None:
             f"{row['alpha']:.4f}",
             f"{row['ami']:.4f}",
         )
-    Console().print(table)
+    show(table)

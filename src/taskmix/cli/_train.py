@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.cli._engines import (
     AddressOption,
     Engine,
@@ -17,6 +18,7 @@ from taskmix.cli._engines import (
     choose_device_on,
     join_cluster,
 )
+from taskmix.cli._extras import check_extras
 from taskmix.cli._keep import keep_best
 from taskmix.cli._methods import POLICY_HELP, REWARD_HELP, parse_policy, parse_reward
 from taskmix.cli._options import (
@@ -146,13 +148,14 @@ def train(
     from taskmix.records import Plan
 
     _check_one_way(policy=policy, weighting=weighting, plan=plan, reward=reward, single=single)
+    check_extras(model=model, engine=engine, store=store, tensorboard=tensorboard, mlflow=mlflow)
     source, kept = choose_source(
         folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
     join_cluster(context, engine, address=address, store=store, workers=workers)
-    rate = learning_rate or (2e-5 if pretrained else 1e-3)
+    rate = Optimization.usual_rate(learning_rate, pretrained=pretrained)
     run = Run(
         label="single" if single else "plan" if plan else weighting or policy or "uniform",
         source=source,
@@ -222,13 +225,13 @@ def _check_one_way(**given: Any) -> None:
 
 def _introduce(tasks: TaskSet, run: Run) -> None:
     rows = sum(task.size for task in tasks)
-    typer.echo(
+    echo(
         f"{len(tasks)} task{'' if len(tasks) == 1 else 's'} with {rows:,} rows to train on; "
         f"{type(run.architecture).__name__}, {run.label}, {run.steps:,} steps of "
         f"{run.batch_size} rows on {run.device}."
     )
     for note in tasks.notes:
-        typer.echo(f"Note: {note}")
+        echo(f"Note: {note}")
 
 
 def _carry_out(

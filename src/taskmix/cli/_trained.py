@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from taskmix.cli._display import echo
 from taskmix.errors import RunError
 
 if TYPE_CHECKING:
@@ -43,11 +42,11 @@ def tell_results(
             if table.cells:
                 print_table(table, sizes, title=f"Scores on {split}")
         for name, text in entities.items():
-            typer.echo(f"Entities of `{name}` on test, as the CoNLL script counts them:\n{text}")
-        typer.echo(f"Records: {study.path}. The page: taskmix report {study.path}")
+            echo(f"Entities of `{name}` on test, as the CoNLL script counts them:\n{text}")
+        echo(f"Records: {study.path}. The page: taskmix report {study.path}")
     for result in results:
         for note in result.notes:
-            typer.echo(f"Note: {note}", err=True)
+            echo(f"Note: {note}", err=True)
     _complain(results)
 
 

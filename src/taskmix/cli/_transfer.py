@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.cli._engines import (
     AddressOption,
     Engine,
@@ -18,6 +19,7 @@ from taskmix.cli._engines import (
     choose_device_on,
     join_cluster,
 )
+from taskmix.cli._extras import check_extras
 from taskmix.cli._options import (
     BatchSizeOption,
     CacheOption,
@@ -220,6 +222,7 @@ def transfer(
             "Either --target or --all should be given. Found "
             f"{'both. Leave one of them out.' if all_ else 'neither. Name a task to help.'}"
         )
+    check_extras(model=model, engine=engine, store=store)
     if compare and estimate is None:
         raise OptionError("`--compare` should go with --estimate. Found it alone. Leave it out.")
     source, kept = choose_source(
@@ -238,7 +241,7 @@ def transfer(
             seed=seed,
             optimization=Optimization(
                 optimizer=optimizer.value,
-                learning_rate=learning_rate or (2e-5 if pretrained else 1e-3),
+                learning_rate=Optimization.usual_rate(learning_rate, pretrained=pretrained),
                 weight_decay=weight_decay,
                 schedule=schedule.value,
                 warmup=warmup,
@@ -295,6 +298,6 @@ def transfer(
     print_lessons(document)
     if "comparison" in document:
         print_comparison(document["comparison"])
-    typer.echo(f"Wrote {path}. The page with the evidence: taskmix report {out}")
+    echo(f"Wrote {path}. The page with the evidence: taskmix report {out}")
     if plan is not None:
-        typer.echo(f"Wrote {plan}.")
+        echo(f"Wrote {plan}.")

@@ -10,11 +10,13 @@ import os
 import queue
 import signal
 import threading
+import warnings
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from taskmix.errors import OptionError, TaskmixWarning
 from taskmix.records import Study
 
 if TYPE_CHECKING:
@@ -22,11 +24,18 @@ if TYPE_CHECKING:
     from taskmix.engine._units import Progress, Unit
 
 
+def count_workers(count: int | None) -> int:
+    """How many processes may be at work: as many as were asked for, else one a core."""
+    if count is not None and count < 1:
+        raise OptionError(f"`workers` should be 1 or more. Found {count}. None is one a core.")
+    return (os.cpu_count() or 1) if count is None else count
+
+
 class Workers:
     """Up to `count` processes, one a core where nothing is said; none before they are needed."""
 
     def __init__(self, count: int | None = None) -> None:
-        self.count = count or os.cpu_count() or 1
+        self.count = count_workers(count)
         self._pool: ProcessPoolExecutor | None = None
         self._told: Any = None
         self._stop: Any = None
@@ -69,7 +78,9 @@ class Workers:
                 call, progress = self._told.get_nowait()
             except queue.Empty:
                 return found
-            if call == self._call:
+            if call is None:  # from any of them, as if it had come up here
+                warnings.warn(progress, TaskmixWarning, stacklevel=2)
+            elif call == self._call:
                 found.append(progress)
 
     def ask_to_stop(self) -> None:
@@ -98,6 +109,20 @@ def _begin_worker(told: Any, stop: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     _told, _stop = told, stop
+    _tell_warnings()
+
+
+def _tell_warnings() -> None:
+    """Lets the parent say what is ours: once, and in its own manner."""
+    show = warnings.showwarning
+
+    def tell(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, TaskmixWarning):
+            _told.put((None, str(message)))
+        else:
+            show(message, category, *place, **more)
+
+    warnings.showwarning = tell
 
 
 def _end_with_the_parent() -> None:

@@ -99,11 +99,12 @@ def advise(
     source, held = _source(tasks, hold=own, collate=collate)
     loaded = source.load()
     architecture, pretrained = _architecture(model, loaded, held, vectors)
+    rate = Optimization.usual_rate(learning_rate, pretrained=pretrained)
     template = Run(
         label="template",
         source=source,
         architecture=architecture,
-        optimization=Optimization(learning_rate=learning_rate or (2e-5 if pretrained else 1e-3)),
+        optimization=Optimization(learning_rate=rate),
         steps=1,
         batch_size=batch_size,
         device=choose_device(device),

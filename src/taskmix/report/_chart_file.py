@@ -7,7 +7,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from taskmix.errors import MissingExtraError, OptionError
+from taskmix.errors import OptionError
+from taskmix.extras import load, require
 from taskmix.files import check_output
 from taskmix.report._file import MARK, is_our_page, write_whole
 
@@ -23,15 +24,13 @@ def check_chart_path(path: Path) -> None:
             f"{path.name!r}."
         )
     check_output(path, is_ours=is_our_page, what="the chart")
+    require("vl_convert", purpose="A chart")
 
 
 def write_chart(specification: dict[str, Any], path: Path) -> Path:
     """Draws a Vega-Lite chart into `path`: .svg, .png, or .html, which works offline."""
     check_chart_path(path)
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingExtraError("vl-convert-python", "report", "A chart") from None
+    vl_convert = load("vl_convert", purpose="A chart")
     content: bytes
     match path.suffix.lower():
         case ".svg":

@@ -26,6 +26,7 @@ from taskmix.tasks._held import (
 )
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._metrics import METRICS, Metric, ScoredRows, evaluate_outputs, find_metric
+from taskmix.tasks._pretrained import load_pretrained, quiet_transformers
 from taskmix.tasks._readers import read_rows
 from taskmix.tasks._simulate import Simulation, simulate_tasks
 from taskmix.tasks._subword_encoding import SubwordEncoding
@@ -82,7 +83,9 @@ __all__ = [
     "held_tasks",
     "io_to_iob2",
     "learned_by",
+    "load_pretrained",
     "load_tasks",
+    "quiet_transformers",
     "read_rows",
     "read_word_vectors",
     "simulate_tasks",
