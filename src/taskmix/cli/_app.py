@@ -62,7 +62,7 @@ def _options(
 
 
 def main() -> None:
-    """Runs a command. Exit codes: 0 done, 1 a run failed, 2 the input was wrong."""
+    """Runs a command. Exit codes: 0 done, 1 a run failed, 2 the input was wrong, 130 stopped."""
     try:
         app()
     except InputError as error:
@@ -79,9 +79,6 @@ def main() -> None:
             f"taskmix: A path should be one that a file can have. Found one too long: {found!r}..."
         )
         sys.exit(2)
-    except KeyboardInterrupt:
-        _say("taskmix: interrupted. Run the same command again to continue.")
-        sys.exit(130)
 
 
 def _say(sentence: str) -> None:
