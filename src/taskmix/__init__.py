@@ -40,12 +40,12 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> object:
+    if name != "advise" and name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     if name == "advise":  # the package, which can be called
         return import_module("taskmix.advise")
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, wanted = _PLACES[name]
     return getattr(import_module(module), wanted)
 

@@ -94,6 +94,7 @@ def advise(
         History,
         Timer,
         advice_document,
+        advising_alone,
         answer,
         best_runs,
         measure_prices,
@@ -157,45 +158,48 @@ def advise(
         plan_of(advice, found).save(out / "plan.json")
         save_advice(out, told(advice, found))
 
-    with (
-        Workers(workers) as pool,
-        performing(
-            study,
-            engine=engine.value,
-            workers=pool,
-            fresh=False,
-            quiet=json_,
-            title="advise",
-            is_over=timer.is_over,
-        ) as do,
-    ):
-        seconds = options.budget.seconds
+    with advising_alone(out):
+        with (
+            Workers(workers) as pool,
+            performing(
+                study,
+                engine=engine.value,
+                workers=pool,
+                fresh=False,
+                quiet=json_,
+                title="advise",
+                is_over=timer.is_over,
+            ) as do,
+        ):
+            seconds = options.budget.seconds
 
-        def perform(runs: Sequence[Run]) -> list[Executed]:
-            results = do(runs)
-            tracking.tell([run for run in runs if run.label != probe.label], study)
-            return results
+            def perform(runs: Sequence[Run]) -> list[Executed]:
+                results = do(runs)
+                tracking.tell([run for run in runs if run.label != probe.label], study)
+                return results
 
-        advice = Adviser(
-            template=template,
-            probe=probe,
-            study=study,
-            options=options,
-            perform=perform,
-            measure_prices=lambda: measure_prices(template, probe, seconds or 0.0, workers=pool),
-            timer=timer,
-            tell=tell,
-            keep=keep,
-        ).run()
-    found = answer(advice)
-    saved = save_models(
-        out / "model", best_runs(advice, found), study, notes={"advice": list(found.lines)}
-    )
-    if advice.lessons is not None:
-        save_transfer(out, transfer_document(advice.lessons, command=this_command()))
-    document = told(advice, found, outlook(advice, found.chosen.name, study))
-    save_advice(out, document)
-    page = write_report(study, out / "report.html")
+            advice = Adviser(
+                template=template,
+                probe=probe,
+                study=study,
+                options=options,
+                perform=perform,
+                measure_prices=lambda: measure_prices(
+                    template, probe, seconds or 0.0, workers=pool
+                ),
+                timer=timer,
+                tell=tell,
+                keep=keep,
+            ).run()
+        found = answer(advice)
+        saved = save_models(
+            out / "model", best_runs(advice, found), study, notes={"advice": list(found.lines)}
+        )
+        if advice.lessons is not None:
+            save_transfer(out, transfer_document(advice.lessons, command=this_command()))
+        document = told(advice, found, outlook(advice, found.chosen.name, study))
+        save_advice(out, document)
+        page = write_report(study, out / "report.html")
     if json_:
         print_json(document)
         return
