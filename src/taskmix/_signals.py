@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # `signal` itself takes milliseconds to import
 import _thread
+import atexit
 import os
 import sys
 
@@ -44,11 +45,12 @@ class _State:
     """What the thread and the program tell each other."""
 
     asked = False  # for a stop
-    working = 0  # blocks of `grace` that the program is in
+    working = 0  # blocks of `grace` that the program is in, in all its threads
     patient = False  # a second signal means nothing
 
 
 _ending = _thread.allocate_lock()
+_counting = _thread.allocate_lock()  # threads write files too
 
 
 def listen() -> None:
@@ -59,6 +61,7 @@ def listen() -> None:
     for number in _NUMBERS:
         _signal.signal(number, _heard)
     _thread.start_new_thread(_wait, (ear,))
+    atexit.register(_be_deaf)  # the first to be registered is the last to be called
 
 
 def asked() -> bool:
@@ -67,22 +70,26 @@ def asked() -> bool:
 
 
 class grace:  # noqa: N801 - used like a function
-    """A block whose work can stop by itself when `asked()` says so; it is left by `Stopped` then.
+    """A block whose work stops by itself when `asked()` says so, or takes a moment; then `Stopped`
+    follows.
 
-    Where it is `patient` a second signal does not end the program: a launcher sends its own after
-    the user's.
+    Blocks may lie in each other, and the outermost ends the work. Where it is `patient` a second
+    signal does not end the program: a launcher sends its own after the user's.
     """
 
     def __init__(self, *, patient: bool = False) -> None:
         self._patient = patient
 
     def __enter__(self) -> None:
-        _State.patient = self._patient
-        _State.working += 1
+        with _counting:
+            _State.patient = _State.patient or self._patient
+            _State.working += 1
 
     def __exit__(self, *error: object) -> None:
-        _State.working -= 1
-        if _State.asked:
+        with _counting:
+            _State.working -= 1
+            is_outermost = not _State.working
+        if _State.asked and is_outermost:
             raise Stopped
 
 
@@ -96,6 +103,12 @@ def end() -> NoReturn:
         _say(_sentence(sys.argv[1:]))
     finally:
         os._exit(STOPPED)
+
+
+def _be_deaf() -> None:
+    """All is done: a signal while Python takes itself down would only spoil the exit code."""
+    for number in _NUMBERS:
+        _signal.signal(number, _signal.SIG_IGN)
 
 
 def _heard(number: int, frame: object) -> None:

@@ -152,7 +152,7 @@ CASES = (
     ),
     Case(
         "transfer",
-        "transfer {inputs}/tasks --target a --steps 10 --subsets 4 --alone 2 --held-out 3 --prefixes 1 "
+        "transfer {inputs}/tasks --target a --steps 10 --subsets 6 --alone 2 --held-out 3 --prefixes 1 "
         f"--out {{out}} {SMALL}",
         _transferred,
     ),

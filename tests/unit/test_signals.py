@@ -44,6 +44,18 @@ def test_a_signal_is_one_sentence_and_exit_code_130(number: signal.Signals) -> N
     assert (started.returncode, said) == (130, CONTINUE + "\n")
 
 
+def test_a_signal_after_the_end_does_not_spoil_the_exit_code() -> None:
+    started = program(
+        # The last thing that is called before Python takes itself down is ours; this comes after.
+        "import os, signal\n"
+        "class Last:\n"
+        "    def __del__(self): os.kill(os.getpid(), signal.SIGINT)\n"
+        "last = Last()\n"
+    )
+    _, said = started.communicate(timeout=30)
+    assert (started.returncode, said) == (0, "")
+
+
 def test_a_signal_ends_a_call_that_never_returns_to_python() -> None:
     started = program(
         "import threading\nlock = threading.Lock()\nlock.acquire()\nprint('now', flush=True)\n"
@@ -150,4 +162,4 @@ def test_the_program_listens_before_it_imports_what_takes_time() -> None:
         "print(*sorted(set(sys.modules) - before))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["__future__", "taskmix", "taskmix._program", "taskmix._signals"]
+    assert found.stdout.split() == ["__future__", "atexit", "taskmix", "taskmix._program", "taskmix._signals"]

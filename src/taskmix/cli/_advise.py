@@ -87,6 +87,7 @@ def advise(
         taskmix advise digits --budget 60000-steps
     """
     begin = time.monotonic()  # before the imports, which take their time
+    from taskmix._signals import asked
     from taskmix.advise import (
         AdviseOptions,
         Adviser,
@@ -185,7 +186,7 @@ def advise(
                 options=options,
                 perform=perform,
                 measure_prices=lambda: measure_prices(
-                    template, probe, seconds or 0.0, workers=pool
+                    template, probe, seconds or 0.0, workers=pool, should_stop=asked
                 ),
                 timer=timer,
                 tell=tell,

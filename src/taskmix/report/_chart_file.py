@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from taskmix.errors import MissingExtraError, OptionError
+from taskmix.errors import OptionError
 from taskmix.report._file import write_whole
+from taskmix.report._vega import convert
 
 SUFFIXES = (".svg", ".png", ".html")
 
@@ -23,16 +24,9 @@ def check_chart_path(path: Path) -> None:
 def write_chart(specification: dict[str, Any], path: Path) -> Path:
     """Draws a Vega-Lite chart into `path`: .svg, .png, or .html, which works offline."""
     check_chart_path(path)
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingExtraError("vl-convert-python", "report", "A chart") from None
-    content: bytes
-    match path.suffix.lower():
-        case ".svg":
-            content = vl_convert.vegalite_to_svg(specification).encode()
-        case ".png":
-            content = vl_convert.vegalite_to_png(specification, scale=2)
-        case _:
-            content = vl_convert.vegalite_to_html(specification, bundle=True).encode()
+    options: dict[str, dict[str, Any]] = {".png": {"scale": 2}, ".html": {"bundle": True}}
+    suffix = path.suffix.lower()
+    content = convert(
+        f"vegalite_to_{suffix[1:]}", specification, purpose="A chart", **options.get(suffix, {})
+    )
     return write_whole(path, content, "a chart")
