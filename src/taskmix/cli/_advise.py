@@ -89,6 +89,7 @@ def advise(
         taskmix advise digits --budget 60000-steps
     """
     begin = time.monotonic()  # before the imports, which take their time
+    from taskmix._signals import asked
     from taskmix.advise import (
         AdviseOptions,
         Adviser,
@@ -96,6 +97,7 @@ def advise(
         History,
         Timer,
         advice_document,
+        advising_alone,
         answer,
         best_runs,
         measure_prices,
@@ -161,44 +163,47 @@ def advise(
         plan_of(advice, found).save(out / "plan.json")
         save_advice(out, told(advice, found))
 
-    with (
-        Workers(workers) as pool,
-        performing(
-            study,
-            engine=engine.value,
-            workers=pool,
-            fresh=False,
-            quiet=json_,
-            title="advise",
-            is_over=timer.is_over,
-        ) as do,
-    ):
-        seconds = options.budget.seconds
+    with advising_alone(out):
+        with (
+            Workers(workers) as pool,
+            performing(
+                study,
+                engine=engine.value,
+                workers=pool,
+                fresh=False,
+                quiet=json_,
+                title="advise",
+                is_over=timer.is_over,
+            ) as do,
+        ):
+            seconds = options.budget.seconds
 
-        def perform(runs: Sequence[Run]) -> list[Executed]:
-            results = do(runs)
-            tracking.tell([run for run in runs if run.label != probe.label], study)
-            return results
+            def perform(runs: Sequence[Run]) -> list[Executed]:
+                results = do(runs)
+                tracking.tell([run for run in runs if run.label != probe.label], study)
+                return results
 
-        advice = Adviser(
-            template=template,
-            probe=probe,
-            study=study,
-            options=options,
-            perform=perform,
-            measure_prices=lambda: measure_prices(template, probe, seconds or 0.0, workers=pool),
-            timer=timer,
-            tell=tell,
-            keep=keep,
-        ).run()
-    found = answer(advice)
-    saved = save_models(
-        out / "model", best_runs(advice, found), study, notes={"advice": list(found.lines)}
-    )
-    if advice.lessons is not None:
-        save_transfer(out, transfer_document(advice.lessons, command=this_command()))
-    document = told(advice, found, outlook(advice, found.chosen.name, study))
-    save_advice(out, document)
+            advice = Adviser(
+                template=template,
+                probe=probe,
+                study=study,
+                options=options,
+                perform=perform,
+                measure_prices=lambda: measure_prices(
+                    template, probe, seconds or 0.0, workers=pool, should_stop=asked
+                ),
+                timer=timer,
+                tell=tell,
+                keep=keep,
+            ).run()
+        found = answer(advice)
+        saved = save_models(
+            out / "model", best_runs(advice, found), study, notes={"advice": list(found.lines)}
+        )
+        if advice.lessons is not None:
+            save_transfer(out, transfer_document(advice.lessons, command=this_command()))
+        document = told(advice, found, outlook(advice, found.chosen.name, study))
+        save_advice(out, document)
     if json_:
         print_json(document)
     else:

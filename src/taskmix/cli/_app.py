@@ -28,7 +28,6 @@ from taskmix.errors import InputError, TaskmixError, TaskmixWarning
 
 _show_as_usual = warnings.showwarning
 
-INTERRUPTED = 130  # the exit code of a command that was stopped by a signal
 
 app = typer.Typer(
     name="taskmix",
@@ -70,15 +69,12 @@ def _options(
 
 
 def main() -> None:
-    """Runs a command. Exit codes: 0 done, 1 a run failed, 2 the input was wrong."""
+    """Runs a command. Exit codes: 0 done, 1 a run failed, 2 the input was wrong, 130 stopped."""
     warnings.showwarning = _show_warning
     # Workers are told by it too; who wants to hear more sets it before.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
-        code = app(standalone_mode=False)
-        if code == INTERRUPTED:
-            raise KeyboardInterrupt
-        sys.exit(code)
+        sys.exit(app(standalone_mode=False))
     except InputError as error:
         _say(f"taskmix: {error}")
         sys.exit(2)
@@ -93,9 +89,6 @@ def main() -> None:
             f"taskmix: A path should be one that a file can have. Found one too long: {found!r}..."
         )
         sys.exit(2)
-    except (KeyboardInterrupt, typer.Abort):
-        _say("taskmix: interrupted. Run the same command again to continue.")
-        sys.exit(INTERRUPTED)
     except Exception as error:
         if not hasattr(error, "show"):  # as the errors of options have, in click or in typer
             raise

@@ -29,6 +29,7 @@ from taskmix.report._traces import (
     weight_figure,
 )
 from taskmix.report._transfer_figures import effect_figure, prediction_figure, transfer_figure
+from taskmix.report._vega import convert
 
 PACKAGES = ("vl_convert", "jinja2")  # that the page needs
 PURPOSE = "The report page"
@@ -79,8 +80,8 @@ def report_html(data: ReportData) -> str:
 @cache
 def vega_runtime() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, from the package that carries them."""
-    vl_convert = load("vl_convert", purpose=PURPOSE)
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    snippet = "window.vegaEmbed = vegaEmbed;"
+    bundle = convert("javascript_bundle", snippet, purpose=PURPOSE).decode()
     # Browsers read `\r` as `\n` and `</script` as the end; either would break the policy's hash.
     return bundle.replace("\r", "\n").replace("</script", "<\\/script")
 

@@ -141,8 +141,8 @@ def test_a_signal_stops_cleanly_and_the_same_command_goes_on(
         time.sleep(0.05)
     process.send_signal(number)
     _, error = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert "run the same command again to continue" in error
+    assert process.returncode == 130
+    assert error.endswith("taskmix: stopped. Run the same command again to continue.\n")
     (summary,) = Study(out).summaries()
     assert summary.status == "stopped"
     assert 0 < summary.step < 800
