@@ -27,13 +27,16 @@ from taskmix.cli._options import (
     MaxLengthOption,
     ModelOption,
     OnlyOption,
+    StrictOption,
     TaskColumnOption,
     TasksOption,
+    TextOption,
     VectorsOption,
     WorkersOption,
     choose_architecture,
     choose_source,
 )
+from taskmix.cli._reading import print_reading, reading_document
 from taskmix.cli._tracking import MLflowOption, TensorBoardOption, Tracking
 
 if TYPE_CHECKING:
@@ -58,6 +61,8 @@ def advise(
     only: OnlyOption = None,
     task_column: TaskColumnOption = None,
     label: LabelOption = None,
+    text: TextOption = None,
+    strict: StrictOption = False,
     steps: Annotated[
         int | None, typer.Option("--steps", min=1, help="Batches of a run [from the budget].")
     ] = None,
@@ -114,11 +119,19 @@ def advise(
     timer = Timer(begin=begin)
     options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
     source, kept = choose_source(
-        folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
+        folder,
+        only=only,
+        settings=tasks,
+        task_column=task_column,
+        labels=label,
+        text=text,
+        strict=strict,
+        cache=cache,
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
     join_cluster(context, engine, address=address, store=store, workers=workers)
+    print_reading(loaded, quiet=json_)
     template = Run(
         label="template",
         source=source,
@@ -197,7 +210,7 @@ def advise(
     save_advice(out, document)
     page = write_report(study, out / "report.html")
     if json_:
-        print_json(document)
+        print_json(document | reading_document(loaded))
         return
     _print_answer(advice, found)
     typer.echo(f"The plan: {out / 'plan.json'}. The page with the evidence: {page}")

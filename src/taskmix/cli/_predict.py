@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._options import StrictOption
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def predict(
     out: Annotated[
         Path | None, typer.Option("--out", help="Write a .jsonl, .csv or .parquet file.")
     ] = None,
+    strict: StrictOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Answer for the rows of INPUT, which have the columns of the task folder; labels are not needed.
@@ -57,26 +60,35 @@ def predict(
         )
     trained = read_model(model)
     question = trained.question(task)
-    answers = _answers(trained, rows, question.name)
+    notes: list[str] = []
+    answers = _answers(trained, rows, question.name, strict=strict, on_note=notes.append)
+    if not json_:  # beside the answers, which may be piped on
+        typer.echo(f"Read {len(answers):,} rows for {question.name}: {question.reading}", err=True)
+        for note in notes:
+            typer.echo(f"Note: {note}", err=True)
     if out is not None:
         _write(answers, out)
         if not json_:
             typer.echo(f"{len(answers):,} answers for `{question.name}`: {out}")
             return
     if json_:
-        print_json({"task": question.name, "kind": question.kind, "rows": answers})
+        document = {"task": question.name, "kind": question.kind, "rows": answers}
+        reading = {"tasks": [question.name], **question.reading.document()}
+        print_json(document | {"readings": [reading], "reading_notes": notes})
         return
     for answer in answers:
         typer.echo(json.dumps(answer, ensure_ascii=False))
 
 
-def _answers(trained: TrainedModel, rows: str, task: str) -> list[dict[str, Any]]:
+def _answers(
+    trained: TrainedModel, rows: str, task: str, *, strict: bool, on_note: Callable[[str], None]
+) -> list[dict[str, Any]]:
     if rows != "-":
-        return trained.predict(Path(rows), task)
+        return trained.predict(Path(rows), task, strict=strict, on_note=on_note)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "standard-input.jsonl"
         path.write_bytes(sys.stdin.buffer.read())
-        return trained.predict(path, task)
+        return trained.predict(path, task, strict=strict, on_note=on_note)
 
 
 def _write(answers: list[dict[str, Any]], path: Path) -> None:

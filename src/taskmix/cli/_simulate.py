@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._options import StrictOption
+from taskmix.cli._reading import print_reading, reading_document
 from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def simulate(
     real: Annotated[
         str | None, typer.Option("--real", help="The task to start from, where there are several.")
     ] = None,
+    strict: StrictOption = False,
     seed: Annotated[int, typer.Option("--seed")] = 0,
     json_: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
@@ -66,7 +69,10 @@ def simulate(
 
     if (alpha is None) == (ami is None):
         raise OptionError("Either --alpha or --ami should be given. Found both or neither.")
-    task = _real_task(load_tasks(folder), real)
+    loaded = load_tasks(folder, strict=strict)
+    task = _real_task(loaded, real)
+    loaded = loaded.select([task.name])
+    print_reading(loaded, quiet=json_)
     made = simulate_tasks(
         task,
         count=tasks,
@@ -80,7 +86,8 @@ def simulate(
     write_tasks(made.tasks, out)
     rows = _rows(made)
     if json_:
-        print_json({"folder": str(out), "real": task.name, "seed": seed, "tasks": rows})
+        document = {"folder": str(out), "real": task.name, "seed": seed, "tasks": rows}
+        print_json(document | reading_document(loaded))
         return
     _print_rows(rows, task)
     typer.echo(f"Wrote {len(made.tasks)} tasks to {out}.")
