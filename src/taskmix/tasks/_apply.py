@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -128,7 +128,7 @@ def _rows(rows: Any) -> Rows:
             with tempfile.TemporaryDirectory() as folder:  # one reader, one set of sentences
                 path = Path(folder) / "rows.jsonl"
                 path.write_text("".join(json.dumps(dict(row)) + "\n" for row in rows))
-                return Rows(read_rows(path).table, Path("the rows given"), "parquet")
+                return replace(read_rows(path), path=Path("the rows given"), format="parquet")
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(
             "Rows should be mappings from columns to values, or columns of equal lengths. Found "

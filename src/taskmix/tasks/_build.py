@@ -134,8 +134,8 @@ def make_tasks(
                 unseen = unseen_categories(stack, table, layout.trained_on, kept)
                 remarks[column.plan] += tuple(unseen)
     tasks = [
-        _task(origin, column, columns, layout, group, inputs[column.plan])
-        for group in range(len(layout.groups))
+        _task(origin, column, columns, layout.groups[group], group, inputs[column.plan], words)
+        for group, words in enumerate(layout.divided)
         for column in columns
     ]
     about = [(*remarks[column.plan], *column.remarks) for column in columns]
@@ -183,13 +183,14 @@ def _task(
     origin: Origin,
     column: _Column,
     columns: Sequence[_Column],
-    layout: Layout,
+    group_name: str | None,
     group: int,
     inputs: list[dict[str, pa.Table]],
+    divided: tuple[str, ...],
 ) -> Task:
     # Inputs are called after the first task that reads them: names differ, so sources do.
     first = next(other for other in columns if other.plan == column.plan)
-    alone, group_name = len(columns) == 1, layout.groups[group]
+    alone = len(columns) == 1
     kind: TaskKind = "sequences" if column.target is None else column.target.kind
     metric = choose_metric(column.target, column.labels, column.want.settings.metric)
     reading = Reading(
@@ -200,7 +201,7 @@ def _task(
         classes=len(column.labels),
         metric=metric,
         left_out=column.plan.left_out,
-        divided=layout.divided(group),
+        divided=divided,
     )
     return Task(
         name=origin.task_name(column.want, group_name, alone=alone),

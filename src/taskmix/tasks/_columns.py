@@ -195,7 +195,12 @@ class Stack:
             for part, column in zip(self.parts, columns, strict=True)
             if not part.is_loose(name)
         }
-        return typed - {"nothing"} in (set(), {"number"}, {"number", "text"})
+        typed -= {"nothing"}
+        if any(name in part.mixed for part in self.parts):
+            typed.add("number")
+        if self._wanted.get(name) == "number" and typed == {"text"}:
+            return True  # numbers in quotes, in rows for a model that learned numbers
+        return typed in (set(), {"number"}, {"number", "text"})
 
     def _numbers_or_text(self, name: str, columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
         """Columns of numbers where nearly all cells are some, and columns of text otherwise."""

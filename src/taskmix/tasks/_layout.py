@@ -50,9 +50,13 @@ class Layout:
     known: NDArray[np.bool_]  # [row of the stack], whether its label is known from train
     remarks: tuple[tuple[int, str], ...]  # a group, and what was decided about it
 
-    def divided(self, group: int) -> tuple[str, ...]:
-        """What the loader did to the splits of a group, in a few words each."""
-        return tuple(_BRIEFLY[remark] for place, remark in self.remarks if place == group)
+    @property
+    def divided(self) -> list[tuple[str, ...]]:
+        """What the loader did to the splits of each group, in a few words each."""
+        words: list[tuple[str, ...]] = [() for _ in self.groups]
+        for group, remark in self.remarks:
+            words[group] += (_BRIEFLY[remark],)
+        return words
 
     @property
     def trained_on(self) -> NDArray[np.bool_]:

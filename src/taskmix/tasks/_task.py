@@ -143,10 +143,10 @@ class TaskSet(Sequence[Task]):
 
     def readings(self) -> dict[Reading, tuple[str, ...]]:
         """How the tasks were read, and the names of those that were read alike."""
-        found: dict[Reading, tuple[str, ...]] = {}
+        found: dict[Reading, list[str]] = {}
         for task in self.tasks:
-            found[task.reading] = (*found.get(task.reading, ()), task.name)
-        return found
+            found.setdefault(task.reading, []).append(task.name)
+        return {reading: tuple(names) for reading, names in found.items()}
 
     def __len__(self) -> int:
         return len(self.tasks)
