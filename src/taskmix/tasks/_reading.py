@@ -30,7 +30,8 @@ class Reading:
     divided: tuple[str, ...] = ()  # what was done to the splits
 
     def __str__(self) -> str:
-        parts = [self._inputs(), self._target(), self.metric, *self.divided]
+        target = [] if self.kind == "sequences" else [self._target()]
+        parts = [self._inputs(), *target, self.metric, *self.divided]
         if self.left_out:
             parts.append(f"without {_some([f'`{name}` ({why})' for name, why in self.left_out])}")
         return tame("; ".join(parts))
@@ -38,12 +39,12 @@ class Reading:
     def _inputs(self) -> str:
         if self.inputs == "table":
             return f"table of {len(self.columns)} column{'' if len(self.columns) == 1 else 's'}"
+        if self.inputs == "sequences":
+            return " of ".join(["sequences", *self.columns])
         names = " and ".join(f"`{name}`" for name in self.columns)
         return f"{self.inputs} {names}" if names else self.inputs
 
     def _target(self) -> str:
-        if self.kind == "sequences":
-            return "sequences"
         label = "" if self.label is None else f" `{self.label}`"
         if self.kind == "regression":
             return f"regression of{label}" if label else "regression"

@@ -1,4 +1,4 @@
-"""Every command that loads tasks says how it read them."""
+"""Commands say how they read tasks; those of other files of tests are looked at there."""
 
 from __future__ import annotations
 
@@ -12,22 +12,13 @@ from .running import run_cli
 TABLES = "Read all 5 tasks: table of 2 columns; 2 classes of `label`; accuracy"
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("train", ["--steps", "5"]),
-        ("transfer", ["--target", "a", "--steps", "5", "--subsets", "12", "--alone", "2"]),
-    ],
-)
-def test_a_command_prints_one_line_for_tasks_that_were_read_alike(
-    command: str,
-    words: list[str],
+def test_training_begins_with_one_line_for_tasks_that_were_read_alike(
     tables: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    given = [command, tables, "--out", tmp_path / "study", *words]
+    given = ["train", tables, "--out", tmp_path / "study", "--steps", "5"]
     assert run_cli(monkeypatch, *given) == 0
     assert TABLES in capsys.readouterr().out
     assert run_cli(monkeypatch, *given, "--json") == 0
@@ -35,17 +26,6 @@ def test_a_command_prints_one_line_for_tasks_that_were_read_alike(
     (reading,) = found["readings"]
     assert reading["tasks"] == ["a", "b", "c", "d", "e"]
     assert (reading["label"], reading["classes"], reading["columns"]) == ("label", 2, ["x", "y"])
-
-
-def test_advice_begins_with_the_reading(
-    tables: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    words = ("--budget", "200-steps", "--steps", "5", "--out", tmp_path / "study", "--workers", "1")
-    assert run_cli(monkeypatch, "advise", tables, *words) == 0
-    assert capsys.readouterr().out.startswith(TABLES)
 
 
 def test_simulated_tasks_begin_with_the_reading_of_the_real_one(
@@ -57,30 +37,6 @@ def test_simulated_tasks_begin_with_the_reading_of_the_real_one(
     words = ("--real", "a", "--tasks", "1", "--alpha", "0.9", "--out", tmp_path / "made")
     assert run_cli(monkeypatch, "simulate", tables, *words) == 0
     assert "Read a: table of 2 columns; 2 classes of `label`; accuracy" in capsys.readouterr().out
-
-
-def test_sequences_say_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "users.txt").write_text("u1 ls cd ls\nu2 vi ls vi\n" * 10)
-    words = ("--first-is-task", "--generators", "1", "--iterations", "2", "--no-baselines")
-    out = ("--out", tmp_path / "out")
-    assert run_cli(monkeypatch, "sequences", tmp_path / "users.txt", *words, *out) == 0
-    assert "Read all 2 tasks: sequences `symbols`; sequences; log_loss; divided 80/10/10" in (
-        capsys.readouterr().out
-    )
-
-
-def test_laws_name_the_target_and_the_inputs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [f"{n},{2 * n + 1 + (n % 3) / 100}" for n in range(1, 30)]
-    (tmp_path / "t.csv").write_text("\n".join(["n,loss", *rows]))
-    words = ("--target", "loss", "--inputs", "n")
-    assert run_cli(monkeypatch, "laws", tmp_path / "t.csv", *words) == 0
-    assert "Read t.csv: target `loss`, inputs `n`; 29 rows, none left out." in (
-        capsys.readouterr().out
-    )
 
 
 def test_predictions_say_what_was_read_beside_the_answers(

@@ -140,7 +140,7 @@ def run_on(folder: Path, out: Path) -> float:
     summary = execute(run, Study(out)).summary
     assert summary is not None
     save_models(out / "model", [(run, run.load().names)], Study(out))
-    return float(next(row["value"] for row in summary.scores if row["split"] == "test"))
+    return float(next(each.value for each in summary.scores if each.split == "test"))
 
 
 def test_a_table_with_one_word_is_learned_as_well_as_one_without(tmp_path: Path) -> None:
