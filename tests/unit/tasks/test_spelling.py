@@ -109,7 +109,9 @@ def test_categories_of_features_are_trimmed_and_composed(tmp_path: Path) -> None
 LETTERS = st.text(alphabet="aA1.0 \t\u00e9e\u0301\u00a0\u2003\u212b", min_size=1, max_size=5)
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(one=LETTERS, other=LETTERS, as_json=st.booleans())
 def test_two_spellings_are_one_class_exactly_if_they_are_equal_once_trimmed_and_composed(
     tmp_path: Path, one: str, other: str, as_json: bool
