@@ -29,13 +29,16 @@ from taskmix.cli._options import (
     MaxLengthOption,
     ModelOption,
     OnlyOption,
+    StrictOption,
     TaskColumnOption,
     TasksOption,
+    TextOption,
     VectorsOption,
     WorkersOption,
     choose_architecture,
     choose_source,
 )
+from taskmix.cli._reading import print_reading, reading_document
 from taskmix.cli._tracking import MLflowOption, TensorBoardOption, Tracking
 
 if TYPE_CHECKING:
@@ -60,6 +63,8 @@ def advise(
     only: OnlyOption = None,
     task_column: TaskColumnOption = None,
     label: LabelOption = None,
+    text: TextOption = None,
+    strict: StrictOption = False,
     steps: Annotated[
         int | None, typer.Option("--steps", min=1, help="Batches of a run [from the budget].")
     ] = None,
@@ -119,12 +124,20 @@ def advise(
     timer = Timer(begin=begin)
     options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
     source, kept = choose_source(
-        folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
+        folder,
+        only=only,
+        settings=tasks,
+        task_column=task_column,
+        labels=label,
+        text=text,
+        strict=strict,
+        cache=cache,
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
     join_cluster(context, engine, address=address, store=store, workers=workers)
     rate = Optimization.usual_rate(learning_rate, pretrained=pretrained)
+    print_reading(loaded, quiet=json_)
     template = Run(
         label="template",
         source=source,
@@ -205,7 +218,7 @@ def advise(
         document = told(advice, found, outlook(advice, found.chosen.name, study))
         save_advice(out, document)
     if json_:
-        print_json(document)
+        print_json(document | reading_document(loaded))
     else:
         _print_answer(advice, found)
     # After the answer, which nothing about the page should cost.

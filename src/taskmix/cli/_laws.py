@@ -117,6 +117,12 @@ def laws(
         )
     columns = read_table(table, [*names, target, *([group] if group else [])])
     X, y = {name: columns[name] for name in names}, columns[target]
+    if not json_:
+        grouped_by = f", groups by `{group}`" if group else ""
+        echo(
+            f"Read {table.name}: target `{target}`, inputs {', '.join(f'`{n}`' for n in names)}"
+            f"{grouped_by}; {len(y):,} rows, none left out."
+        )
     begin = time.monotonic()
     compared = _compared(compare or [], X, y)
     regressor = LawRegressor(

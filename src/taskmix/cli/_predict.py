@@ -6,12 +6,14 @@ import json
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taskmix.cli._display import echo
+from taskmix.cli._options import StrictOption
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ def predict(
             "that a spreadsheet would compute, such as =1+1.",
         ),
     ] = None,
+    strict: StrictOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Answer for the rows of INPUT, which have the columns of the task folder; labels are not needed.
@@ -66,26 +69,35 @@ def predict(
         )
     trained = read_model(model)
     question = trained.question(task)
-    answers = _answers(trained, rows, question.name)
+    notes: list[str] = []
+    answers = _answers(trained, rows, question.name, strict=strict, on_note=notes.append)
+    if not json_:  # beside the answers, which may be piped on
+        echo(f"Read {len(answers):,} rows for {question.name}: {question.reading}", err=True)
+        for note in notes:
+            echo(f"Note: {note}", err=True)
     if out is not None:
         _write(answers, out)
         if not json_:
             echo(f"{len(answers):,} answers for `{question.name}`: {out}")
             return
     if json_:
-        print_json({"task": question.name, "kind": question.kind, "rows": answers})
+        document = {"task": question.name, "kind": question.kind, "rows": answers}
+        reading = {"tasks": [question.name], **question.reading.document()}
+        print_json(document | {"readings": [reading], "reading_notes": notes})
         return
     for answer in answers:
         print_json(answer, indent=None)
 
 
-def _answers(trained: TrainedModel, rows: str, task: str) -> list[dict[str, Any]]:
+def _answers(
+    trained: TrainedModel, rows: str, task: str, *, strict: bool, on_note: Callable[[str], None]
+) -> list[dict[str, Any]]:
     if rows != "-":
-        return trained.predict(Path(rows), task)
+        return trained.predict(Path(rows), task, strict=strict, on_note=on_note)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "standard-input.jsonl"
         path.write_bytes(sys.stdin.buffer.read())
-        return trained.predict(path, task)
+        return trained.predict(path, task, strict=strict, on_note=on_note)
 
 
 def _cell(value: Any) -> Any:

@@ -13,6 +13,8 @@ import typer
 
 from taskmix.cli._display import echo
 from taskmix.cli._extras import can_write_page, tell_slowness
+from taskmix.cli._options import StrictOption
+from taskmix.cli._reading import print_reading, reading_document
 from taskmix.cli._sequence_words import (
     GENERATOR_HELP,
     Gathered,
@@ -70,6 +72,7 @@ def sequences(
         Path | None,
         typer.Option("--tasks", help="A TOML file that says how tasks are made from the folder."),
     ] = None,
+    strict: StrictOption = False,
     predict: Annotated[
         str | None,
         typer.Option("--predict", help="A prefix of symbols: what comes next, and a way on."),
@@ -121,7 +124,9 @@ def sequences(
         time_column=time_column,
         symbols="characters" if characters else None,
         first_symbol_is_task=first_is_task or None,
+        strict=strict,
     )
+    print_reading(loaded, quiet=json_ or predict is not None)
     train = gather_split(loaded, "train")
     held_out = _held_out(loaded)
     kind = make_generator(
@@ -161,6 +166,8 @@ def sequences(
     if summary is None or incomplete or (has_page and summary["page"] is None):
         compared = _compare(model, train, held_out, quiet=json_) if baselines else None
         summary = _write(model, out, name, loaded, compared, folder, has_page=has_page)
+    if json_:
+        summary = summary | reading_document(loaded)
     _tell(summary, model, time.monotonic() - begin, as_json=json_)
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskmix.cli._display import echo, show
+from taskmix.cli._options import StrictOption
+from taskmix.cli._reading import print_reading, reading_document
 from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ def simulate(
     real: Annotated[
         str | None, typer.Option("--real", help="The task to start from, where there are several.")
     ] = None,
+    strict: StrictOption = False,
     seed: Annotated[int, typer.Option("--seed")] = 0,
     json_: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
@@ -70,7 +73,10 @@ def simulate(
         raise OptionError("Either --alpha or --ami should be given. Found both or neither.")
     check_new_folder(out)
     check_outside(out, Path(folder), what="the artificial tasks")
-    task = _real_task(load_tasks(folder), real)
+    loaded = load_tasks(folder, strict=strict)
+    task = _real_task(loaded, real)
+    loaded = loaded.select([task.name])
+    print_reading(loaded, quiet=json_)
     made = simulate_tasks(
         task,
         count=tasks,
@@ -84,7 +90,8 @@ def simulate(
     write_tasks(made.tasks, out)
     rows = _rows(made)
     if json_:
-        print_json({"folder": str(out), "real": task.name, "seed": seed, "tasks": rows})
+        document = {"folder": str(out), "real": task.name, "seed": seed, "tasks": rows}
+        print_json(document | reading_document(loaded))
         return
     _print_rows(rows, task)
     echo(f"Wrote {len(made.tasks)} tasks to {out}.")

@@ -37,8 +37,10 @@ from taskmix.cli._options import (
     ResumeOption,
     Schedule,
     ScheduleOption,
+    StrictOption,
     TaskColumnOption,
     TasksOption,
+    TextOption,
     VectorsOption,
     WarmupOption,
     WeightDecayOption,
@@ -46,6 +48,7 @@ from taskmix.cli._options import (
     choose_architecture,
     choose_source,
 )
+from taskmix.cli._reading import print_reading
 from taskmix.cli._tracking import MLflowOption, TensorBoardOption, Tracking
 from taskmix.cli._trained import tell_results
 from taskmix.cli._weightings import WEIGHTING_HELP, parse_weighting
@@ -96,6 +99,8 @@ def train(
     only: OnlyOption = None,
     task_column: TaskColumnOption = None,
     label: LabelOption = None,
+    text: TextOption = None,
+    strict: StrictOption = False,
     steps: Annotated[int, typer.Option("--steps", min=1)] = 1000,
     batch_size: BatchSizeOption = 32,
     optimizer: OptimizerOption = Optimizer.ADAM,
@@ -150,7 +155,14 @@ def train(
     _check_one_way(policy=policy, weighting=weighting, plan=plan, reward=reward, single=single)
     check_extras(model=model, engine=engine, store=store, tensorboard=tensorboard, mlflow=mlflow)
     source, kept = choose_source(
-        folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
+        folder,
+        only=only,
+        settings=tasks,
+        task_column=task_column,
+        labels=label,
+        text=text,
+        strict=strict,
+        cache=cache,
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
@@ -230,8 +242,7 @@ def _introduce(tasks: TaskSet, run: Run) -> None:
         f"{type(run.architecture).__name__}, {run.label}, {run.steps:,} steps of "
         f"{run.batch_size} rows on {run.device}."
     )
-    for note in tasks.notes:
-        echo(f"Note: {note}")
+    print_reading(tasks)
 
 
 def _carry_out(

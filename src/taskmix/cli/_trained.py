@@ -18,6 +18,7 @@ def tell_results(
 ) -> None:
     """Scores with intervals as tables, or everything as JSON; raises where a run did not finish."""
     from taskmix.cli._display import print_json
+    from taskmix.cli._reading import reading_document
     from taskmix.cli._tables import print_table, score_table
 
     done = [
@@ -34,6 +35,7 @@ def tell_results(
                 "runs": [_run_row(result) for result in results],
                 "rows": [row for table in tables.values() for row in table.rows()],
                 "conlleval": entities,
+                **reading_document(tasks),
             }
         )
     else:

@@ -36,8 +36,10 @@ from taskmix.cli._options import (
     ResumeOption,
     Schedule,
     ScheduleOption,
+    StrictOption,
     TaskColumnOption,
     TasksOption,
+    TextOption,
     VectorsOption,
     WarmupOption,
     WeightDecayOption,
@@ -45,6 +47,7 @@ from taskmix.cli._options import (
     choose_architecture,
     choose_source,
 )
+from taskmix.cli._reading import print_reading, reading_document
 from taskmix.cli._transfer_parts import make_plan, performing
 from taskmix.errors import OptionError
 
@@ -169,6 +172,8 @@ def transfer(
     only: OnlyOption = None,
     task_column: TaskColumnOption = None,
     label: LabelOption = None,
+    text: TextOption = None,
+    strict: StrictOption = False,
     steps: Annotated[int, typer.Option("--steps", min=1)] = 1000,
     batch_size: BatchSizeOption = 32,
     optimizer: OptimizerOption = Optimizer.ADAM,
@@ -226,11 +231,19 @@ def transfer(
     if compare and estimate is None:
         raise OptionError("`--compare` should go with --estimate. Found it alone. Leave it out.")
     source, kept = choose_source(
-        folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
+        folder,
+        only=only,
+        settings=tasks,
+        task_column=task_column,
+        labels=label,
+        text=text,
+        strict=strict,
+        cache=cache,
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
     join_cluster(context, engine, address=address, store=store, workers=workers)
+    print_reading(loaded, quiet=json_)
     description = TransferStudy(
         template=Run(
             label="transfer",
@@ -293,7 +306,7 @@ def transfer(
     if plan is not None:
         make_plan(lessons, document).save(plan)
     if json_:
-        print_json(document)
+        print_json(document | reading_document(loaded))
         return
     print_lessons(document)
     if "comparison" in document:

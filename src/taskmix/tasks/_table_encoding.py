@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -89,6 +89,12 @@ class TableEncoding:
             elif "number" in kinds:
                 columns.append(_Number.fit(name, having, standardize=self.standardize))
         return columns
+
+
+def families_of(learned: Mapping[str, Any]) -> dict[str, Literal["number", "text"]]:
+    """What the columns of a layout that was learned before hold."""
+    numbers = {each["name"]: each["kind"] == "_Number" for each in learned.get("columns", ())}
+    return {name: "number" if is_number else "text" for name, is_number in numbers.items()}
 
 
 def _encoded(

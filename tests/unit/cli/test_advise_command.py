@@ -37,6 +37,7 @@ def test_advice_is_a_plan_a_page_and_a_few_lines(
     assert run_cli(monkeypatch, *words) == 0
     shown = capsys.readouterr().out
     for part in (
+        "Read all 2 tasks: text `text`; 2 classes of `label`; accuracy\n",
         "Looking at 2 tasks",
         "way of training",
         "uniform",
@@ -58,6 +59,7 @@ def test_advice_is_a_plan_a_page_and_a_few_lines(
     trained = len(list(Study(out).runs()))
     assert run_cli(monkeypatch, *words, "--json") == 0
     again = json.loads(capsys.readouterr().out)
+    assert again["readings"][0]["tasks"] == ["fruit", "tool"]
     assert again["chosen"] == plan.evidence["candidate"]
     assert Plan.load(out / "plan.json") == plan
     assert len(list(Study(out).runs())) == trained, "asking twice costs once"

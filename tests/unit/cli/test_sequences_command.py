@@ -110,6 +110,7 @@ def test_the_table_is_for_people(
     shown = capsys.readouterr().out
     assert "one model per task" in shown
     assert "4 tasks, 2 generators" in shown
+    assert "Read all 4 tasks: sequences of symbols; log_loss; dev is a tenth of train\n" in shown
     assert fit(monkeypatch, letters, out, *words, "--predict", "pt", "--task", "task 0") == 0
     assert "Most likely on the whole: pt" in capsys.readouterr().out
 
