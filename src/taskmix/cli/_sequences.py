@@ -14,11 +14,13 @@ from taskmix.cli._sequence_words import (
     GENERATOR_HELP,
     Gathered,
     GeneratorOptions,
+    count_generators,
     cut_prefix,
+    gather_held_out,
     gather_split,
     make_generator,
 )
-from taskmix.errors import InputError, OptionError, RunError
+from taskmix.errors import OptionError, RunError
 
 if TYPE_CHECKING:
     from taskmix.sequences import Comparison, Fitting, MixtureFolder, SequenceMixture
@@ -119,7 +121,7 @@ def sequences(
         first_symbol_is_task=first_is_task or None,
     )
     train = gather_split(loaded, "train")
-    held_out = _held_out(loaded)
+    held_out = gather_held_out(loaded)
     kind = make_generator(
         GeneratorOptions(generator, order, states, components, hidden, smoothing, diagonal, device),
         vectors=not isinstance(train.sequences[0][0], str),
@@ -151,7 +153,7 @@ def sequences(
         n_jobs=workers,
         random_state=seed,
     )
-    fixed_count = _count(generators)
+    fixed_count = count_generators(generators)
     with written.claimed() as study, clean_stop() as should_stop:
         fits = RecordedFits(
             study=study,
@@ -181,15 +183,6 @@ def sequences(
     _tell(summary, model, time.monotonic() - begin, as_json=json_)
 
 
-def _held_out(tasks: TaskSet) -> Gathered:
-    """Test sequences; those of dev where there are none. Of tasks that can be fitted."""
-    for split in ("test", "dev"):
-        found = gather_split(tasks, split)
-        if found.sequences:
-            return found
-    raise InputError("Tasks should have sequences to hold out. Found neither test nor dev.")
-
-
 def _mixture(kind: Any, sequences: list[Any]) -> SequenceMixture:
     """A mixture that knows the symbols of all sequences, those held out too."""
     from taskmix.sequences import SequenceMixture, find_symbols
@@ -197,15 +190,6 @@ def _mixture(kind: Any, sequences: list[Any]) -> SequenceMixture:
     plain = SequenceMixture(kind)
     plain.set_params(symbols=find_symbols(sequences, plain))
     return plain
-
-
-def _count(word: str) -> int | None:
-    """The number of generators; None where the data are to say it."""
-    if word == "auto":
-        return None
-    if word.isdecimal() and int(word) > 0:
-        return int(word)
-    raise OptionError(f"`--generators` should be a whole number above 0, or auto. Found {word!r}.")
 
 
 def _best_count(plain: SequenceMixture, train: Gathered, fits: Fitting, *, quiet: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -58,8 +59,9 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def short_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starts are compared early, so that the best one has iterations left."""
+    """Starts are compared early, so that the best one has iterations left; and no disk is waited for."""
     monkeypatch.setattr(_restarts, "SHORT", 3)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def model_of(kind: str, **options: Any) -> SequenceMixture:
