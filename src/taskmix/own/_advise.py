@@ -42,7 +42,7 @@ from taskmix.engine import (
     run_all,
     save_models,
 )
-from taskmix.errors import OptionError
+from taskmix.errors import OptionError, printable
 from taskmix.models import Architecture, choose_architecture
 from taskmix.own._advised import Advised
 from taskmix.own._data import gather_tasks
@@ -117,7 +117,7 @@ def advise(
 
     def tell(news: News) -> None:
         if not quiet:
-            print(f"[{news.spent:4.0%} spent] {news.words}", file=sys.stderr)  # noqa: T201
+            print(printable(f"[{news.spent:4.0%} spent] {news.words}"), file=sys.stderr)  # noqa: T201
 
     def document(advice: Advice, *, end: bool) -> Any:
         found = answer(advice)

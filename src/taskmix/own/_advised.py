@@ -10,6 +10,7 @@ from typing import Any
 
 from taskmix.advise import Advice, Answer, best_runs, plan_of
 from taskmix.engine import TrainedModel, trained_model
+from taskmix.errors import printable
 from taskmix.records import Plan, Study
 from taskmix.report import write_report
 from taskmix.tasks import NewRows
@@ -45,7 +46,7 @@ class Advised:
         return write_report(self.study, Path(path))
 
     def __repr__(self) -> str:
-        return "\n".join(self.lines)
+        return "\n".join(map(printable, self.lines))
 
     def _repr_html_(self) -> str:
         """For notebooks: the lines, and the race as a table."""

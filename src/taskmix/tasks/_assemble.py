@@ -71,8 +71,17 @@ def distinct_tables(
 
 def plain_targets(task: Task, split_name: str) -> Tensor:
     """One number a row: a class (or `MISSING`), or a value (or NaN)."""
-    dtype = np.float32 if task.kind == "regression" else np.int64
-    return torch.from_numpy(task.splits[split_name].targets.astype(dtype))
+    values = task.splits[split_name].targets
+    if task.kind != "regression":
+        return torch.from_numpy(values.astype(np.int64))
+    large = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)
+    if len(large):
+        raise InputError(
+            f"The values of task `{task.name}` should fit into 32 bits, that is, be below 3e38 in "
+            f"size. Found {values[large[0]]:g} in row {large[0] + 1} of the split `{split_name}`. "
+            "Give them in another unit."
+        )
+    return torch.from_numpy(values.astype(np.float32))
 
 
 def encoded_tasks(

@@ -95,3 +95,9 @@ def test_what_is_known_half_way_is_a_document_too() -> None:
     )
     assert document["milestones"] == []
     assert document["notes"] == ["A run failed."]
+
+
+def test_brackets_without_end_are_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "advice.json").write_bytes(b"[" * 200_000)
+    with pytest.raises(InputError, match=r"advice.json` should be a JSON file .* that is no JSON"):
+        load_advice(tmp_path)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import io
 import json
 import sys
@@ -7,6 +8,9 @@ from pathlib import Path
 
 import pyarrow.parquet as arrow_parquet
 import pytest
+
+from taskmix.cli import _predict
+from taskmix.tasks import Question
 
 from .running import run_cli
 
@@ -88,3 +92,31 @@ def test_files_of_another_kind_and_folders_without_a_model_are_refused(
     assert "should have the columns `text`" in capsys.readouterr().err
     assert run_cli(monkeypatch, "predict", tmp_path / "study", other, "--task", "fruit") == 2
     assert "should be a folder with a trained model" in capsys.readouterr().err
+
+
+def test_no_label_is_a_formula_in_a_table_for_spreadsheets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = ["=1+1", "-2", "+1.5e3", "@now", "\tx", "plain", "-x", "＝1"]  # noqa: RUF001
+    answers = [{"label": label, "tags": ["=1", "B"], "probability": 0.5} for label in labels]
+    monkeypatch.setattr(_predict, "_answers", lambda *_: answers)
+    monkeypatch.setattr("taskmix.engine.read_model", lambda path: FakeModel())
+    for ending in ("csv", "jsonl", "parquet"):
+        out = tmp_path / f"answers.{ending}"
+        assert run_cli(monkeypatch, "predict", tmp_path, "x.csv", "--out", out) == 0
+    with (tmp_path / "answers.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    shown = ["'=1+1", "-2", "+1.5e3", "'@now", "'\tx", "plain", "'-x", "'＝1"]  # noqa: RUF001
+    assert [row["label"] for row in rows] == shown, "numbers are no formulas"
+    assert json.loads(rows[0]["tags"]) == ["=1", "B"]
+    lines = (tmp_path / "answers.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["label"] for line in lines] == labels
+    table = arrow_parquet.read_table(tmp_path / "answers.parquet")
+    assert table.column("label").to_pylist() == labels
+
+
+class FakeModel:
+    def question(self, task: str | None) -> Question:
+        return Question(
+            name="a", kind="classification", labels=(), inputs="text", columns=(), metric="accuracy"
+        )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -159,9 +160,41 @@ def test_the_learning_rate_rises_and_falls_as_asked() -> None:
     assert Optimization().build([torch.nn.Parameter(torch.zeros(1))], 10)[1] is None
 
 
+@pytest.mark.parametrize("engine", ["here", "fleet"])
+@pytest.mark.parametrize("change", ["learning_rate", "clip_norm"])
+def test_a_rate_or_a_gradient_of_zero_trains_nothing(
+    engine: Any, change: str, tmp_path: Path
+) -> None:
+    run = replace(RUN, optimization=Optimization(optimizer="sgd"), steps=3)
+    if change == "clip_norm":
+        run = replace(run, clip_norm=0.0)
+    else:
+        run = replace(run, optimization=Optimization(learning_rate=0.0))
+    study, longer = Study(tmp_path), replace(run, steps=6)
+    results = run_all([run, longer], study, engine=engine, workers=1)
+    assert [result.outcome for result in results] == ["finished", "finished"]
+    first, second = (load_model(each, study)[0] for each in (run, longer))
+    for one, other in zip(first.parameters(), second.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def test_the_usual_rate_is_for_whoever_gave_none() -> None:
+    assert Optimization.usual_rate(0.0, pretrained=True) == 0.0
+    assert Optimization.usual_rate(None, pretrained=True) == 2e-5
+    assert Optimization.usual_rate(None, pretrained=False) == 1e-3
+
+
 def test_wrong_options_are_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="above 0, or 0"):
-        Optimization(learning_rate=0.0)
+    for rate in (-1e-9, float("nan"), float("inf")):
+        with pytest.raises(OptionError, match="above 0, or 0 to train nothing"):
+            Optimization(learning_rate=rate)
+    with pytest.raises(OptionError, match="`weight_decay` should be a number of at least 0"):
+        Optimization(weight_decay=float("nan"))
+    with pytest.raises(OptionError, match="largest norm of a gradient"):
+        replace(RUN, clip_norm=-1.0)
+    for workers in (0, -1):
+        with pytest.raises(OptionError, match="`workers` should be 1 or more"):
+            run_all([RUN], Study(tmp_path), workers=workers)
     with pytest.raises(OptionError, match="share of the steps"):
         Optimization(warmup=1.0)
     with pytest.raises(OptionError, match="a device of PyTorch"):
