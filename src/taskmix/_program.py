@@ -10,5 +10,9 @@ def main() -> None:
         from taskmix.cli import main as run
 
         run()
+    except SystemExit as ended:
+        if isinstance(ended.code, int):
+            _signals.leave_with(ended.code)
+        raise
     except _signals.Stopped:
         _signals.end()
