@@ -62,6 +62,8 @@ def listen() -> None:
     for number in _NUMBERS:
         _signal.signal(number, _heard)
     _thread.start_new_thread(_wait, (ear,))
+    if hasattr(_signal, "pthread_sigmask"):
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _NUMBERS)
     atexit.register(_leave)  # the first to be registered is the last to be called
 
 
