@@ -11,8 +11,6 @@ type checkers by `__init__.pyi`.
 `taskmix.advise` is the function, and its package: `from taskmix.advise import Adviser`.
 """
 
-from __future__ import annotations
-
 __version__ = "0.1.0"
 
 __all__ = [

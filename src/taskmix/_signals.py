@@ -47,6 +47,7 @@ class _State:
     asked = False  # for a stop
     working = 0  # blocks of `grace` that the program is in, in all its threads
     patient = False  # a second signal means nothing
+    code: int | None = None  # to leave with
 
 
 _ending = _thread.allocate_lock()
@@ -61,7 +62,9 @@ def listen() -> None:
     for number in _NUMBERS:
         _signal.signal(number, _heard)
     _thread.start_new_thread(_wait, (ear,))
-    atexit.register(_be_deaf)  # the first to be registered is the last to be called
+    if hasattr(_signal, "pthread_sigmask"):
+        _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _NUMBERS)
+    atexit.register(_leave)  # the first to be registered is the last to be called
 
 
 def asked() -> bool:
@@ -105,10 +108,26 @@ def end() -> NoReturn:
         os._exit(STOPPED)
 
 
-def _be_deaf() -> None:
-    """All is done: a signal while Python takes itself down would only spoil the exit code."""
+def leave_with(code: int) -> None:
+    """Says what the program's exit code is going to be, now that all is done."""
+    _State.code = code
+
+
+def _leave() -> None:
+    """The last function that is called when all is done.
+
+    Python would take itself and its libraries down now, in up to some seconds in which nobody listens
+    to signals. Nothing is gained by that, and a signal could still spoil the exit code.
+    """
     for number in _NUMBERS:
         _signal.signal(number, _signal.SIG_IGN)
+    if _State.code is not None:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            return  # nobody reads it any more: Python has its own way to say so
+        os._exit(_State.code)
 
 
 def _heard(number: int, frame: object) -> None:

@@ -128,7 +128,7 @@ def _transferred(out: Path) -> Any:
 def _advised(out: Path) -> Any:
     # Its page tells how long everything took.
     ended = (out / "report.html").exists() and "</html>" in (out / "report.html").read_text()[-99:]
-    models = {path.name: file_digest(path) for path in sorted(out.glob("model/**/*.safetensors"))}
+    models = sorted(str(file_digest(path)) for path in out.glob("model/**/*.safetensors"))
     plan = document(out / "plan.json")
     return runs_of(out), document(out / "advice.json"), plan, models, ended
 
