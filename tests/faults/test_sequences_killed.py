@@ -26,13 +26,26 @@ from taskmix.files import _atomic
 from taskmix.sequences import RecordedFits, load_mixture
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
-COMMON = "--iterations 3 --restarts 2 --seed 3 --json"
 COMMANDS = {  # and how many files are replaced, at most, until a signal comes
     "letters.csv --characters --generators auto": 120,
     "letters.csv --characters --generator hmm --states 4 --generators 3 --batch-size 9 "
     "--no-baselines": 20,
     "vectors.csv --generator gru --hidden 3 --generators 2 --annealing 2 --no-baselines": 20,
 }
+
+EVERY_KIND = (
+    "letters.csv --characters --generator markov --order 2 --generators 3",
+    "letters.csv --characters --generator hmm --states 5 --generators 3 --annealing 3",
+    "letters.csv --characters --generator multinomial --generators 2",
+    "letters.csv --characters --generator gru --hidden 3 --generators 2",
+    "letters.csv --characters --generator markov --generators 3 --batch-size 7",
+    "vectors.csv --generator gaussian --components 2 --generators 2",
+    "vectors.csv --generator hmm --states 2 --generators 2 --diagonal",
+    "vectors.csv --generator lds --states 1 --generators 2",
+    "vectors.csv --generator gru --hidden 3 --generators 2 --batch-size 4",
+    "letters.csv --characters --generator hmm --states 3 --generators auto",
+    "vectors.csv --generator lds --states 1 --generators auto",
+)
 
 
 @pytest.fixture
@@ -110,30 +123,49 @@ def outcome(out: Path) -> tuple[dict[str, Any], bytes]:
     return kept, model.read_bytes()
 
 
+def disturb(words: str, most: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How the command ended each time, until it was done, in `out`; `whole` is left undisturbed."""
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    assert RecordedFits.__init__.__kwdefaults__ is not None
+    monkeypatch.setitem(RecordedFits.__init__.__kwdefaults__, "save_every", 0.0)
+    monkeypatch.setattr(_sequences, "_COUNTS", (1, 2))
+    given = [*words.split(), "--restarts", "2", "--seed", str(seed), "--json", "--out"]
+    with pytest.raises(SystemExit) as ended:  # here, so that the others find everything imported
+        command([*given, "whole"])
+    assert not ended.value.code
+    chance, codes = random.Random(seed), list[int]()
+    for number in cycle(SIGNALS):
+        codes.append(run([*given, "out"], number, chance.randint(3, most)))
+        if codes[-1] == 0:
+            break
+        assert codes[-1] in (1, -signal.SIGKILL), codes
+    return codes
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 @pytest.mark.parametrize("words", COMMANDS)
 def test_killed_and_stopped_at_random_moments_it_ends_with_the_same_bits(
     folder: Path, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", sys.argv)
-    assert RecordedFits.__init__.__kwdefaults__ is not None
-    monkeypatch.setitem(RecordedFits.__init__.__kwdefaults__, "save_every", 0.0)
-    monkeypatch.setattr(_sequences, "_COUNTS", (1, 2))
-    given = [*words.split(), *COMMON.split(), "--out"]
-    with pytest.raises(SystemExit) as ended:  # here, so that the others find everything imported
-        command([*given, "whole"])
-    assert not ended.value.code
-    chance, codes = random.Random(7), list[int]()
-    for number in cycle(SIGNALS):
-        codes.append(run([*given, "out"], number, chance.randint(3, COMMANDS[words])))
-        if codes[-1] == 0:
-            break
-        assert codes[-1] in (1, -signal.SIGKILL), codes
+    codes = disturb(f"{words} --iterations 3", COMMANDS[words], 7, monkeypatch)
     assert codes.count(-signal.SIGKILL) >= 2
     assert 1 in codes
     assert outcome(folder / "out") == outcome(folder / "whole")
     assert not list((folder / "out").rglob("*.tmp"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("words", EVERY_KIND)
+def test_so_it_does_with_every_kind_of_generator(
+    folder: Path, words: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    codes = disturb(f"{words} --iterations 5", 150, seed, monkeypatch)
+    assert -signal.SIGKILL in codes
+    assert outcome(folder / "out") == outcome(folder / "whole")
 
 
 @pytest.mark.slow
