@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from taskmix.counterfactual import Estimate, Log, StagedImprovement
-    from taskmix.records import Plan, RunFolder, RunSummary
+    from taskmix.plans import Plan
+    from taskmix.records import RunFolder, RunSummary
 
     Recorded = tuple[RunFolder, RunSummary]
 
@@ -57,7 +58,7 @@ def improve(
     """
     from taskmix.cli._display import print_json
     from taskmix.counterfactual import improve_stages, log_of_runs
-    from taskmix.records import check_plan_path
+    from taskmix.plans import check_plan_path
 
     check_plan_path(out)
     recorded = _recorded(studies, label)
@@ -244,9 +245,14 @@ def _plan(
     rows: list[dict[str, Any]],
     notes: list[str],
 ) -> Plan:
-    from taskmix.records import Plan, Stage
+    from taskmix.plans import Division, Part, Plan, Shares, Stage, Stages
 
-    staged = len(found.begins) > 1
+    division: Division = Shares(probabilities=tuple(found.fixed.probabilities.tolist()))
+    if len(found.begins) > 1:
+        pairs = zip(found.begins.tolist(), found.probabilities.tolist(), strict=True)
+        division = Stages(
+            stages=tuple(Stage(begin=begin, probabilities=tuple(row)) for begin, row in pairs)
+        )
     evidence = {
         "command": shlex.join(["taskmix", *sys.argv[1:]]),
         "runs": [summary.name for _, summary in recorded],
@@ -257,16 +263,6 @@ def _plan(
         "gain_of_stages": _interval(found.gain),
         "notes": notes,
     }
-    return Plan(
-        tasks=found.fixed.tasks,
-        probabilities=tuple(found.fixed.probabilities.tolist()),
-        stages=tuple(
-            Stage(begin=begin, probabilities=tuple(shares))
-            for begin, shares in zip(
-                found.begins.tolist(), found.probabilities.tolist(), strict=True
-            )
-        )
-        if staged
-        else (),
-        evidence=evidence,
-    )
+    tasks = found.fixed.tasks
+    part = Part(tasks=tasks, scored=tasks, share=1.0, division=division)
+    return Plan(parts=(part,), evidence=evidence)

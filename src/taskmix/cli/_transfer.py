@@ -201,7 +201,7 @@ def transfer(
     from taskmix.cli._display import print_json
     from taskmix.cli._transferred import print_comparison, print_lessons
     from taskmix.engine import Optimization, Run, open_study
-    from taskmix.records import check_plan_path
+    from taskmix.plans import check_plan_path
     from taskmix.transfer import (
         GroupLimits,
         LearningOptions,

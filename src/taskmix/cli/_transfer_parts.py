@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from taskmix.engine import Engine, Executed, Run, Workers
-    from taskmix.records import Plan, Study
+    from taskmix.plans import Plan
+    from taskmix.records import Study
     from taskmix.transfer import Perform, TransferLessons
 
 
@@ -64,18 +65,21 @@ def performing(
 
 def make_plan(lessons: TransferLessons, document: dict[str, object]) -> Plan:
     """The groups, or for one target it with the sources chosen."""
-    from taskmix.records import Expected, Plan
+    from taskmix.plans import Expected, Part, Plan, Shares
 
     description = lessons.carried.description
-    groups = lessons.groups or tuple(
-        tuple(
-            name
-            for name in description.tasks
-            if name == lesson.target or name in lesson.chosen.sources
+    # Which tasks to train together, and for which of them.
+    groups = [(group, group) for group in lessons.groups] or [
+        (
+            tuple(
+                name
+                for name in description.tasks
+                if name == lesson.target or name in lesson.chosen.sources
+            ),
+            (lesson.target,),
         )
         for lesson in lessons.targets
-    )
-    members = tuple(name for name in description.tasks if any(name in group for group in groups))
+    ]
     metrics = {task.name: task.metric for task in description.loaded}
     expected = [
         Expected(
@@ -90,10 +94,17 @@ def make_plan(lessons: TransferLessons, document: dict[str, object]) -> Plan:
         for lesson in lessons.targets
         if not lessons.groups and lesson.measured is not None and lesson.measured.n > 1
     ]
+    count = sum(len(group) for group, _ in groups)
     return Plan(
-        tasks=members,
-        probabilities=(1 / len(members),) * len(members),
-        groups=groups,
+        parts=tuple(
+            Part(
+                tasks=group,
+                scored=scored,
+                share=len(group) / count,
+                division=Shares.equal(len(group)),
+            )
+            for group, scored in groups
+        ),
         expected=tuple(expected),
         evidence=document,
     )
