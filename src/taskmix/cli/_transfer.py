@@ -43,7 +43,7 @@ from taskmix.cli._options import (
     choose_architecture,
     choose_source,
 )
-from taskmix.cli._transfer_parts import make_plan, performing
+from taskmix.cli._transfer_parts import performing
 from taskmix.errors import OptionError
 
 
@@ -288,7 +288,7 @@ def transfer(
         document["comparison"] = compare_estimates(carried, trained, study)
     path = save_transfer(study.path, document)
     if plan is not None:
-        make_plan(lessons, document).save(plan)
+        lessons.plan(document).save(plan)
     if json_:
         print_json(document)
         return

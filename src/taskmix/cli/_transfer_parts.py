@@ -1,4 +1,4 @@
-"""How `taskmix transfer` and `advise` execute runs, and the plan that follows from transfer."""
+"""How `taskmix transfer` and `advise` execute runs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from taskmix.engine import Engine, Executed, Run, Workers
-    from taskmix.plans import Plan
     from taskmix.records import Study
-    from taskmix.transfer import Perform, TransferLessons
+    from taskmix.transfer import Perform
 
 
 @contextmanager
@@ -61,50 +60,3 @@ def performing(
             return execute(runs, over=False)
 
         yield perform
-
-
-def make_plan(lessons: TransferLessons, document: dict[str, object]) -> Plan:
-    """The groups, or for one target it with the sources chosen."""
-    from taskmix.plans import Expected, Part, Plan, Shares
-
-    description = lessons.carried.description
-    # Which tasks to train together, and for which of them.
-    groups = [(group, group) for group in lessons.groups] or [
-        (
-            tuple(
-                name
-                for name in description.tasks
-                if name == lesson.target or name in lesson.chosen.sources
-            ),
-            (lesson.target,),
-        )
-        for lesson in lessons.targets
-    ]
-    metrics = {task.name: task.metric for task in description.loaded}
-    expected = [
-        Expected(
-            task=lesson.target,
-            metric=metrics[lesson.target]
-            if description.outcome == "metric"
-            else description.outcome,
-            value=lesson.measured.mean,
-            low=lesson.measured.low,
-            high=lesson.measured.high,
-        )
-        for lesson in lessons.targets
-        if not lessons.groups and lesson.measured is not None and lesson.measured.n > 1
-    ]
-    count = sum(len(group) for group, _ in groups)
-    return Plan(
-        parts=tuple(
-            Part(
-                tasks=group,
-                scored=scored,
-                share=len(group) / count,
-                division=Shares.equal(len(group)),
-            )
-            for group, scored in groups
-        ),
-        expected=tuple(expected),
-        evidence=document,
-    )
