@@ -16,8 +16,8 @@ def command_page() -> str:
     """Every command with the text its `--help` prints."""
     parts = [
         "# Commands",
-        "Exit codes: 0 done, 1 a run failed, 2 the input was wrong. A command that was stopped goes on "
-        "when it is run again.",
+        "Exit codes: 0 done, 1 a run failed, 2 the input was wrong, 130 stopped by Ctrl-C or SIGTERM. A "
+        "command that was stopped goes on when it is run again.",
     ]
     for name, context in all_commands():
         text = context.command.get_help(context)

@@ -5,14 +5,13 @@
     advised = taskmix.advise("reviews/", budget="20m")
     advised.plan.save("plan.json")
 
-The names below are imported when they are first used, so that `import taskmix` costs nothing; what
-they are is said to type checkers by `__init__.pyi`.
+The names below are imported when they are first used, so that `import taskmix` costs nothing (not even
+`typing`: a signal in the first milliseconds should find the program listening); what they are is said to
+type checkers by `__init__.pyi`.
 `taskmix.advise` is the function, and its package: `from taskmix.advise import Adviser`.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 __version__ = "0.1.0"
 
@@ -40,13 +39,13 @@ _PLACES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    if name != "advise" and name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     if name == "advise":  # the package, which can be called
         return import_module("taskmix.advise")
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, wanted = _PLACES[name]
     return getattr(import_module(module), wanted)
 

@@ -1,5 +1,5 @@
 """`python -m taskmix` is `taskmix`."""
 
-from taskmix.cli import main
+from taskmix._program import main
 
 main()

@@ -18,20 +18,31 @@ __all__ = [
     "ShapeError",
     "TaskFileError",
     "TaskmixError",
+    "TaskmixWarning",
+    "printable",
 ]
 
 
 _LONGEST = 2000  # characters of a sentence; names in it may come from a file, and be endless
 
 
+def printable(words: str) -> str:
+    """One line that a terminal shows as it is.
+
+    Names come from files: a control character would break the line or steer the terminal, a bidi
+    override show it in another order, and half of a surrogate pair cannot be printed at all.
+    """
+    if words.isprintable():
+        return words
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in words)
+
+
 class TaskmixError(Exception):
     """Everything taskmix raises on purpose."""
 
     def __str__(self) -> str:
-        # What a file says may break the line, or steer a terminal.
         words = super().__str__()
-        words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
-        return "".join(each if each.isprintable() else repr(each)[1:-1] for each in words)
+        return printable(words if len(words) <= _LONGEST else f"{words[:_LONGEST]}...")
 
 
 class InputError(TaskmixError):
@@ -56,15 +67,20 @@ class TaskFileError(InputError):
 
 
 class MissingExtraError(InputError, ImportError):
-    """A package of an extra is not installed."""
+    """A package of an extra is not installed, or cannot be imported for some `reason`."""
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
+    def __init__(self, package: str, extra: str, purpose: str, *, reason: str = "") -> None:
+        found = f"cannot be imported ({reason})" if reason else "is not installed"
         super().__init__(
-            f"{purpose} needs the package `{package}`, which is not installed. "
+            f"{purpose} needs the package `{package}`, which {found}. "
             f"Install it with `pip install 'taskmix[{extra}]'`."
         )
         self.package = package
         self.extra = extra
+
+
+class TaskmixWarning(UserWarning):
+    """Something went another way than asked, at no loss; on the command line a note of one line."""
 
 
 class RecordError(TaskmixError):

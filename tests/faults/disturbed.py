@@ -22,7 +22,7 @@ from typing import Any
 import psutil
 import torch
 
-from taskmix.cli import main
+from taskmix._program import main
 from taskmix.engine import DigitsSource, Run, _workers, execute
 from taskmix.errors import RecordError
 from taskmix.models import Perceptron
@@ -99,14 +99,8 @@ class Command:
             os.dup2(log, 2)
             sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))  # noqa: SIM115
             torch.set_num_threads(1)
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, signal.default_int_handler)
             forking: Any = multiprocessing.get_context("fork")
             _workers.get_context = lambda kind: forking  # type: ignore[attr-defined,assignment]
-            # As in a spawned worker: the executor ends those beside a dead one with this signal.
-            os.register_at_fork(
-                after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            )
             self.prepare()
             sys.argv = ["taskmix", *words]
             try:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +19,10 @@ from taskmix.records import Study
 
 from . import injections
 from .disturbed import TRAIN, TRANSFER, Tally, undisturbed
+from .real_commands import CASES, Case, make_inputs
 from .test_damage import flipped, inject, shortened, zeroed
+from .trials import Row, Trial
+from .trials import undisturbed as undisturbed_result
 
 pytestmark = pytest.mark.slow
 
@@ -95,6 +99,30 @@ def test_a_fault_of_commands_as_users_start_them_loses_nothing(
     tally = fault(tmp_path, max(TIMES // 10, 1), TRAIN, whole["train"], real=True)
     tally.fault += ", spawned"
     show(tally, capsys)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inputs")
+    make_inputs(folder)
+    return folder
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_kills_and_signals_from_the_first_millisecond_on_lose_nothing(
+    tmp_path: Path, inputs: Path, capsys: pytest.CaptureFixture[str], case: Case
+) -> None:
+    """Of every command, as users start it; `benchmarks/faults.py` does it a thousand times."""
+    result, seconds = undisturbed_result(case, inputs, tmp_path / "whole")
+    row = Row(case.name, seconds=seconds)
+    trial, chance = Trial(case, row, inputs, tmp_path / "out", result), random.Random(case.name)
+    for _ in range(max(TIMES // 5, 2)):
+        trial.disturb(chance)
+    trial.finish()
+    with capsys.disabled():
+        print(f"\n| kills and signals of `{case.name}` | {row.kills} | {row} |")  # noqa: T201
+    # How soon all are gone depends on what else the machine does.
+    assert row.is_clean or set(row.found) == {each for each in row.found if "gone after" in each}
 
 
 @pytest.mark.parametrize("damage", [flipped, shortened, zeroed])

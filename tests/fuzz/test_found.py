@@ -18,7 +18,6 @@ from taskmix.errors import InputError, RecordError, TaskFileError
 from taskmix.records import load_state, save_state
 from taskmix.report import write_report
 from taskmix.sequences import load_mixture
-from taskmix.sequences._storage import load_start
 from taskmix.tasks import TableEncoding, load_tasks, read_word_vectors
 
 READERS = {reader.name: reader for reader in all_readers()}
@@ -102,14 +101,6 @@ def test_a_mixture_of_another_form_is_refused(tmp_path: Path, tree: object) -> N
     assert load_state(tmp_path / "m") == tree
     with pytest.raises(RecordError, match="mixture"):
         load_mixture(tmp_path / "m")
-
-
-def test_a_start_of_another_form_is_none_or_refused(tmp_path: Path) -> None:
-    save_state(tmp_path / "s", [1])
-    assert load_start(tmp_path / "s", "x") is None
-    save_state(tmp_path / "s", {"version": 1, "name": "x"})
-    with pytest.raises(RecordError, match="mixture"):
-        load_start(tmp_path / "s", "x")
 
 
 @pytest.mark.parametrize("name", ["page of advice.json", "page of transfer.json"])

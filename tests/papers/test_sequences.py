@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import gzip
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from taskmix.errors import InputError, OptionError
+from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.papers import SequencesOptions, reproduce_sequences
 from taskmix.papers._sequence_data import SETS, commands, names, read_set, speeches, visits, vowels
 from taskmix.papers._sequences_synthetic import draw_known, fit_known, recovery
@@ -86,6 +87,39 @@ def test_the_synthetic_part_has_rows_and_keeps_draws(tmp_path: Path) -> None:
     told.clear()
     assert reproduce_sequences(options, on_progress=told.append) == rows
     assert not any("choosing" in sentence for sentence in told)
+    first, second = sorted((tmp_path / "draws").iterdir())
+    second.unlink()  # as if it had been killed before that
+    assert reproduce_sequences(options) == rows
+    first.write_text("[1]")
+    with pytest.raises(RecordError, match="figures of a draw"):
+        reproduce_sequences(options)
+
+
+def test_draws_that_are_kept_belong_to_the_data_they_are_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = replace(SETS["names"], smoothings=(1.0,), counts=(1,))
+    monkeypatch.setitem(SETS, "names", few)
+    (tmp_path / "names_by_language").mkdir()
+    path = tmp_path / SETS["names"].file
+    options = SequencesOptions(
+        data=tmp_path,
+        sets=("names",),
+        sizes=(4,),
+        seeds=2,
+        synthetic_seeds=2,
+        synthetic_tasks=(),
+        synthetic_sizes=(),
+        out=tmp_path / "draws",
+    )
+    found = []
+    for words in (("abba", "baab", "aabb"), ("abab", "bbbb", "aaaa")):
+        lines = [f"{task},{word * size}" for task in "XY" for word in words for size in (1, 2, 3)]
+        compressed(path, "language,name\n" + "\n".join(lines) + "\n")
+        found.append(reproduce_sequences(options))
+    assert found[0] != found[1]
+    with pytest.raises(InputError, match="is a file"):
+        reproduce_sequences(replace(options, out=path))
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from taskmix.advise._adviser import Advice, AdviseOptions, Adviser, News
+from taskmix.advise._alone import advising_alone
 from taskmix.advise._answer import Answer, answer, best_runs, plan_of
 from taskmix.advise._budget import Budget, Prices, Purse, Timer, typed_time
 from taskmix.advise._document import advice_document, load_advice, save_advice
@@ -36,6 +37,7 @@ __all__ = [
     "Standing",
     "Timer",
     "advice_document",
+    "advising_alone",
     "answer",
     "best_runs",
     "load_advice",

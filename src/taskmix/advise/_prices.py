@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,11 +33,18 @@ MEMBERS = 8  # probes of a fleet, for each process
 SMALLEST = 1e-6  # seconds
 
 
-def measure_prices(template: Run, probe: Run | None, seconds: float, *, workers: Workers) -> Prices:
+def measure_prices(
+    template: Run,
+    probe: Run | None,
+    seconds: float,
+    *,
+    workers: Workers,
+    should_stop: Callable[[], bool] | None = None,
+) -> Prices:
     """For a budget of so many seconds; starting the workers is no part of any price."""
     tasks = template.load()
     with tempfile.TemporaryDirectory() as folder:
-        meter = _Meter(Study(Path(folder)), workers)
+        meter = _Meter(Study(Path(folder)), workers, should_stop)
         model = replace(template, label="price", policy=Uniform(), weighting=None, reward=None)
         first = meter.run(model, steps=STEPS, evaluations=1)
         batch, start = first.training / STEPS, 0.0
@@ -68,9 +75,12 @@ class _Measured:
 class _Meter:
     """Times runs that all processes do at once; each is done under a seed of its own."""
 
-    def __init__(self, study: Study, workers: Workers) -> None:
+    def __init__(
+        self, study: Study, workers: Workers, should_stop: Callable[[], bool] | None
+    ) -> None:
         self.workers = workers
         self._study = study
+        self._should_stop = should_stop
         self._seed = 0
 
     def run(self, run: Run, *, steps: int, evaluations: int) -> _Measured:
@@ -94,9 +104,17 @@ class _Meter:
         asked = [replace(run, seed=self._seed + place) for place, run in enumerate(runs)]
         self._seed += len(asked)
         begin = time.perf_counter()
-        for result in run_all(asked, self._study, engine="auto", workers=self.workers):
+        for result in run_all(
+            asked,
+            self._study,
+            engine="auto",
+            workers=self.workers,
+            should_stop=self._should_stop,
+        ):
             if result.error is not None:
                 raise RunError(f"A first short run should work. It failed: {result.error}")
+            if result.outcome == "stopped":
+                raise RunError("Stopped before it was known how long a batch takes.")
         return time.perf_counter() - begin
 
 

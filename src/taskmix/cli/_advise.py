@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo, show
 from taskmix.cli._engines import (
     AddressOption,
     Engine,
@@ -17,6 +18,7 @@ from taskmix.cli._engines import (
     choose_device_on,
     join_cluster,
 )
+from taskmix.cli._extras import can_write_page, check_extras
 from taskmix.cli._options import (
     BatchSizeOption,
     CacheOption,
@@ -27,13 +29,16 @@ from taskmix.cli._options import (
     MaxLengthOption,
     ModelOption,
     OnlyOption,
+    StrictOption,
     TaskColumnOption,
     TasksOption,
+    TextOption,
     VectorsOption,
     WorkersOption,
     choose_architecture,
     choose_source,
 )
+from taskmix.cli._reading import print_reading, reading_document
 from taskmix.cli._tracking import MLflowOption, TensorBoardOption, Tracking
 
 if TYPE_CHECKING:
@@ -58,6 +63,8 @@ def advise(
     only: OnlyOption = None,
     task_column: TaskColumnOption = None,
     label: LabelOption = None,
+    text: TextOption = None,
+    strict: StrictOption = False,
     steps: Annotated[
         int | None, typer.Option("--steps", min=1, help="Batches of a run [from the budget].")
     ] = None,
@@ -87,6 +94,7 @@ def advise(
         taskmix advise digits --budget 60000-steps
     """
     begin = time.monotonic()  # before the imports, which take their time
+    from taskmix._signals import asked
     from taskmix.advise import (
         AdviseOptions,
         Adviser,
@@ -94,6 +102,7 @@ def advise(
         History,
         Timer,
         advice_document,
+        advising_alone,
         answer,
         best_runs,
         measure_prices,
@@ -107,23 +116,34 @@ def advise(
     from taskmix.cli._repeat import commands_of_advice, this_command
     from taskmix.cli._transfer_parts import performing
     from taskmix.engine import Optimization, Run, Workers, open_study, save_models
-    from taskmix.report import write_report
+    from taskmix.report import PAGE_PACKAGES, write_report
     from taskmix.transfer import save_transfer, transfer_document
 
+    check_extras(model=model, engine=engine, store=store, tensorboard=tensorboard, mlflow=mlflow)
+    has_page = can_write_page(PAGE_PACKAGES)
     timer = Timer(begin=begin)
     options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
     source, kept = choose_source(
-        folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
+        folder,
+        only=only,
+        settings=tasks,
+        task_column=task_column,
+        labels=label,
+        text=text,
+        strict=strict,
+        cache=cache,
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
     join_cluster(context, engine, address=address, store=store, workers=workers)
+    rate = Optimization.usual_rate(learning_rate, pretrained=pretrained)
+    print_reading(loaded, quiet=json_)
     template = Run(
         label="template",
         source=source,
         tasks=kept,
         architecture=architecture,
-        optimization=Optimization(learning_rate=learning_rate or (2e-5 if pretrained else 1e-3)),
+        optimization=Optimization(learning_rate=rate),
         steps=1,
         batch_size=batch_size,
         device=choose_device_on(engine, device),
@@ -137,7 +157,7 @@ def advise(
     def tell(news: News) -> None:
         if not json_:
             left = "" if news.left is None else f", {typed_time(news.left)} left"
-            typer.echo(f"[{news.spent:4.0%} spent{left}] {news.words}")
+            echo(f"[{news.spent:4.0%} spent{left}] {news.words}")
 
     def told(advice: Advice, found: Answer, ahead: Outlook | None = None) -> dict[str, Any]:
         return advice_document(
@@ -156,59 +176,64 @@ def advise(
         plan_of(advice, found).save(out / "plan.json")
         save_advice(out, told(advice, found))
 
-    with (
-        Workers(workers) as pool,
-        performing(
-            study,
-            engine=engine.value,
-            workers=pool,
-            fresh=False,
-            quiet=json_,
-            title="advise",
-            is_over=timer.is_over,
-        ) as do,
-    ):
-        seconds = options.budget.seconds
+    with advising_alone(out):
+        with (
+            Workers(workers) as pool,
+            performing(
+                study,
+                engine=engine.value,
+                workers=pool,
+                fresh=False,
+                quiet=json_,
+                title="advise",
+                is_over=timer.is_over,
+            ) as do,
+        ):
+            seconds = options.budget.seconds
 
-        def perform(runs: Sequence[Run]) -> list[Executed]:
-            results = do(runs)
-            tracking.tell([run for run in runs if run.label != probe.label], study)
-            return results
+            def perform(runs: Sequence[Run]) -> list[Executed]:
+                results = do(runs)
+                tracking.tell([run for run in runs if run.label != probe.label], study)
+                return results
 
-        advice = Adviser(
-            template=template,
-            probe=probe,
-            study=study,
-            options=options,
-            perform=perform,
-            measure_prices=lambda: measure_prices(template, probe, seconds or 0.0, workers=pool),
-            timer=timer,
-            tell=tell,
-            keep=keep,
-        ).run()
-    found = answer(advice)
-    saved = save_models(
-        out / "model", best_runs(advice, found), study, notes={"advice": list(found.lines)}
-    )
-    if advice.lessons is not None:
-        save_transfer(out, transfer_document(advice.lessons, command=this_command()))
-    document = told(advice, found, outlook(advice, found.chosen.name, study))
-    save_advice(out, document)
-    page = write_report(study, out / "report.html")
+            advice = Adviser(
+                template=template,
+                probe=probe,
+                study=study,
+                options=options,
+                perform=perform,
+                measure_prices=lambda: measure_prices(
+                    template, probe, seconds or 0.0, workers=pool, should_stop=asked
+                ),
+                timer=timer,
+                tell=tell,
+                keep=keep,
+            ).run()
+        found = answer(advice)
+        saved = save_models(
+            out / "model", best_runs(advice, found), study, notes={"advice": list(found.lines)}
+        )
+        if advice.lessons is not None:
+            save_transfer(out, transfer_document(advice.lessons, command=this_command()))
+        document = told(advice, found, outlook(advice, found.chosen.name, study))
+        save_advice(out, document)
     if json_:
-        print_json(document)
+        print_json(document | reading_document(loaded))
+    else:
+        _print_answer(advice, found)
+    # After the answer, which nothing about the page should cost.
+    page = write_report(study, out / "report.html") if has_page else None
+    if json_:
         return
-    _print_answer(advice, found)
-    typer.echo(f"The plan: {out / 'plan.json'}. The page with the evidence: {page}")
-    typer.echo(f"The model: {saved}. Its answers: taskmix predict {saved} INPUT --task TASK")
-    typer.echo(f"Train by it: {document['commands']['Train by the plan']}")
+    evidence = "" if page is None else f" The page with the evidence: {page}"
+    echo(f"The plan: {out / 'plan.json'}.{evidence}")
+    echo(f"The model: {saved}. Its answers: taskmix predict {saved} INPUT --task TASK")
+    echo(f"Train by it: {document['commands']['Train by the plan']}")
 
 
 def _print_answer(advice: Advice, found: Answer) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
     table = Table(
         title=f"Mean dev score of {len(advice.judged)} tasks, and how far behind the first"
     )
@@ -228,13 +253,13 @@ def _print_answer(advice: Advice, found: Answer) -> None:
             str(standing.seeds),
             "yes" if standing.is_open else "no",
         )
-    console.print(table)
+    show(table)
     for finding in _warnings(advice):
-        typer.echo(f"Note: {finding}")
+        echo(f"Note: {finding}")
     for note in advice.notes:
-        typer.echo(f"Note: {note}")
+        echo(f"Note: {note}")
     for line in found.lines:
-        typer.echo(line)
+        echo(line)
 
 
 def _warnings(advice: Advice, most: int = 8) -> list[str]:

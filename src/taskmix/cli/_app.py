@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import errno
+import io
+import os
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 
 import taskmix
 from taskmix.cli._advise import advise
 from taskmix.cli._demo import demo
+from taskmix.cli._display import echo, note
 from taskmix.cli._improve import improve
 from taskmix.cli._laws import laws
 from taskmix.cli._predict import predict
@@ -20,7 +24,10 @@ from taskmix.cli._sequences import sequences
 from taskmix.cli._simulate import simulate
 from taskmix.cli._train import train
 from taskmix.cli._transfer import transfer
-from taskmix.errors import InputError, TaskmixError
+from taskmix.errors import InputError, TaskmixError, TaskmixWarning
+
+_show_as_usual = warnings.showwarning
+
 
 app = typer.Typer(
     name="taskmix",
@@ -48,7 +55,7 @@ app.add_typer(reproduce, name="reproduce")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"taskmix {taskmix.__version__}")
+        echo(f"taskmix {taskmix.__version__}")
         raise typer.Exit
 
 
@@ -62,9 +69,12 @@ def _options(
 
 
 def main() -> None:
-    """Runs a command. Exit codes: 0 done, 1 a run failed, 2 the input was wrong."""
+    """Runs a command. Exit codes: 0 done, 1 a run failed, 2 the input was wrong, 130 stopped."""
+    warnings.showwarning = _show_warning
+    # Workers are told by it too; who wants to hear more sets it before.
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except InputError as error:
         _say(f"taskmix: {error}")
         sys.exit(2)
@@ -79,10 +89,25 @@ def main() -> None:
             f"taskmix: A path should be one that a file can have. Found one too long: {found!r}..."
         )
         sys.exit(2)
-    except KeyboardInterrupt:
-        _say("taskmix: interrupted. Run the same command again to continue.")
-        sys.exit(130)
+    except Exception as error:
+        if not hasattr(error, "show"):  # as the errors of options have, in click or in typer
+            raise
+        said = io.StringIO()
+        error.show(said)
+        for line in said.getvalue().rstrip("\n").split("\n"):
+            _say(line)
+        sys.exit(getattr(error, "exit_code", 1))
 
 
 def _say(sentence: str) -> None:
-    typer.echo(sentence, err=True)
+    echo(sentence, err=True)
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], *place: Any, **more: Any
+) -> None:
+    """Ours are notes; any other is a mistake of ours that should be seen."""
+    if issubclass(category, TaskmixWarning):
+        note(str(message))
+    else:
+        _show_as_usual(message, category, *place, **more)

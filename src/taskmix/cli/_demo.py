@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from taskmix.cli._display import echo
+
 BUDGET = "75s"  # with what comes before and after, under 90 s on two cores
 
 
@@ -33,7 +35,7 @@ def demo(
     from taskmix.cli._advise import advise
 
     if not json_:
-        typer.echo(
+        echo(
             "Eight tasks from handwritten digits. The two named `shuffled…` have random labels; the "
             "adviser is not told."
         )

@@ -1,4 +1,8 @@
-"""What people see: progress on standard error, tables on standard output."""
+"""What people see: progress on standard error, tables on standard output.
+
+Everything a command prints goes through this file, which makes names safe to show: they come from files
+and may have anything in them.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,62 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from taskmix.errors import printable
+
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as Bar
+    from rich.table import Table
 
     from taskmix.engine import Progress, Run
     from taskmix.training import Event
 
 
-def print_json(value: Any) -> None:
-    """One object on standard output; NaN is written as null, which every JSON reader takes."""
-    import typer
+def echo(words: str, *, err: bool = False) -> None:
+    """One line on standard output, or on standard error."""
+    typer.echo(printable(words), err=err)
 
+
+def note(words: str) -> None:
+    """What should be known and changes nothing, on standard error: JSON may be on the other."""
+    echo(f"Note: {words}", err=True)
+
+
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """One object on standard output; NaN is written as null, which every JSON reader takes."""
     from taskmix.records import without_nan
 
-    typer.echo(json.dumps(without_nan(value), indent=2, ensure_ascii=False))
+    text = json.dumps(without_nan(value), indent=indent, ensure_ascii=False)
+    typer.echo("\n".join(map(_escaped, text.split("\n"))))
+
+
+def _escaped(line: str) -> str:
+    """The same JSON without what a terminal would not show: such characters are in strings only."""
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line)
+
+
+def show(table: Table, *, wide: bool = False) -> None:
+    """Draws a table on standard output; `wide` ones get room where it is no terminal that folds."""
+    console = make_console()
+    if wide and not console.is_terminal:
+        console = make_console(width=160)
+    console.print(table)
+
+
+def make_console(**options: Any) -> Console:
+    """A console for which brackets and colons in a word are what they are."""
+    from rich.console import Console
+    from rich.text import Text
+
+    class Plain(Console):
+        def render_str(self, text: str, **how: Any) -> Text:  # cells, titles and headers alike
+            return super().render_str(printable(text), **how)
+
+    return Plain(markup=False, emoji=False, **options)
 
 
 @contextmanager
@@ -101,30 +147,38 @@ def iteration_bar(total: int, *, quiet: bool) -> Iterator[Callable[[int, float],
 
 
 def _bar(quiet: bool) -> Bar:
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
         ProgressColumn,
-        TextColumn,
         TimeRemainingColumn,
     )
     from rich.progress import Progress as Bar
     from rich.text import Text
 
+    class Title(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text(printable(task.description))
+
+    class Detail(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text(printable(task.fields["detail"]), style="dim")
+
     class Speed(ProgressColumn):
         def render(self, task: Any) -> Text:
             return Text("" if not task.speed else f"{task.speed:,.0f} steps/s")
 
+    console = make_console(stderr=True)
     return Bar(
-        TextColumn("{task.description}"),
+        Title(),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         Speed(),
         TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[detail]}", style="dim"),
-        console=Console(stderr=True, quiet=quiet),
+        Detail(),
+        console=console,
         transient=False,
+        disable=quiet or not console.is_terminal,  # a file would get the last state alone
     )
 
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.errors import OptionError
+from taskmix.extras import require
 
 if TYPE_CHECKING:
     from taskmix.laws import Comparison, GroupedLaw, Law
@@ -100,6 +102,9 @@ def laws(
         check_chart_path(plot)
     if out is not None:
         check_output(out, is_ours=has_keys("command", "engine", "law"), what="the law")
+    if engine is not Engine.SEARCH:
+        package = "pyoperon" if engine is Engine.OPERON else "gplearn"
+        require(package, purpose=f"`--engine {engine.value}`")
     names = [name.strip() for name in inputs.split(",") if name.strip()]
     if target in names or len(set(names)) != len(names) or not names:
         raise OptionError(
@@ -112,6 +117,12 @@ def laws(
         )
     columns = read_table(table, [*names, target, *([group] if group else [])])
     X, y = {name: columns[name] for name in names}, columns[target]
+    if not json_:
+        grouped_by = f", groups by `{group}`" if group else ""
+        echo(
+            f"Read {table.name}: target `{target}`, inputs {', '.join(f'`{n}`' for n in names)}"
+            f"{grouped_by}; {len(y):,} rows, none left out."
+        )
     begin = time.monotonic()
     compared = _compared(compare or [], X, y)
     regressor = LawRegressor(
@@ -159,7 +170,7 @@ def laws(
     print_laws(found)
     for path in (plot, out):
         if path is not None:
-            typer.echo(f"Wrote {path}.")
+            echo(f"Wrote {path}.")
 
 
 class _Named(list[Any]):

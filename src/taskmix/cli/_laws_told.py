@@ -5,40 +5,36 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import typer
+from taskmix.cli._display import echo, show
 
 
 def print_laws(found: dict[str, Any]) -> None:
     """The front, the law and what was asked of it."""
-    from rich.console import Console
 
-    console = Console()
     for note in found["notes"]:
-        typer.echo(note)
-    console.print(_front(found))
+        echo(note)
+    show(_front(found))
     law = found["law"]
-    typer.echo(f"Law: {law['formula']}")
+    echo(f"Law: {law['formula']}")
     for place, constant in enumerate(law["constants"]):
         drawn = found["bootstrap"][place] if "bootstrap" in found else None
         also = f"; bootstrap {drawn['low']:.4g} to {drawn['high']:.4g}" if drawn else ""
-        typer.echo(
-            f"  {constant['value']:.5g} ({constant['low']:.4g} to {constant['high']:.4g}{also})"
-        )
+        echo(f"  {constant['value']:.5g} ({constant['low']:.4g} to {constant['high']:.4g}{also})")
     grows = ", ".join(f"{name}: {rate or 'not known'}" for name, rate in law["growth"].items())
     if grows:
-        typer.echo(f"For large values it grows like {grows}.")
+        echo(f"For large values it grows like {grows}.")
     if "comparisons" in found:
-        console.print(_comparisons(found["comparisons"]))
+        show(_comparisons(found["comparisons"]))
     for row in found.get("groups", ()):
-        typer.echo(f"  {row['group']} ({row['rows']} rows): {row['formula']}")
+        echo(f"  {row['group']} ({row['rows']} rows): {row['formula']}")
     if "prediction" in found:
         told = found["prediction"]
-        typer.echo(f"At {_point(told['at'])}: {_with_interval(told)}. {told['warning']}".strip())
+        echo(f"At {_point(told['at'])}: {_with_interval(told)}. {told['warning']}".strip())
     if "gain" in found:
         told = found["gain"]
         gain = _with_interval(told, sign=True)
-        typer.echo(f"Change to {_point(told['to'])}: {gain}. {told['warning']}".strip())
-    typer.echo(f"{found['rows']} rows, {found['noise']} noise, {found['seconds']:.1f} s.")
+        echo(f"Change to {_point(told['to'])}: {gain}. {told['warning']}".strip())
+    echo(f"{found['rows']} rows, {found['noise']} noise, {found['seconds']:.1f} s.")
 
 
 def _front(found: dict[str, Any]) -> Any:

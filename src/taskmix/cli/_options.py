@@ -68,6 +68,14 @@ LabelOption = Annotated[
     list[str] | None,
     typer.Option("--label", help="The label column; give several for several tasks."),
 ]
+TextOption = Annotated[
+    list[str] | None,
+    typer.Option("--text", help="The column that holds the text; give two for a pair."),
+]
+StrictOption = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse cells that are no numbers in a column of numbers."),
+]
 BatchSizeOption = Annotated[int, typer.Option("--batch-size", min=1)]
 OptimizerOption = Annotated[Optimizer, typer.Option("--optimizer")]
 LearningRateOption = Annotated[
@@ -98,6 +106,8 @@ def choose_source(
     settings: Path | None,
     task_column: str | None,
     labels: list[str] | None,
+    text: list[str] | None,
+    strict: bool,
     cache: Path | None,
 ) -> tuple[TaskSource, tuple[str, ...] | None]:
     """Where the tasks come from, and which of them to keep where the source cannot do that."""
@@ -105,7 +115,7 @@ def choose_source(
 
     names = tuple(name.strip() for name in only.split(",")) if only else None
     if folder == "digits" and not Path(folder).exists():
-        if settings or task_column or labels:
+        if settings or task_column or labels or text:
             raise OptionError(
                 "The demo's tasks should be used as they are. Found an option that says how tasks "
                 "are made from a folder. Leave it out."
@@ -117,6 +127,8 @@ def choose_source(
         settings=settings,
         task_column=task_column,
         label_columns=tuple(labels) if labels else None,
+        text_columns=tuple(text) if text else None,
+        strict=strict,
         cache=cache,
     )
     return source, None

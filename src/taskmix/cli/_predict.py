@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo
+from taskmix.cli._options import StrictOption
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
     from taskmix.engine import TrainedModel
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - wide ones too
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def predict(
@@ -33,8 +39,14 @@ def predict(
         str | None, typer.Option("--task", help="The task to answer for [where there is one only].")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write a .jsonl, .csv or .parquet file.")
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Write a .jsonl, .csv or .parquet file; in .csv an apostrophe goes before a label "
+            "that a spreadsheet would compute, such as =1+1.",
+        ),
     ] = None,
+    strict: StrictOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Answer for the rows of INPUT, which have the columns of the task folder; labels are not needed.
@@ -57,26 +69,48 @@ def predict(
         )
     trained = read_model(model)
     question = trained.question(task)
-    answers = _answers(trained, rows, question.name)
+    notes: list[str] = []
+    answers = _answers(trained, rows, question.name, strict=strict, on_note=notes.append)
+    if not json_:  # beside the answers, which may be piped on
+        echo(f"Read {len(answers):,} rows for {question.name}: {question.reading}", err=True)
+        for note in notes:
+            echo(f"Note: {note}", err=True)
     if out is not None:
         _write(answers, out)
         if not json_:
-            typer.echo(f"{len(answers):,} answers for `{question.name}`: {out}")
+            echo(f"{len(answers):,} answers for `{question.name}`: {out}")
             return
     if json_:
-        print_json({"task": question.name, "kind": question.kind, "rows": answers})
+        document = {"task": question.name, "kind": question.kind, "rows": answers}
+        reading = {"tasks": [question.name], **question.reading.document()}
+        print_json(document | {"readings": [reading], "reading_notes": notes})
         return
     for answer in answers:
-        typer.echo(json.dumps(answer, ensure_ascii=False))
+        print_json(answer, indent=None)
 
 
-def _answers(trained: TrainedModel, rows: str, task: str) -> list[dict[str, Any]]:
+def _answers(
+    trained: TrainedModel, rows: str, task: str, *, strict: bool, on_note: Callable[[str], None]
+) -> list[dict[str, Any]]:
     if rows != "-":
-        return trained.predict(Path(rows), task)
+        return trained.predict(Path(rows), task, strict=strict, on_note=on_note)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "standard-input.jsonl"
         path.write_bytes(sys.stdin.buffer.read())
-        return trained.predict(path, task)
+        return trained.predict(path, task, strict=strict, on_note=on_note)
+
+
+def _cell(value: Any) -> Any:
+    """What stands in a cell of CSV: lists, of a sentence, as JSON, and no formula.
+
+    A spreadsheet computes a text that begins as a formula does, and labels come from files: an
+    apostrophe before it makes it a text again.
+    """
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and value.startswith(FORMULA) and not NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
 
 
 def _write(answers: list[dict[str, Any]], path: Path) -> None:
@@ -94,14 +128,7 @@ def _write(answers: list[dict[str, Any]], path: Path) -> None:
         return
     sink = io.BytesIO()
     if path.suffix.lower() == ".csv":
-        # A cell of CSV is text: lists, of a sentence, are written as JSON.
-        cells = [
-            {
-                k: json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v
-                for k, v in a.items()
-            }
-            for a in answers
-        ]
+        cells = [{name: _cell(value) for name, value in answer.items()} for answer in answers]
         arrow_csv.write_csv(pa.Table.from_pylist(cells), sink)
     else:
         arrow_parquet.write_table(pa.Table.from_pylist(answers), sink)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from taskmix.errors import InputError
+from taskmix.cli._display import echo, note
+from taskmix.errors import InputError, RecordError
+from taskmix.extras import require
 
 
 def report(
@@ -24,18 +26,22 @@ def report(
     from taskmix.cli._display import print_json
     from taskmix.cli._tables import score_table
     from taskmix.records import Study
-    from taskmix.report import write_report
+    from taskmix.report import PAGE_PACKAGES, write_report
 
+    require(*PAGE_PACKAGES, purpose="`taskmix report`")
     records = Study(study)
-    summaries = records.summaries() if study.is_dir() else []
+    unread: list[str] = []
+    summaries = records.summaries(note=unread.append) if study.is_dir() else []
+    if unread and not summaries:
+        raise RecordError(f"No run of `{study}` can be read. {unread[0]}")
     if not summaries:
         raise InputError(
             f"`{study}` should be a study, a folder with runs in it. Found no run there. "
             "Make one with `taskmix train FOLDER --out STUDY`."
         )
-    page = write_report(records, out or study / "report.html")
+    page = write_report(records, out or study / "report.html", on_note=note)
     if json_:
         rows = [row for split in ("dev", "test") for row in score_table(summaries, split).rows()]
         print_json({"study": str(study), "page": str(page), "runs": len(summaries), "rows": rows})
     else:
-        typer.echo(f"Wrote {page} about {len(summaries)} runs.")
+        echo(f"Wrote {page} about {len(summaries)} runs.")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.cli._engines import (
     AddressOption,
     Engine,
@@ -16,6 +17,7 @@ from taskmix.cli._engines import (
     choose_device_on,
     join_cluster,
 )
+from taskmix.cli._extras import check_extras
 from taskmix.cli._reproduce_laws import laws_study
 from taskmix.cli._reproduce_sequences import sequences
 from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
@@ -64,7 +66,7 @@ def reproduce(
         print_json([{"name": name, "what": what} for name, what in EXPERIMENTS.items()])
     else:
         for name, what in EXPERIMENTS.items():
-            typer.echo(f"{name:16} {what}")
+            echo(f"{name:16} {what}")
     raise typer.Exit
 
 
@@ -103,7 +105,7 @@ def bandit(
         write_chart(bandit_figure(result), plot)
     tell_rows("bandit", bandit_rows(result), time.monotonic() - begin, as_json=json_)
     if plot is not None and not json_:
-        typer.echo(f"Drew {plot}.")
+        echo(f"Drew {plot}.")
 
 
 @app.command()
@@ -151,6 +153,7 @@ def glue(
     from taskmix.papers import GlueOptions, reproduce_glue
 
     begin = time.monotonic()
+    check_extras(model=encoder, engine=engine, store=store)
     join_cluster(context, engine, address=address, store=store, workers=workers)
     options = GlueOptions(
         data=data,
@@ -212,4 +215,4 @@ app.command()(reviews)
 
 
 def _teller(quiet: bool) -> Any:
-    return None if quiet else lambda name: typer.echo(f"... {name}", err=True)
+    return None if quiet else lambda name: echo(f"... {name}", err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.cli._engines import (
     AddressOption,
     Engine,
@@ -168,10 +169,10 @@ def _tell(
         return
     for each in rows:
         if "formula" in each:
-            typer.echo(f"{each['quantity']}: f1 = {each['formula']}")
-    typer.echo(f"{found.num_rows} of {len(options.grid)} rows.")
+            echo(f"{each['quantity']}: f1 = {each['formula']}")
+    echo(f"{found.num_rows} of {len(options.grid)} rows.")
     if found.num_rows < len(options.grid):
-        typer.echo("The same command, given the task folder, goes on.")
+        echo("The same command, given the task folder, goes on.")
 
 
 def _part(text: str) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.cli._reproduce_text import JsonOption, QuickOption
 from taskmix.cli._reproduced import tell_rows
 
@@ -46,6 +47,6 @@ def sequences(
         else {"seeds": seeds}
     )
     options = SequencesOptions(data=data, seed=seed, out=out, **names, **fewer)  # type: ignore[arg-type]
-    tell = None if json_ else lambda name: typer.echo(f"... {name}", err=True)
+    tell = None if json_ else lambda name: echo(f"... {name}", err=True)
     rows = reproduce_sequences(options, on_progress=tell)
     tell_rows("sequences", rows, time.monotonic() - begin, as_json=json_)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.cli._engines import (
     AddressOption,
     Engine,
@@ -173,7 +174,7 @@ def _text(given: dict[str, Any], name: str) -> None:
         write_chart(text_figure(asked, study), plot)
     tell_rows(name, rows, time.monotonic() - begin, as_json=as_json)
     if plot is not None and not as_json:
-        typer.echo(f"Drew {plot}.")
+        echo(f"Drew {plot}.")
 
 
 def _numbers(text: str | None, name: str) -> tuple[float, ...]:

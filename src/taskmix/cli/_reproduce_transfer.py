@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.cli._engines import (
     AddressOption,
     Engine,
@@ -18,6 +19,7 @@ from taskmix.cli._engines import (
     choose_device_on,
     join_cluster,
 )
+from taskmix.cli._extras import check_extras
 from taskmix.cli._reproduce_text import (
     BatchOption,
     CacheOption,
@@ -157,6 +159,7 @@ def weak_supervision(
     """
     from taskmix.papers import WeakOptions, reproduce_weak_supervision
 
+    check_extras(model=encoder, engine=engine, store=store)
     join_cluster(context, engine, address=address, store=store, workers=workers)
     study = out or Path("weak-supervision-study")
     options = _kept(locals(), "encoder labelled steps batch_size learning_rate max_length size")
@@ -220,8 +223,10 @@ def nlp25(
 
     Example: taskmix reproduce nlp25 data/ --encoder minilm/ --rows 300 --subsets 60
     """
+    from taskmix.engine import Optimization
     from taskmix.papers import Nlp25Options, reproduce_nlp25
 
+    check_extras(model=encoder, engine=engine, store=store)
     join_cluster(context, engine, address=address, store=store, workers=workers)
     study = out or Path("nlp25-study")
     options = _kept(locals(), "data encoder fine_tune rows dev_rows test_rows steps batch_size")
@@ -230,6 +235,8 @@ def nlp25(
         "hidden": (hidden,),
         "device": choose_device_on(engine, device),
         "cache": cache or study / "features",
+        "outcome": outcome.value,
+        "learning_rate": Optimization.usual_rate(learning_rate, pretrained=fine_tune),
     }
     if quick:
         options |= {"rows": 64, "dev_rows": 32, "test_rows": 32, "steps": min(steps, 20)}
@@ -257,7 +264,7 @@ def _executing(
         nonlocal told
         if not quiet and (done == total or done / total >= told + 0.1):
             told = done / total
-            typer.echo(f"... {done:,} of {total:,} texts encoded", err=True)
+            echo(f"... {done:,} of {total:,} texts encoded", err=True)
 
     with clean_stop() as should_stop, counting_bar(name, quiet=quiet) as tell:
         executor = Executor(

@@ -6,7 +6,7 @@ import shlex
 import sys
 from typing import Any
 
-import typer
+from taskmix.cli._display import echo, show
 
 
 def tell_rows(
@@ -26,7 +26,6 @@ def tell_rows(
         )
         return
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
@@ -42,8 +41,8 @@ def tell_rows(
             f"{row['low']:.3g} to {row['high']:.3g}" if known else "-",
             str(row["n"]),
         )
-    Console().print(table)
-    typer.echo(f"{seconds:.0f} s.")
+    show(table)
+    echo(f"{seconds:.0f} s.")
 
 
 def _shown(value: float | None) -> str:

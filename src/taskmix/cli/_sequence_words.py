@@ -107,6 +107,24 @@ def gather_split(tasks: TaskSet, split: str) -> Gathered:
     return Gathered(sequences, names)
 
 
+def gather_held_out(tasks: TaskSet) -> Gathered:
+    """Test sequences; those of dev where there are none. Of tasks that can be fitted."""
+    for split in ("test", "dev"):
+        found = gather_split(tasks, split)
+        if found.sequences:
+            return found
+    raise InputError("Tasks should have sequences to hold out. Found neither test nor dev.")
+
+
 def cut_prefix(text: str, *, characters: bool) -> list[str]:
     """A prefix as it is typed: words apart, or every character."""
     return list(text) if characters else text.split()
+
+
+def count_generators(word: str) -> int | None:
+    """The number of generators; None where the data are to say it."""
+    if word == "auto":
+        return None
+    if word.isdecimal() and int(word) > 0:
+        return int(word)
+    raise OptionError(f"`--generators` should be a whole number above 0, or auto. Found {word!r}.")

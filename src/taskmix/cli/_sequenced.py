@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
+from taskmix.cli._display import echo, show
 
 if TYPE_CHECKING:
     from taskmix.sequences import Comparison, SequenceMixture
@@ -50,11 +50,10 @@ def tell_summary(
         print_json(summary)
         return
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     tasks, count = len(model.tasks_), summary["generators"]
-    typer.echo(f"{tasks} tasks, {count} generators, {summary['iterations']} iterations.")
+    echo(f"{tasks} tasks, {count} generators, {summary['iterations']} iterations.")
     if summary["rows"]:
         table = Table(title="held-out sequences", title_justify="left", box=box.SIMPLE_HEAD)
         second = "next right" if summary["rows"][0]["error"] is None else "error"
@@ -68,8 +67,9 @@ def tell_summary(
                 f"{gain['value']:+.3f} ({gain['low']:+.3f} to {gain['high']:+.3f})" if gain else ""
             )
             table.add_row(row["model"], f"{row['perplexity']:.4g}", f"{value:.3g}", words)
-        Console().print(table)
-    typer.echo(f"Wrote {summary['page']}. {seconds:.0f} s.")
+        show(table)
+    wrote = "" if summary["page"] is None else f"Wrote {summary['page']}. "
+    echo(f"{wrote}{seconds:.0f} s.")
 
 
 def tell_prediction(
@@ -104,9 +104,9 @@ def tell_prediction(
         )
         return
     for row in rows:
-        typer.echo(f"{row['symbol']:>12}  {row['probability']:.3f}")
+        echo(f"{row['symbol']:>12}  {row['probability']:.3f}")
     best = int(found.generators.argmax())
-    typer.echo(
+    echo(
         f"Most likely on the whole: {text} (probability {2.718281828459045**level:.3g}). "
         f"Generator {best + 1} is at work with probability {found.generators[best]:.2f}."
     )

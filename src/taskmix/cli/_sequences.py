@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import time
@@ -11,21 +10,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo, note
+from taskmix.cli._extras import can_write_page, tell_slowness
+from taskmix.cli._options import StrictOption
+from taskmix.cli._reading import print_reading, reading_document
 from taskmix.cli._sequence_words import (
     GENERATOR_HELP,
     Gathered,
     GeneratorOptions,
+    count_generators,
     cut_prefix,
+    gather_held_out,
     gather_split,
     make_generator,
 )
-from taskmix.errors import InputError, OptionError, RunError
+from taskmix.errors import OptionError, RunError
 
 if TYPE_CHECKING:
-    from taskmix.sequences import Comparison, MixtureState, SequenceMixture
+    from taskmix.sequences import Comparison, Fitting, MixtureFolder, SequenceMixture
     from taskmix.tasks import TaskSet
 
-_SAVE_EVERY = 10.0  # seconds
+_FORMAT = 2  # of the specification that names the model; 1: of version 0.1
 _COUNTS = (1, 2, 4, 8, 16)  # tried by --generators auto
 
 
@@ -68,6 +73,7 @@ def sequences(
         Path | None,
         typer.Option("--tasks", help="A TOML file that says how tasks are made from the folder."),
     ] = None,
+    strict: StrictOption = False,
     predict: Annotated[
         str | None,
         typer.Option("--predict", help="A prefix of symbols: what comes next, and a way on."),
@@ -94,8 +100,8 @@ def sequences(
     """Learn the generators that the tasks of FOLDER share, and what each task is made of.
 
     Writes the model and a page with the generators drawn, the tasks' shares and held-out figures
-    against one model per task, one pooled model, a mixture without tasks and plain LDA. Stop it and run
-    the same command again: it goes on from the last iteration, and what is done is not done again.
+    against one model per task, one pooled model, a mixture without tasks and plain LDA. Stop it or kill
+    it and run the same command again: what is done is not done again, and the model is the same.
 
     Examples:
 
@@ -103,10 +109,16 @@ def sequences(
 
         taskmix sequences names/ --characters --predict mac --task Scottish
     """
+    from taskmix.cli._stopping import clean_stop
+    from taskmix.files import check_outside
     from taskmix.records import specification_hash
+    from taskmix.report import MIXTURE_PAGE_PACKAGES
+    from taskmix.sequences import FitStoppedError, MixtureFolder, RecordedFits, load_mixture
     from taskmix.tasks import load_tasks
 
     begin = time.monotonic()
+    tell_slowness()
+    has_page = predict is None and can_write_page(MIXTURE_PAGE_PACKAGES)
     loaded = load_tasks(
         folder,
         settings=tasks,
@@ -116,14 +128,17 @@ def sequences(
         time_column=time_column,
         symbols="characters" if characters else None,
         first_symbol_is_task=first_is_task or None,
+        strict=strict,
     )
+    print_reading(loaded, quiet=json_ or predict is not None)
     train = gather_split(loaded, "train")
-    held_out = _held_out(loaded)
+    held_out = gather_held_out(loaded)
     kind = make_generator(
         GeneratorOptions(generator, order, states, components, hidden, smoothing, diagonal, device),
         vectors=not isinstance(train.sequences[0][0], str),
     )
     specification = {
+        "format": _FORMAT,
         "data": loaded.content,
         "generator": kind,
         "generators": generators,
@@ -134,123 +149,106 @@ def sequences(
         "seed": seed,
     }
     name = specification_hash(specification)
-    model = None if fresh else _finished(out, name)
-    if model is None:
-        from taskmix.sequences import SequenceMixture
-
-        plain = SequenceMixture(
-            kind,
-            max_iter=iterations,
-            n_init=restarts,
-            annealing=annealing,
-            batch_size=batch_size,
-            n_jobs=workers,
-            random_state=seed,
+    written = MixtureFolder(out)
+    written.check(name)
+    check_outside(out, Path(folder), what="the mixture")
+    if predict is not None and not fresh and written.model(name).exists():
+        model = load_mixture(written.model(name))
+        _predict(model, cut_prefix(predict, characters=characters), task, as_json=json_)
+        return
+    plain = _mixture(kind, [*train.sequences, *held_out.sequences])
+    plain.set_params(
+        max_iter=iterations,
+        n_init=restarts,
+        annealing=annealing,
+        batch_size=batch_size,
+        n_jobs=workers,
+        random_state=seed,
+    )
+    fixed_count = count_generators(generators)
+    with written.claimed() as study, clean_stop() as should_stop:
+        fits = RecordedFits(
+            study=study,
+            data=loaded.content,
+            fresh=fresh,
+            should_stop=should_stop,
+            on_note=note,
         )
-        model = _fit(plain, generators, train, held_out, out, name, fresh=fresh, quiet=json_)
+        try:
+            count = fixed_count or _best_count(plain, train, fits, quiet=json_)
+            model = plain.set_params(n_generators=count)
+            _fit(model, train, fits, quiet=json_)
+            _save(model, written, name, fresh=fresh)
+            if predict is None:
+                summary = None if fresh else written.summary(name)
+                incomplete = summary is None or (baselines and not summary["rows"])
+                if summary is None or incomplete or (has_page and summary["page"] is None):
+                    compared = None
+                    if baselines:
+                        compared = _compare(model, train, held_out, fits, quiet=json_)
+                    summary = _write(
+                        model, written, name, loaded, compared, folder, has_page=has_page
+                    )
+        except FitStoppedError as error:
+            raise RunError("Stopped. Run the same command again to go on from here.") from error
     if predict is not None:
         _predict(model, cut_prefix(predict, characters=characters), task, as_json=json_)
         return
-    summary = _summary(out, name)
-    if summary is None or (baselines and not summary["rows"]):
-        compared = _compare(model, train, held_out, quiet=json_) if baselines else None
-        summary = _write(model, out, name, loaded, compared, folder)
+    assert summary is not None
+    if json_:
+        summary = summary | reading_document(loaded)
     _tell(summary, model, time.monotonic() - begin, as_json=json_)
 
 
-def _held_out(tasks: TaskSet) -> Gathered:
-    """Test sequences; those of dev where there are none. Of tasks that can be fitted."""
-    for split in ("test", "dev"):
-        found = gather_split(tasks, split)
-        if found.sequences:
-            return found
-    raise InputError("Tasks should have sequences to hold out. Found neither test nor dev.")
+def _mixture(kind: Any, sequences: list[Any]) -> SequenceMixture:
+    """A mixture that knows the symbols of all sequences, those held out too."""
+    from taskmix.sequences import SequenceMixture, find_symbols
 
-
-def _finished(out: Path, name: str) -> SequenceMixture | None:
-    from taskmix.sequences import load_mixture
-
-    path = out / f"model-{name}.safetensors"
-    return load_mixture(path) if path.exists() else None
-
-
-def _summary(out: Path, name: str) -> dict[str, Any] | None:
-    path = out / "summary.json"
-    if not path.exists():
-        return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found if found.get("name") == name else None
-
-
-def _fit(
-    plain: SequenceMixture,
-    generators: str,
-    train: Gathered,
-    held_out: Gathered,
-    out: Path,
-    name: str,
-    *,
-    fresh: bool,
-    quiet: bool,
-) -> SequenceMixture:
-    """The mixture, with a checkpoint every few seconds that the next run goes on from."""
-    from taskmix.cli._display import iteration_bar
-    from taskmix.cli._stopping import clean_stop
-    from taskmix.sequences import find_symbols, load_start, save_mixture, save_start
-
-    out.mkdir(parents=True, exist_ok=True)
-    symbols = find_symbols([*train.sequences, *held_out.sequences], plain)
-    plain.set_params(symbols=symbols)
-    count = _count(generators, plain, train, quiet=quiet)
-    checkpoint = out / "checkpoint.safetensors"
-    start = None if fresh else load_start(checkpoint, name)
-    saved = time.monotonic()
-    with clean_stop() as should_stop, iteration_bar(plain.max_iter, quiet=quiet) as tell:
-
-        def listen(state: MixtureState) -> None:
-            nonlocal saved
-            tell(state.iteration, state.bound)
-            if should_stop() or time.monotonic() - saved > _SAVE_EVERY:
-                saved = time.monotonic()
-                save_start(checkpoint, name, state)
-            if should_stop():
-                raise RunError("Stopped. Run the same command again to go on from here.")
-
-        plain.set_params(n_generators=count, on_state=listen)
-        if start is not None:
-            plain.set_params(start=start[0], alpha=start[1])
-        plain.fit(train.sequences, train.tasks)
-    plain.set_params(on_state=None)
-    for old in out.glob("model-*.safetensors"):
-        old.unlink()
-    save_mixture(plain, out / f"model-{name}.safetensors")
-    checkpoint.unlink(missing_ok=True)
+    plain = SequenceMixture(kind)
+    plain.set_params(symbols=find_symbols(sequences, plain))
     return plain
 
 
-def _count(word: str, plain: SequenceMixture, train: Gathered, *, quiet: bool) -> int:
+def _best_count(plain: SequenceMixture, train: Gathered, fits: Fitting, *, quiet: bool) -> int:
     from taskmix.sequences import choose_generators
 
-    if word.isdigit() and int(word) > 0:
-        return int(word)
-    if word != "auto":
-        raise OptionError(
-            f"`--generators` should be a whole number above 0, or auto. Found {word!r}."
-        )
-    told = (lambda sentence: None) if quiet else (lambda s: typer.echo(f"... {s}", err=True))
-    choice = choose_generators(plain, train.sequences, train.tasks, _COUNTS, on_progress=told)
+    choice = choose_generators(
+        plain,
+        train.sequences,
+        train.tasks,
+        _COUNTS,
+        on_progress=None if quiet else lambda name: echo(f"... {name}", err=True),
+        fitting=fits,
+    )
     if not quiet:
-        typer.echo(f"{choice.best} generators have the highest held-out likelihood.", err=True)
+        echo(f"{choice.best} generators have the highest held-out likelihood.", err=True)
     return choice.best
 
 
-def _compare(
-    model: SequenceMixture, train: Gathered, held_out: Gathered, *, quiet: bool
-) -> Comparison:
-    from taskmix.sequences import baselines, compare
+def _fit(model: SequenceMixture, train: Gathered, fits: Fitting, *, quiet: bool) -> None:
+    from taskmix.cli._display import iteration_bar
+    from taskmix.sequences import SHARED_NAME
 
-    models = baselines(model)
-    models[next(iter(models))] = model
+    with iteration_bar(model.max_iter, quiet=quiet) as tell:
+        model.set_params(on_state=lambda state: tell(state.iteration, state.bound))
+        fits(SHARED_NAME, model, train.sequences, train.tasks, lambda: None)
+    model.set_params(on_state=None)
+
+
+def _save(model: SequenceMixture, written: MixtureFolder, name: str, *, fresh: bool) -> None:
+    """The model as a file of its own; the record it is from stays as it is."""
+    from taskmix.sequences import save_mixture
+
+    if fresh or not written.model(name).exists():
+        save_mixture(model, written.model(name))
+
+
+def _compare(
+    model: SequenceMixture, train: Gathered, held_out: Gathered, fits: Fitting, *, quiet: bool
+) -> Comparison:
+    from taskmix.sequences import SHARED_NAME, baselines, compare
+
+    models = baselines(model) | {SHARED_NAME: model}
     known = set(model.tasks_)
     rows = [row for row, name in enumerate(held_out.tasks) if name in known]
     return compare(
@@ -260,35 +258,43 @@ def _compare(
         [held_out.sequences[row] for row in rows],
         [held_out.tasks[row] for row in rows],
         models=models,
-        on_progress=None if quiet else lambda name: typer.echo(f"... {name}", err=True),
+        on_progress=None if quiet else lambda name: echo(f"... {name}", err=True),
+        fitting=fits,
     )
 
 
 def _write(
     model: SequenceMixture,
-    out: Path,
+    written: MixtureFolder,
     name: str,
     tasks: TaskSet,
     compared: Comparison | None,
     folder: str,
+    *,
+    has_page: bool,
 ) -> dict[str, Any]:
     """The page, and the figures as they are printed; the figures last, as they say all is done."""
     from taskmix.cli._sequenced import summary_of
     from taskmix.report import write_mixture_page
 
     command = shlex.join(["taskmix", *sys.argv[1:]])
-    page = write_mixture_page(
-        model,
-        out / "report.html",
-        title=Path(folder).resolve().name,
-        comparison=compared,
-        command=command,
-        notes=tasks.notes,
-    )
-    summary = summary_of(model, compared) | {"name": name, "command": command, "page": str(page)}
-    aside = out / ".summary.json.tmp"
-    aside.write_text(json.dumps(summary, indent=2, ensure_ascii=False), encoding="utf-8")
-    aside.replace(out / "summary.json")
+    page = None
+    if has_page:
+        page = write_mixture_page(
+            model,
+            written.page,
+            title=Path(folder).resolve().name,
+            comparison=compared,
+            command=command,
+            notes=tasks.notes,
+        )
+    summary = summary_of(model, compared) | {
+        "name": name,
+        "command": command,
+        "model": str(written.model(name)),
+        "page": None if page is None else str(page),
+    }
+    written.write_summary(summary)
     return summary
 
 

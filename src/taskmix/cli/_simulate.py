@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo, show
+from taskmix.cli._options import StrictOption
+from taskmix.cli._reading import print_reading, reading_document
 from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ def simulate(
     real: Annotated[
         str | None, typer.Option("--real", help="The task to start from, where there are several.")
     ] = None,
+    strict: StrictOption = False,
     seed: Annotated[int, typer.Option("--seed")] = 0,
     json_: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
@@ -69,7 +73,10 @@ def simulate(
         raise OptionError("Either --alpha or --ami should be given. Found both or neither.")
     check_new_folder(out)
     check_outside(out, Path(folder), what="the artificial tasks")
-    task = _real_task(load_tasks(folder), real)
+    loaded = load_tasks(folder, strict=strict)
+    task = _real_task(loaded, real)
+    loaded = loaded.select([task.name])
+    print_reading(loaded, quiet=json_)
     made = simulate_tasks(
         task,
         count=tasks,
@@ -83,10 +90,11 @@ def simulate(
     write_tasks(made.tasks, out)
     rows = _rows(made)
     if json_:
-        print_json({"folder": str(out), "real": task.name, "seed": seed, "tasks": rows})
+        document = {"folder": str(out), "real": task.name, "seed": seed, "tasks": rows}
+        print_json(document | reading_document(loaded))
         return
     _print_rows(rows, task)
-    typer.echo(f"Wrote {len(made.tasks)} tasks to {out}.")
+    echo(f"Wrote {len(made.tasks)} tasks to {out}.")
 
 
 def _real_task(tasks: Any, name: str | None) -> Task:
@@ -142,7 +150,6 @@ def _rows(made: Simulation) -> list[dict[str, Any]]:
 
 def _print_rows(rows: list[dict[str, Any]], task: Task) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=f"Beside {task.name}", title_justify="left", box=box.SIMPLE_HEAD)
@@ -156,4 +163,4 @@ def _print_rows(rows: list[dict[str, Any]], task: Task) -> None:
             f"{row['alpha']:.4f}",
             f"{row['ami']:.4f}",
         )
-    Console().print(table)
+    show(table)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+
+from taskmix import _signals
 
 
 @contextmanager
 def clean_stop(*, patient: bool = False) -> Iterator[Callable[[], bool]]:
-    """Gives a function that tells whether to stop; a second signal interrupts at once.
+    """Gives a function that tells whether to stop; who has been asked to does not leave the block.
 
-    Not so where it is `patient`: a launcher sends its signal after the user's, and kills at last.
+    Whatever is at work has a little more than a second for a checkpoint; then the program ends, with
+    the sentence and the exit code of a stop. A second signal ends it at once, unless it is `patient`:
+    a launcher sends its own signal after the user's.
     """
-    asked = False
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked and not patient:
-            raise KeyboardInterrupt
-        asked = True
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with _signals.grace(patient=patient):
+        yield _signals.asked

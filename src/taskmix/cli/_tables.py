@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from taskmix.cli._display import show
 from taskmix.numerics import Interval, mean_interval
 
 if TYPE_CHECKING:
@@ -86,7 +87,6 @@ def print_table(
 ) -> None:
     """Draws the table on standard output."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     metrics = set(table.metrics.values())
@@ -105,7 +105,7 @@ def print_table(
     drawn.add_section()
     means = [_cell(table.means.get(label)) for label in table.labels]
     drawn.add_row(mean_name, "", *([""] if metrics else []), *means)
-    Console().print(drawn)
+    show(drawn)
 
 
 def _cell(interval: Interval | None) -> str:

@@ -29,8 +29,6 @@ class Tracking:
     def __init__(self, tensorboard: Path | None, mlflow: str | None) -> None:
         self._tensorboard, self._mlflow = tensorboard, mlflow
         self._told: set[str] = set()
-        if tensorboard is not None or mlflow is not None:
-            _must_be_there(tensorboard is not None, mlflow is not None)
 
     def __bool__(self) -> bool:
         return self._tensorboard is not None or self._mlflow is not None
@@ -80,15 +78,3 @@ class Tracking:
             for listen in self.listeners(run, study):
                 for event in events_of(folder):
                     listen(event)
-
-
-def _must_be_there(tensorboard: bool, mlflow: bool) -> None:
-    """Refuses before anything is trained."""
-    from importlib.util import find_spec
-
-    from taskmix.errors import MissingExtraError
-
-    if tensorboard and find_spec("tensorboard") is None:
-        raise MissingExtraError("tensorboard", "tracking", "`--tensorboard`")
-    if mlflow and find_spec("mlflow") is None:
-        raise MissingExtraError("mlflow-skinny", "tracking", "`--mlflow`")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.cli._engines import (
     AddressOption,
     Engine,
@@ -17,6 +18,7 @@ from taskmix.cli._engines import (
     choose_device_on,
     join_cluster,
 )
+from taskmix.cli._extras import check_extras
 from taskmix.cli._keep import keep_best
 from taskmix.cli._methods import POLICY_HELP, REWARD_HELP, parse_policy, parse_reward
 from taskmix.cli._options import (
@@ -35,8 +37,10 @@ from taskmix.cli._options import (
     ResumeOption,
     Schedule,
     ScheduleOption,
+    StrictOption,
     TaskColumnOption,
     TasksOption,
+    TextOption,
     VectorsOption,
     WarmupOption,
     WeightDecayOption,
@@ -44,6 +48,7 @@ from taskmix.cli._options import (
     choose_architecture,
     choose_source,
 )
+from taskmix.cli._reading import print_reading
 from taskmix.cli._tracking import MLflowOption, TensorBoardOption, Tracking
 from taskmix.cli._trained import tell_results
 from taskmix.cli._weightings import WEIGHTING_HELP, parse_weighting
@@ -94,6 +99,8 @@ def train(
     only: OnlyOption = None,
     task_column: TaskColumnOption = None,
     label: LabelOption = None,
+    text: TextOption = None,
+    strict: StrictOption = False,
     steps: Annotated[int, typer.Option("--steps", min=1)] = 1000,
     batch_size: BatchSizeOption = 32,
     optimizer: OptimizerOption = Optimizer.ADAM,
@@ -146,13 +153,21 @@ def train(
     from taskmix.plans import Plan
 
     _check_one_way(policy=policy, weighting=weighting, plan=plan, reward=reward, single=single)
+    check_extras(model=model, engine=engine, store=store, tensorboard=tensorboard, mlflow=mlflow)
     source, kept = choose_source(
-        folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
+        folder,
+        only=only,
+        settings=tasks,
+        task_column=task_column,
+        labels=label,
+        text=text,
+        strict=strict,
+        cache=cache,
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
     join_cluster(context, engine, address=address, store=store, workers=workers)
-    rate = learning_rate or (2e-5 if pretrained else 1e-3)
+    rate = Optimization.usual_rate(learning_rate, pretrained=pretrained)
     run = Run(
         label="single" if single else "plan" if plan else weighting or policy or "uniform",
         source=source,
@@ -222,13 +237,12 @@ def _check_one_way(**given: Any) -> None:
 
 def _introduce(tasks: TaskSet, run: Run) -> None:
     rows = sum(task.size for task in tasks)
-    typer.echo(
+    echo(
         f"{len(tasks)} task{'' if len(tasks) == 1 else 's'} with {rows:,} rows to train on; "
         f"{type(run.architecture).__name__}, {run.label}, {run.steps:,} steps of "
         f"{run.batch_size} rows on {run.device}."
     )
-    for note in tasks.notes:
-        typer.echo(f"Note: {note}")
+    print_reading(tasks)
 
 
 def _carry_out(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from taskmix.cli._display import echo
 from taskmix.errors import RunError
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ def tell_results(
 ) -> None:
     """Scores with intervals as tables, or everything as JSON; raises where a run did not finish."""
     from taskmix.cli._display import print_json
+    from taskmix.cli._reading import reading_document
     from taskmix.cli._tables import print_table, score_table
 
     done = [
@@ -35,6 +35,7 @@ def tell_results(
                 "runs": [_run_row(result) for result in results],
                 "rows": [row for table in tables.values() for row in table.rows()],
                 "conlleval": entities,
+                **reading_document(tasks),
             }
         )
     else:
@@ -43,11 +44,11 @@ def tell_results(
             if table.cells:
                 print_table(table, sizes, title=f"Scores on {split}")
         for name, text in entities.items():
-            typer.echo(f"Entities of `{name}` on test, as the CoNLL script counts them:\n{text}")
-        typer.echo(f"Records: {study.path}. The page: taskmix report {study.path}")
+            echo(f"Entities of `{name}` on test, as the CoNLL script counts them:\n{text}")
+        echo(f"Records: {study.path}. The page: taskmix report {study.path}")
     for result in results:
         for note in result.notes:
-            typer.echo(f"Note: {note}", err=True)
+            echo(f"Note: {note}", err=True)
     _complain(results)
 
 

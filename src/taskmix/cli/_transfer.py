@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from taskmix.cli._display import echo
 from taskmix.cli._engines import (
     AddressOption,
     Engine,
@@ -18,6 +19,7 @@ from taskmix.cli._engines import (
     choose_device_on,
     join_cluster,
 )
+from taskmix.cli._extras import check_extras
 from taskmix.cli._options import (
     BatchSizeOption,
     CacheOption,
@@ -34,8 +36,10 @@ from taskmix.cli._options import (
     ResumeOption,
     Schedule,
     ScheduleOption,
+    StrictOption,
     TaskColumnOption,
     TasksOption,
+    TextOption,
     VectorsOption,
     WarmupOption,
     WeightDecayOption,
@@ -43,6 +47,7 @@ from taskmix.cli._options import (
     choose_architecture,
     choose_source,
 )
+from taskmix.cli._reading import print_reading, reading_document
 from taskmix.cli._transfer_parts import performing
 from taskmix.errors import OptionError
 
@@ -167,6 +172,8 @@ def transfer(
     only: OnlyOption = None,
     task_column: TaskColumnOption = None,
     label: LabelOption = None,
+    text: TextOption = None,
+    strict: StrictOption = False,
     steps: Annotated[int, typer.Option("--steps", min=1)] = 1000,
     batch_size: BatchSizeOption = 32,
     optimizer: OptimizerOption = Optimizer.ADAM,
@@ -220,14 +227,23 @@ def transfer(
             "Either --target or --all should be given. Found "
             f"{'both. Leave one of them out.' if all_ else 'neither. Name a task to help.'}"
         )
+    check_extras(model=model, engine=engine, store=store)
     if compare and estimate is None:
         raise OptionError("`--compare` should go with --estimate. Found it alone. Leave it out.")
     source, kept = choose_source(
-        folder, only=only, settings=tasks, task_column=task_column, labels=label, cache=cache
+        folder,
+        only=only,
+        settings=tasks,
+        task_column=task_column,
+        labels=label,
+        text=text,
+        strict=strict,
+        cache=cache,
     )
     loaded = source.load() if kept is None else source.load().select(kept)
     architecture, pretrained = choose_architecture(model, loaded, vectors, max_length)
     join_cluster(context, engine, address=address, store=store, workers=workers)
+    print_reading(loaded, quiet=json_)
     description = TransferStudy(
         template=Run(
             label="transfer",
@@ -238,7 +254,7 @@ def transfer(
             seed=seed,
             optimization=Optimization(
                 optimizer=optimizer.value,
-                learning_rate=learning_rate or (2e-5 if pretrained else 1e-3),
+                learning_rate=Optimization.usual_rate(learning_rate, pretrained=pretrained),
                 weight_decay=weight_decay,
                 schedule=schedule.value,
                 warmup=warmup,
@@ -290,11 +306,11 @@ def transfer(
     if plan is not None:
         lessons.plan(document).save(plan)
     if json_:
-        print_json(document)
+        print_json(document | reading_document(loaded))
         return
     print_lessons(document)
     if "comparison" in document:
         print_comparison(document["comparison"])
-    typer.echo(f"Wrote {path}. The page with the evidence: taskmix report {out}")
+    echo(f"Wrote {path}. The page with the evidence: taskmix report {out}")
     if plan is not None:
-        typer.echo(f"Wrote {plan}.")
+        echo(f"Wrote {plan}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import typer
+from taskmix.cli._display import echo, show
 
 _MOST_FURTHER = 9_999  # subsets; more are no advice
 _WIDEST = 10  # tasks; with more, a table for each target takes the place of the matrix
@@ -13,45 +13,41 @@ _WIDEST = 10  # tasks; with more, a table for each target takes the place of the
 
 def print_lessons(document: dict[str, Any]) -> None:
     """Gains of sources for each target, what to train with it, and how far to trust that."""
-    from rich.console import Console
 
-    console = Console()
-    if not console.is_terminal:  # a file has room, a screen folds what is too wide
-        console = Console(width=160)
     targets = document["targets"]
     how = " estimated from gradients" if document["estimate"] else ""
-    typer.echo(
+    echo(
         f"{document['runs']:,} runs{how}: {len(targets)} target{'' if len(targets) == 1 else 's'} of "
         f"{len(document['tasks'])} tasks; outcome: dev {document['measure']}."
     )
     if document["failed"]:
         first = document["failures"][0]
-        typer.echo(
+        echo(
             f"{document['failed']} failed and are left out; the first: {', '.join(first['tasks'])} "
             f"with seed {first['seed']}: {first['error']}"
         )
     if document["design"]["noise"] is not None:
-        typer.echo(
+        echo(
             f"The pilot's noise is {document['design']['noise']:.3g}, so the precision asked for took "
             f"{targets[0]['subset_runs']} runs of subsets a target."
         )
     if len(targets) > 1 and len(document["tasks"]) <= _WIDEST:
-        _print_matrix(console, document)
+        _print_matrix(document)
         for target in targets:
-            typer.echo(f"{target['target']}:")
+            echo(f"{target['target']}:")
             _print_open(target)
             _print_advice(target)
     else:
         for target in targets:
-            _print_target(console, target, document["measure"])
+            _print_target(target, document["measure"])
             _print_advice(target)
     if document["groups"]:
-        typer.echo("Groups to train together, by predicted gains:")
+        echo("Groups to train together, by predicted gains:")
         for group in document["groups"]:
-            typer.echo(f"  {', '.join(group)}")
+            echo(f"  {', '.join(group)}")
 
 
-def _print_matrix(console: Any, document: dict[str, Any]) -> None:
+def _print_matrix(document: dict[str, Any]) -> None:
     from rich import box
     from rich.table import Table
 
@@ -70,10 +66,10 @@ def _print_matrix(console: Any, document: dict[str, Any]) -> None:
             found = [row for row in target["sources"] if row["source"] == name]
             cells.append(_gain(found[0], decimals) if found else "")
         table.add_row(name, *cells)
-    console.print(table)
+    show(table, wide=True)
 
 
-def _print_target(console: Any, target: dict[str, Any], measure: str) -> None:
+def _print_target(target: dict[str, Any], measure: str) -> None:
     from rich import box
     from rich.table import Table
 
@@ -93,7 +89,7 @@ def _print_target(console: Any, target: dict[str, Any], measure: str) -> None:
             _company(source),
             _verdict(source),
         )
-    console.print(table)
+    show(table, wide=True)
 
 
 def _print_open(target: dict[str, Any]) -> None:
@@ -105,24 +101,24 @@ def _print_open(target: dict[str, Any]) -> None:
             + ("" if row["further_subsets"] is None else f" ({_further(row['further_subsets'])})")
             for row in unknown
         )
-        typer.echo(f"  cannot tell, with the further subsets that would: {words}")
+        echo(f"  cannot tell, with the further subsets that would: {words}")
 
 
 def _print_advice(target: dict[str, Any]) -> None:
     for selection in target["selections"]:
         names = ", ".join(selection["sources"]) or "none, train it alone"
-        typer.echo(f"  {selection['rule']}: {names}; predicted {_number(selection['predicted'])}")
+        echo(f"  {selection['rule']}: {names}; predicted {_number(selection['predicted'])}")
     if target["measured"] is not None:
-        typer.echo(f"  measured with these: {_interval(target['measured'])}")
+        echo(f"  measured with these: {_interval(target['measured'])}")
     if target["failed"]:
-        typer.echo(
+        echo(
             f"  {target['failed']} failed runs left out, {len(target['lost'])} whole subsets with them"
         )
     if not target["extrapolation"]:
-        typer.echo("  too few subsets finished to try the predictions on others")
+        echo("  too few subsets finished to try the predictions on others")
         return
     test = target["extrapolation"]["linear"]
-    typer.echo(
+    echo(
         f"  on {test['subsets']} held-out subsets: Spearman {_interval(test['spearman'])}, "
         f"R² {_interval(test['r_squared'])}, F1 of helping {_interval(test['f1_positive'])} and of "
         f"harming {_interval(test['f1_negative'])}; {test['positive_share']:.0%} do help"
@@ -133,9 +129,9 @@ def _print_advice(target: dict[str, Any]) -> None:
         if name != "linear"
     ]
     if others:
-        typer.echo(f"  R² of other surrogates there: {', '.join(others)}")
+        echo(f"  R² of other surrogates there: {', '.join(others)}")
     if test["r_squared"]["value"] is not None and test["r_squared"]["value"] < 0:
-        typer.echo(
+        echo(
             "  below zero: gains do not add up over sizes here; trust their order and the measured "
             "selection, not the predicted values"
         )
@@ -144,7 +140,6 @@ def _print_advice(target: dict[str, Any]) -> None:
 def print_comparison(comparison: dict[str, Any]) -> None:
     """Estimated against trained subsets: agreement and cost."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     title = "Estimated from gradients against trained"
@@ -161,12 +156,12 @@ def print_comparison(comparison: dict[str, Any]) -> None:
             ),
             f"{row['same_sign']:.0%}",
         )
-    Console().print(table)
-    typer.echo(
+    show(table)
+    echo(
         "surrogate's: Spearman of trained subsets with what a surrogate of the other trained ones "
         "predicts; of gains: Spearman of estimated with trained gains."
     )
-    typer.echo(
+    echo(
         f"Estimated in {comparison['seconds_estimated']:.1f} s; trained in "
         f"{comparison['seconds_trained']:.1f} s of steps, {comparison['ratio']:.1f} times as long."
     )

@@ -34,7 +34,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taskmix.counterfactual._statistics import LogStatistics
-from taskmix.errors import MissingExtraError, OptionError
+from taskmix.errors import OptionError
+from taskmix.extras import load
 from taskmix.numerics import entropy as entropy_of
 from taskmix.numerics import log_softmax, softmax
 
@@ -102,15 +103,12 @@ def search(
 
     Needs the package `cmaes`. `maximise` finds the same policy, exactly and a thousand times faster.
     """
-    try:
-        from cmaes import CMA
-    except ImportError:
-        raise MissingExtraError("cmaes", "search", "CMA-ES") from None
+    cmaes = load("cmaes", purpose="CMA-ES")
     weight = float(_checked(entropy))
     count = len(statistics.visits)
     if count == 1:
         return maximise(statistics, weight)
-    optimizer = CMA(
+    optimizer = cmaes.CMA(
         mean=np.zeros(count),
         sigma=spread,
         population_size=population,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
@@ -11,7 +10,7 @@ from taskmix.engine._fleet import fleet_pays, run_fleet
 from taskmix.engine._ray import run_ray
 from taskmix.engine._run import Executed, Run
 from taskmix.engine._units import Alone, Progress, work_off
-from taskmix.engine._workers import Workers
+from taskmix.engine._workers import Workers, count_workers
 from taskmix.errors import OptionError, RecordError
 from taskmix.records import Study
 
@@ -78,7 +77,7 @@ def run_all(
             [Alone(number, run) for number, run in enumerate(rest)],
             rest,
             study,
-            workers=workers or os.cpu_count() or 1,
+            workers=workers if isinstance(workers, Workers) else count_workers(workers),
             on_progress=tell,
             should_stop=should_stop,
             fresh=fresh,

@@ -26,15 +26,26 @@ class Optimization:
     warmup: float = 0.0  # share of the steps in which the rate rises from 0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+        if not (math.isfinite(self.learning_rate) and self.learning_rate >= 0):
             raise OptionError(
-                f"`learning_rate` should be a positive number. Found {self.learning_rate}. "
-                "1e-3 is usual for Adam, 2e-5 for fine-tuning a pretrained encoder."
+                "`learning_rate` should be a number above 0, or 0 to train nothing. Found "
+                f"{self.learning_rate}. 1e-3 is usual for Adam, 2e-5 for fine-tuning a pretrained "
+                "encoder."
             )
+        for name, value in (("weight_decay", self.weight_decay), ("momentum", self.momentum)):
+            if not (math.isfinite(value) and value >= 0):
+                raise OptionError(f"`{name}` should be a number of at least 0. Found {value}.")
         if not 0.0 <= self.warmup < 1.0:
             raise OptionError(
                 f"`warmup` should be a share of the steps, from 0 to below 1. Found {self.warmup}."
             )
+
+    @staticmethod
+    def usual_rate(learning_rate: float | None, *, pretrained: bool) -> float:
+        """The learning rate that was given, also 0; where none was, the usual one of Adam."""
+        if learning_rate is not None:
+            return learning_rate
+        return 2e-5 if pretrained else 1e-3
 
     def build(
         self, parameters: Iterable[nn.Parameter], steps: int

@@ -62,6 +62,13 @@ class Run:
     precision: Literal["float32", "bfloat16"] = "float32"
     device: str = "cpu"
 
+    def __post_init__(self) -> None:
+        if self.clip_norm is not None and not self.clip_norm >= 0:
+            raise OptionError(
+                "`clip_norm` should be the largest norm of a gradient, 0 or more. Found "
+                f"{self.clip_norm}."
+            )
+
     def load(self) -> TaskSet:
         """The run's tasks, in its order."""
         return (

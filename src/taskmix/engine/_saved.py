@@ -26,7 +26,14 @@ from taskmix.errors import InputError, RecordError, TaskmixError
 from taskmix.files import read_plain
 from taskmix.models import HardSharing, Transformer
 from taskmix.records import Study, describe, load_state, save_state
-from taskmix.tasks import Question, TaskSet, encode_with, learned_by
+from taskmix.tasks import (
+    Question,
+    TaskSet,
+    encode_with,
+    learned_by,
+    load_pretrained,
+    quiet_transformers,
+)
 
 VERSION = 1
 NETWORK = "encoder.network."  # parameters that Hugging Face's files have already
@@ -77,11 +84,11 @@ def _save(
 
 
 def _save_pretrained(folder: Path, model: HardSharing, architecture: Transformer) -> None:
-    from transformers import AutoTokenizer
-
     network: Any = model.encoder.network
-    network.save_pretrained(folder)
-    AutoTokenizer.from_pretrained(architecture.path).save_pretrained(folder)
+    tokenizer = load_pretrained("AutoTokenizer", architecture.path)
+    with quiet_transformers():
+        network.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
 
 
 def read_model(path: Path | str) -> TrainedModel:

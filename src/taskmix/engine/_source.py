@@ -35,6 +35,8 @@ class FolderSource:
     settings: Path | None = None
     task_column: str | None = None
     label_columns: tuple[str, ...] | None = None
+    text_columns: tuple[str, ...] | None = None
+    strict: bool = False
     cache: Path | None = None
 
     def load(self) -> TaskSet:
@@ -44,6 +46,8 @@ class FolderSource:
             settings=self.settings,
             task_column=self.task_column,
             label_columns=self.label_columns,
+            text_columns=self.text_columns,
+            strict=self.strict,
             cache=self.cache,
         )
 

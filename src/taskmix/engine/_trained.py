@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,9 +41,11 @@ class Part:
     questions: tuple[Question, ...]  # in the order of the heads
     answers: tuple[str, ...]
 
-    def outputs(self, question: Question, rows: NewRows) -> tuple[Tensor, Any]:
-        """What the model says to rows, and their inputs."""
-        inputs = question.read(rows)
+    def outputs(
+        self, question: Question, rows: NewRows, *, strict: bool = False
+    ) -> tuple[Tensor, Any, tuple[str, ...]]:
+        """What the model says to rows, their inputs, and what is to be noted about these."""
+        inputs, notes = question.read(rows, self.learned, strict=strict)
         tasks = TaskSet((question.unanswered(inputs),))
         encoded = encode_with(self.architecture.encoding, self.learned, tasks)
         head = [each.name for each in self.questions].index(question.name)
@@ -50,13 +53,15 @@ class Part:
         if found.dim() == 3:  # [sentence, word, class], padded to the longest sentence
             lengths = [len(words) for words in inputs.column("tokens").to_pylist()]
             found = torch.cat([row[:count] for row, count in zip(found, lengths, strict=True)])
-        return found, inputs
+        return found, inputs, notes
 
 
 class HeldPart(Part):
     """A model that reads inputs of one's own: rows are what its data set gives, without targets."""
 
-    def outputs(self, question: Question, rows: NewRows) -> tuple[Tensor, Any]:
+    def outputs(
+        self, question: Question, rows: NewRows, *, strict: bool = False
+    ) -> tuple[Tensor, Any, tuple[str, ...]]:
         inputs = held_inputs(rows, self.learned.get("collate"))
         head = self.model.heads[[each.name for each in self.questions].index(question.name)]
         device = next(self.model.parameters()).device
@@ -66,7 +71,7 @@ class HeldPart(Part):
                 head(self.model.encoder(inputs.batch(places))).float().cpu()
                 for places in torch.split(torch.arange(len(inputs), device=device), ROWS)
             ]
-        return torch.cat(found), None
+        return torch.cat(found), None, ()
 
 
 class TrainedModel:
@@ -83,15 +88,31 @@ class TrainedModel:
     def __repr__(self) -> str:
         return f"TrainedModel({', '.join(self.tasks)})"
 
-    def predict(self, rows: NewRows, task: str | None = None) -> Answers:
+    def predict(
+        self,
+        rows: NewRows,
+        task: str | None = None,
+        *,
+        strict: bool = False,
+        on_note: Callable[[str], None] | None = None,  # a warning unless given
+    ) -> Answers:
         """An answer for each row, which has the columns of the task folder; labels are not needed.
 
         `rows` is the path of a file, an Arrow table, a mapping from columns to values or a list of
         mappings. The answer of a class has its `label` and `probability`, that of a number its
-        `value`, and that of a sentence its `tokens` with their `tags` and `probabilities`.
+        `value`, and that of a sentence its `tokens` with their `tags` and `probabilities`. A cell that
+        is no number, in a column that was one of numbers, counts as missing and is noted; with
+        `strict` it is an error.
         """
         part, question = self._find(task)
-        outputs, inputs = part.outputs(question, Path(rows) if isinstance(rows, str) else rows)
+        found = Path(rows) if isinstance(rows, str) else rows
+        outputs, inputs, notes = part.outputs(question, found, strict=strict)
+        for note in notes:
+            sentence = f"{note[0].upper()}{note[1:]}."
+            if on_note is None:
+                warnings.warn(sentence, stacklevel=2)
+            else:
+                on_note(sentence)
         if question.kind == "regression":
             return [{"value": value} for value in outputs.tolist()]
         shares = torch.softmax(outputs.double(), dim=-1)

@@ -8,22 +8,19 @@ checkpoints.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from itertools import islice
 from typing import Protocol
 
 from taskmix.engine._run import Executed, Run, execute
-from taskmix.engine._workers import Workers
-from taskmix.errors import InputError, RecordError, TaskmixError
+from taskmix.engine._workers import Ended, Workers
+from taskmix.errors import InputError, RecordError, RunError, TaskmixError
 from taskmix.records import Study
 from taskmix.training import Event, StepEvent
 
 _TELL_EVERY = 0.1  # seconds between two words of one run about its progress
-_RESTARTS = 3  # of the pool, when a worker was killed
-_AHEAD = 4  # units a worker that are given out before they are needed
+_DEATHS = 3  # of workers in one call, after which it is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,36 +100,17 @@ def work_off(
     done = _Done(runs, on_progress)
     if isinstance(workers, Workers):
         if workers.count > 1:
-            _with_restarts(units, done, study, workers, should_stop, fresh=fresh)
+            _pooled(units, done, study, workers, should_stop, fresh=fresh)
             return done.results(study)
     elif min(workers, len(units)) > 1:
         with Workers(min(workers, len(units))) as pool:
-            _with_restarts(units, done, study, pool, should_stop, fresh=fresh)
+            _pooled(units, done, study, pool, should_stop, fresh=fresh)
         return done.results(study)
     for unit in units:
         if should_stop is not None and should_stop():
             break
         done.take(unit, unit.work(study, done.tell, should_stop, fresh=fresh))
     return done.results(study)
-
-
-def _with_restarts(
-    units: Sequence[Unit],
-    done: _Done,
-    study: Study,
-    workers: Workers,
-    should_stop: ShouldStop | None,
-    *,
-    fresh: bool,
-) -> None:
-    for _ in range(_RESTARTS):
-        try:
-            _pooled(done.missing(units), done, study, workers, should_stop, fresh=fresh)
-            break
-        except BrokenProcessPool:
-            workers.close()
-            fresh = False
-            continue  # a worker was killed; what it held goes on from its checkpoint
 
 
 class _Done:
@@ -158,9 +136,6 @@ class _Done:
             if result.outcome != "stopped":
                 self.tell(Progress(number, self._runs[number].steps, done=True))
 
-    def missing(self, units: Sequence[Unit]) -> list[Unit]:
-        return [unit for unit in units if self._results[unit.numbers[0]] is None]
-
     def results(self, study: Study) -> list[Executed]:
         return [
             result or Executed(outcome="stopped", summary=study.run(run.specification()).summary())
@@ -177,32 +152,40 @@ def _pooled(
     *,
     fresh: bool,
 ) -> None:
-    workers.begin()
-    waiting: dict[Future[list[Executed]], Unit] = {}
-    rest = iter(units)
+    rest = deque(units)
+    begun: set[int] = set()  # by a process that was killed: what starts over does so once
+    stopping, deaths = False, 0
     try:
-        stopping = False
-        while True:
-            # A few are on their way: looking at all of them each time one is done would take
-            # the square of their number.
-            for unit in islice(rest, 0 if stopping else _AHEAD * workers.count - len(waiting)):
-                waiting[workers.submit(unit, study, fresh=fresh)] = unit
-            if not waiting:
-                break
-            ready, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-            for progress in workers.told():
-                done.tell(progress)
-            for future in ready:
-                unit = waiting.pop(future)
-                done.take(unit, future.result())
+        while workers.at_work or (rest and not stopping):
+            workers.start(workers.at_work + len(rest))
+            while rest and not stopping:
+                if not workers.give(
+                    rest[0], study, fresh=fresh and rest[0].numbers[0] not in begun
+                ):
+                    break
+                rest.popleft()
+            for word in workers.hear(timeout=0.1):
+                if isinstance(word, Ended):
+                    done.take(word.unit, word.results)
+                elif isinstance(word, Progress):
+                    done.tell(word)
+                else:
+                    deaths += 1
+                    if word.unit is not None:  # it goes on from its checkpoint
+                        begun.add(word.unit.numbers[0])
+                        rest.appendleft(word.unit)
+            if deaths >= _DEATHS:
+                raise RunError(_too_many_deaths(deaths))
             if should_stop is not None and not stopping and should_stop():
                 stopping = True
                 workers.ask_to_stop()
-                for future in list(waiting):
-                    if future.cancel():
-                        del waiting[future]
     except BaseException:
-        for future in waiting:
-            future.cancel()
         workers.close()
         raise
+
+
+def _too_many_deaths(deaths: int) -> str:
+    return (
+        f"The processes that train should come to their end. Found that {deaths} of them were killed. "
+        "Run the same command again to continue, with fewer --workers if memory is short."
+    )

@@ -2,35 +2,71 @@
 
 Starting one takes seconds (it imports torch, reads the tasks and encodes them), so a command that
 executes runs in several rounds keeps one `Workers` throughout.
+
+A pipe to each process carries everything: units and the wish to stop to it, word of its progress and
+results back. Pipes leave nothing behind when a process is killed, at whichever moment; queues and
+events of `multiprocessing` would leave semaphores. Processes are deaf to Ctrl-C and SIGTERM from their
+first moment on, which would otherwise end them with a traceback each: this process says when to stop.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-import queue
 import signal
-import threading
-from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context, parent_process
+import time
+import warnings
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import wait
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from taskmix.engine._worker import READY, STOP, Failed, Warned, work
+from taskmix.errors import OptionError, TaskmixWarning
 from taskmix.records import Study
 
 if TYPE_CHECKING:
     from taskmix.engine._run import Executed
     from taskmix.engine._units import Progress, Unit
 
+GRACE = 1.2  # seconds for the checkpoints of runs that are broken off
+FAREWELL = 1.0  # seconds for the kernel to end a killed process
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A unit is done."""
+
+    unit: Unit
+    results: list[Executed]
+
+
+@dataclass(frozen=True)
+class Died:
+    """A process is dead, and left a unit behind if it had one."""
+
+    unit: Unit | None
+
+
+def count_workers(count: int | None) -> int:
+    """How many processes may be at work: as many as were asked for, else one a core."""
+    if count is not None and count < 1:
+        raise OptionError(f"`workers` should be 1 or more. Found {count}. None is one a core.")
+    return (os.cpu_count() or 1) if count is None else count
+
 
 class Workers:
     """Up to `count` processes, one a core where nothing is said; none before they are needed."""
 
     def __init__(self, count: int | None = None) -> None:
-        self.count = count or os.cpu_count() or 1
-        self._pool: ProcessPoolExecutor | None = None
-        self._told: Any = None
-        self._stop: Any = None
-        self._call = 0  # words of an earlier call may still be on their way
+        self.count = count_workers(count)
+        self._processes: list[_Process] = []
+        # Who never closes them should not wait for them either, when the interpreter ends.
+        self._kill = weakref.finalize(self, _kill, self._processes)
 
     def __enter__(self) -> Self:
         return self
@@ -43,73 +79,138 @@ class Workers:
     ) -> None:
         self.close()
 
-    def begin(self) -> None:
-        """A new call: everything that is told from now on belongs to it."""
-        self._call += 1
-        if self._pool is None:
-            context = get_context("spawn")
-            self._told, self._stop = context.Queue(), context.Event()
-            self._pool = ProcessPoolExecutor(
-                self.count,
-                mp_context=context,
-                initializer=_begin_worker,
-                initargs=(self._told, self._stop),
-            )
-        self._stop.clear()
+    @property
+    def at_work(self) -> int:
+        """How many units have been given out and have not ended."""
+        return sum(process.unit is not None for process in self._processes)
 
-    def submit(self, unit: Unit, study: Study, *, fresh: bool) -> Future[list[Executed]]:
-        assert self._pool is not None
-        return self._pool.submit(_in_worker, unit, study, fresh, self._call)
+    def start(self, wanted: int) -> None:
+        """Starts processes until there are so many, or `count`."""
+        while len(self._processes) < min(wanted, self.count):
+            self._processes.append(_Process())
 
-    def told(self) -> list[Progress]:
-        """What units of this call have said since they were asked last."""
-        found: list[Progress] = []
-        while True:
-            try:
-                call, progress = self._told.get_nowait()
-            except queue.Empty:
-                return found
-            if call == self._call:
-                found.append(progress)
+    def give(self, unit: Unit, study: Study, *, fresh: bool) -> bool:
+        """Gives a unit to a process that has none; False where there is no such process."""
+        for process in self._processes:
+            if process.is_ready and process.unit is None:
+                process.give(unit, study, fresh=fresh)
+                return True
+        return False
+
+    def hear(self, timeout: float) -> Iterator[Progress | Ended | Died]:
+        """What processes say within so many seconds, once one of them has said something."""
+        by_connection = {process.connection: process for process in self._processes}
+        for connection in wait(list(by_connection), timeout):
+            process = by_connection[connection]  # type: ignore[index]
+            word = process.hear()
+            if isinstance(word, Died):
+                self._processes.remove(process)
+                _kill([process])
+            if word is not None:
+                yield word
 
     def ask_to_stop(self) -> None:
         """Units at work end with a checkpoint."""
-        if self._stop is not None:
-            self._stop.set()
+        for process in self._processes:
+            process.ask_to_stop()
 
     def close(self) -> None:
-        """Ends the processes; a later call starts new ones."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
+        """Ends the processes, after a moment for checkpoints; a later call starts new ones."""
+        deadline = time.monotonic() + GRACE
+        try:
             self.ask_to_stop()
-            pool.shutdown(wait=True, cancel_futures=True)
-            self._told.close()
+            while self.at_work and (left := deadline - time.monotonic()) > 0:
+                with contextlib.suppress(Exception):  # nobody waits for it any more
+                    for _ in self.hear(left):
+                        pass
+        finally:
+            _kill(self._processes)
 
 
-_told: Any = None
-_stop: Any = None
+class _Process:
+    """One process, from this side."""
+
+    def __init__(self) -> None:
+        self.is_ready = False
+        self.unit: Unit | None = None
+        context = get_context("spawn")
+        self.connection, other = context.Pipe()
+        try:
+            with _deaf_children():
+                self._process = context.Process(target=work, args=(other,))
+                self._process.start()
+        except BaseException:
+            self.connection.close()  # by which a process that has started knows
+            raise
+        finally:
+            other.close()
+
+    def give(self, unit: Unit, study: Study, *, fresh: bool) -> None:
+        self.unit = unit
+        self._send((unit, study, fresh))
+
+    def ask_to_stop(self) -> None:
+        if self.unit is not None:
+            self._send(STOP)
+
+    def _send(self, words: Any) -> None:
+        try:
+            self.connection.send(words)
+        except OSError:  # it is dead, which is heard as soon as somebody listens
+            return
+
+    def hear(self) -> Progress | Ended | Died | None:
+        try:
+            word = self.connection.recv()
+        except (EOFError, OSError):
+            return Died(self.unit)
+        if word == READY:
+            self.is_ready = True
+            return None
+        if isinstance(word, list):
+            unit, self.unit = self.unit, None
+            assert unit is not None
+            return Ended(unit, word)
+        if isinstance(word, Warned):  # as if it had come up here
+            warnings.warn(word.message, TaskmixWarning, stacklevel=2)
+            return None
+        if isinstance(word, Failed):
+            self.unit = None
+            raise word.error
+        progress: Progress = word
+        return progress
+
+    def kill(self) -> None:
+        self.connection.close()
+        self._process.kill()
+
+    def join(self) -> None:
+        self._process.join(FAREWELL)
 
 
-def _begin_worker(told: Any, stop: Any) -> None:
-    global _told, _stop
-    import torch
-
-    torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
-    _told, _stop = told, stop
+def _kill(processes: list[_Process]) -> None:
+    ending, processes[:] = processes[:], []
+    for process in ending:
+        process.kill()
+    for process in ending:
+        process.join()
 
 
-def _end_with_the_parent() -> None:
-    """A parent that is killed stops nobody: its workers would go on, and then wait for ever."""
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)  # as if killed too: every run goes on from its last checkpoint
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes that start in the block do not hear Ctrl-C and SIGTERM; this one does, afterwards.
+
+    A mask is inherited. What is ignored would be as well, but a signal that came meanwhile be lost.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # its start lifts the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _NUMBERS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _in_worker(unit: Unit, study: Study, fresh: bool, call: int) -> list[Executed]:
-    def tell(progress: Progress) -> None:
-        _told.put((call, progress))
-
-    return unit.work(study, tell, _stop.is_set, fresh=fresh)
+_NUMBERS = (signal.SIGINT, signal.SIGTERM)

@@ -15,7 +15,7 @@ from taskmix.files._atomic import (
     unwritable,
     write_bytes,
 )
-from taskmix.files._lock import holding
+from taskmix.files._lock import holding, read_note
 from taskmix.files._memory import free_memory
 from taskmix.files._output import check_output, check_output_folder, check_outside, has_keys
 from taskmix.files._plain import (
@@ -42,6 +42,7 @@ __all__ = [
     "make_folder",
     "making_folder",
     "open_plain",
+    "read_note",
     "read_plain",
     "remove_stale",
     "replacing",

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from taskmix._signals import grace
 from taskmix.errors import RecordError
 
 FULL = {errno.ENOSPC, errno.EDQUOT}
@@ -98,29 +99,30 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[Sink]:
     Without `sync` the name may be forgotten at a power cut, not the content: the caller flushes the
     folder once for several files with `sync_folder`.
     """
-    aside = _new_name(path)
-    try:
-        descriptor = os.open(aside, _CREATE, 0o666)
-    except OSError as error:  # nothing was made, so nothing is to be deleted
-        raise unwritable(error, path) from error
-    sink = Sink(descriptor)
-    try:
+    with grace():  # a signal waits for the moment this takes, lest the file aside stay there
+        aside = _new_name(path)
         try:
-            yield sink
-            sink.drain()
-            os.fsync(descriptor)
-        finally:
-            sink.descriptor = None
-            os.close(descriptor)
-        os.replace(aside, path)  # noqa: PTH105 - by way of `os` here, for the tests' sake
-    except BaseException as error:
-        with contextlib.suppress(OSError, RecordError):
-            delete(aside, is_ours=is_temporary)
-        if isinstance(error, OSError):
+            descriptor = os.open(aside, _CREATE, 0o666)
+        except OSError as error:  # nothing was made, so nothing is to be deleted
             raise unwritable(error, path) from error
-        raise
-    if sync:
-        sync_folder(path.parent)
+        sink = Sink(descriptor)
+        try:
+            try:
+                yield sink
+                sink.drain()
+                os.fsync(descriptor)
+            finally:
+                sink.descriptor = None
+                os.close(descriptor)
+            os.replace(aside, path)  # noqa: PTH105 - by way of `os` here, for the tests' sake
+        except BaseException as error:
+            with contextlib.suppress(OSError, RecordError):
+                delete(aside, is_ours=is_temporary)
+            if isinstance(error, OSError):
+                raise unwritable(error, path) from error
+            raise
+        if sync:
+            sync_folder(path.parent)
 
 
 def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
@@ -133,21 +135,22 @@ def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
 def making_folder(path: Path) -> Iterator[Path]:
     """Gives a new folder that becomes `path`, a missing or empty one, once the block ends well."""
     make_folder(path.parent)
-    aside = _new_name(path)
-    try:
-        os.mkdir(aside)  # noqa: PTH102
-    except OSError as error:
-        raise unwritable(error, path) from error
-    try:
-        yield aside
-        os.rename(aside, path)  # noqa: PTH104 - over an empty folder, never over one with content
-    except BaseException as error:
-        with contextlib.suppress(OSError, RecordError):
-            delete(aside, is_ours=is_temporary)
-        if isinstance(error, OSError):
+    with grace():  # as above
+        aside = _new_name(path)
+        try:
+            os.mkdir(aside)  # noqa: PTH102
+        except OSError as error:
             raise unwritable(error, path) from error
-        raise
-    sync_folder(path.parent)
+        try:
+            yield aside
+            os.rename(aside, path)  # noqa: PTH104 - over an empty folder, never over one with content
+        except BaseException as error:
+            with contextlib.suppress(OSError, RecordError):
+                delete(aside, is_ours=is_temporary)
+            if isinstance(error, OSError):
+                raise unwritable(error, path) from error
+            raise
+        sync_folder(path.parent)
 
 
 def delete(path: Path, *, is_ours: Callable[[Path], bool]) -> None:

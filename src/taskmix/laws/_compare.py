@@ -70,19 +70,23 @@ def _compared(name: str, text: str, columns: Columns, target: Array, rates: bool
     given = parse_formula(text)
     values = evaluate(given, columns)
     data = Observations(columns, target, np.ones(len(target)))
-    size = float(values @ values)
+    with np.errstate(over="ignore"):
+        size = float(values @ values)
     scale = float(values @ target) / size if np.isfinite(size) and size > 0 else np.nan
     form: Expression = multiply(free(1.0), given) if rates else _scaled(free_numbers(given))
     if rates:
         form = add(free(0.0), form)
     fit = fit_constants(form, data, steps=200, tolerance=1e-12)
     refitted = fit.mean_square if np.isfinite(fit.mean_square) else float("nan")
+    with np.errstate(over="ignore", invalid="ignore"):  # an error may be infinite, or unknown
+        as_given = float(np.mean((values - target) ** 2))
+        rescaled = float(np.mean((scale * values - target) ** 2))
     return Comparison(
         name=name,
         formula=as_text(given),
         complexity=complexity(given),
-        as_given=float(np.mean((values - target) ** 2)),
-        rescaled=float(np.mean((scale * values - target) ** 2)),
+        as_given=as_given,
+        rescaled=rescaled,
         refitted=refitted,
         refitted_formula=as_text(fit.expression),
         refitted_r2=1 - refitted / (float(np.var(target)) or float("nan")),

@@ -63,7 +63,8 @@ def extensions(
         value = np.broadcast_to(values[place], (rows,))
         if not np.isfinite(adjoint).all() or not np.isfinite(value).all():
             continue
-        changes += _changes(program.nodes[place], place, parent, adjoint, value, words)
+        with np.errstate(over="ignore"):  # a column too large for its numbers is not used
+            changes += _changes(program.nodes[place], place, parent, adjoint, value, words)
     if not changes:
         return []
     _, jacobian = program.jacobian(data.columns, program.start)
@@ -146,8 +147,9 @@ def _score(
     changes: list[_Change], jacobian: Array, residual: Array, weight: Array
 ) -> tuple[Array, Array]:
     """For each change the amount a linear step would take, and the squares it would explain."""
-    columns = np.column_stack([change.column for change in changes]) * weight[:, None]
-    lengths = np.linalg.norm(columns, axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # what has no finite length is not used
+        columns = np.column_stack([change.column for change in changes]) * weight[:, None]
+        lengths = np.linalg.norm(columns, axis=0)
     usable = np.isfinite(lengths) & (lengths > 0)
     columns = np.where(usable, columns, 0.0) / np.where(usable, lengths, 1.0)
     basis = _basis(jacobian)
@@ -216,17 +218,22 @@ def _swapped(
     basis = _basis(rest * data.weight[:, None])
     design -= basis @ (basis.T @ design)
     wanted = wanted - basis @ (basis.T @ wanted)
-    squares = np.einsum("nk,nk->k", design, design)
-    amounts = np.where(squares > 0, design.T @ wanted / np.where(squares > 0, squares, 1.0), 0.0)
-    left = float(wanted @ wanted) - amounts**2 * squares
+    # Squares of a column too large for them are infinite, or no number: such a column is not used.
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("nk,nk->k", design, design)
+        along, total = design.T @ wanted, float(wanted @ wanted)
+        solvable = np.isfinite(squares) & np.isfinite(along) & (squares > 0)
+        amounts = np.where(solvable, along, 0.0) / np.where(solvable, squares, 1.0)
+        left = total - amounts**2 * np.where(solvable, squares, 0.0)
     best: dict[tuple[object, ...], tuple[float, Expression]] = {}
 
     def offer(what: tuple[object, ...], error: float, make: Callable[[], Expression]) -> None:
         if what not in best or error < best[what][0]:
             best[what] = (error, make())
 
-    along, total = design.T @ wanted, float(wanted @ wanted)
     for place, feature in enumerate(kept):
+        if not solvable[place]:
+            continue
         what, amount = (feature.kind, feature.variables), float(amounts[place])
         if amount != 0:
             offer(what, float(left[place]), partial(feature.build, amount))

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from taskmix.errors import MissingExtraError, OptionError, RunError
+from taskmix.errors import OptionError, RunError
+from taskmix.extras import load
 from taskmix.laws._evaluate import Array, Columns
 from taskmix.laws._fit import Fit, Observations
 from taskmix.laws._noise import row_weights
@@ -44,13 +45,14 @@ class GplearnEngine:
 
     def regressor(self, names: list[str], seed: int, **further: Any) -> Any:
         """gplearn's own regressor with these settings."""
-        try:
-            from gplearn.functions import make_function
-            from gplearn.genetic import SymbolicRegressor
-        except ImportError:
-            raise MissingExtraError("gplearn", "laws", "The engine `gplearn`") from None
-        exponential = make_function(function=_bounded_exponential, name="exp", arity=1, wrap=False)
-        return SymbolicRegressor(
+        functions, genetic = (
+            load(module, purpose="The engine `gplearn`")
+            for module in ("gplearn.functions", "gplearn.genetic")
+        )
+        exponential = functions.make_function(
+            function=_bounded_exponential, name="exp", arity=1, wrap=False
+        )
+        return genetic.SymbolicRegressor(
             population_size=self.population,
             generations=self.generations,
             function_set=("add", "sub", "mul", "div", "log", "sqrt", "neg", exponential),

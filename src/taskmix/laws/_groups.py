@@ -112,7 +112,8 @@ def _precision(law: Law, rows: Observations, deviation: float) -> Array:
     _, jacobian = program.jacobian(rows.columns, program.start)
     weighted = jacobian * rows.weight[:, None]
     unit = deviation * (float(rows.weight[0]) if law.noise == "absolute" else 1.0)
-    return np.asarray(weighted.T @ weighted / unit**2)
+    # Where the law is exact but for rounding, it is known no better than that.
+    return np.asarray(weighted.T @ weighted / max(unit**2, rows.floor))
 
 
 def _shrink(means: Array, precisions: Array) -> tuple[Array, Array, Array, Array]:
@@ -121,7 +122,7 @@ def _shrink(means: Array, precisions: Array) -> tuple[Array, Array, Array, Array
     variance = means.var(axis=0) + 1e-12 * (1 + mean**2)
     told = np.einsum("gkl,gl->gk", precisions, means)
     for _ in range(STEPS):
-        covariances = np.linalg.inv(precisions + np.diag(1 / variance))
+        covariances = _inverses(precisions + np.diag(1 / variance))
         shrunk = np.einsum("gkl,gl->gk", covariances, told + mean / variance)
         new_mean = shrunk.mean(axis=0)
         spread = (shrunk - new_mean) ** 2 + np.einsum("gkk->gk", covariances)
@@ -133,3 +134,13 @@ def _shrink(means: Array, precisions: Array) -> tuple[Array, Array, Array, Array
         if done:
             break
     return mean, variance, shrunk, np.asarray(covariances, dtype=np.float64)
+
+
+def _inverses(
+    matrices: Array,  # [group, constant, constant], symmetric
+) -> Array:
+    """Inverses of matrices whose constants may differ in size by any factor."""
+    units = np.sqrt(np.einsum("gkk->gk", matrices))
+    levelled = matrices / units[:, :, None] / units[:, None, :]
+    found = np.linalg.pinv(levelled, rcond=1e-14, hermitian=True)
+    return np.asarray(found / units[:, :, None] / units[:, None, :])

@@ -10,6 +10,7 @@ import numpy as np
 from taskmix.laws._evaluate import Array, Columns
 from taskmix.laws._expression import ZERO, Expression, Variable, free
 from taskmix.laws._fit import Observations
+from taskmix.laws._level import levelled
 from taskmix.laws._normal import add, log, multiply, raise_to
 from taskmix.laws._scales import ScaledRows, scaled_rows, scales_of
 
@@ -67,7 +68,7 @@ def _monomials(names: list[str]) -> list[tuple[Expression, Callable[[Columns], A
 def _best_sums(values: Array, rows: ScaledRows) -> list[tuple[list[int], bool]]:
     """The pairs and triples of monomials that explain most, for each with and without a constant."""
     found: list[tuple[float, int, list[int], bool]] = []
-    weighted, count = values * rows.weight[:, None], len(values)
+    weighted, count = levelled(values * rows.weight[:, None])[0], len(values)
 
     def offer(left: float, chosen: list[int], constant: bool) -> None:
         size = len(chosen) + constant

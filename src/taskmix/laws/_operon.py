@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from taskmix.errors import MissingExtraError, OptionError, RunError
+import numpy as np
+
+from taskmix.errors import OptionError, RunError
+from taskmix.extras import load
 from taskmix.laws._evaluate import Array, Columns
 from taskmix.laws._fit import Fit, Observations
 from taskmix.laws._noise import row_weights
@@ -33,14 +36,9 @@ class OperonEngine:
 
     def find(self, columns: Columns, target: Array, *, seed: int) -> list[Fit]:
         """The formulas of its front."""
-        try:
-            from pyoperon.sklearn import SymbolicRegressor
-        except ImportError:
-            raise MissingExtraError("pyoperon", "laws", "The engine `operon`") from None
-        import numpy as np
-
+        operon = load("pyoperon.sklearn", purpose="The engine `operon`")
         names = list(columns)
-        model = SymbolicRegressor(
+        model = operon.SymbolicRegressor(
             allowed_symbols=self.symbols,
             optimizer_iterations=self.local_iterations,
             max_length=self.max_length,

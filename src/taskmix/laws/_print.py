@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from taskmix.errors import MissingExtraError
+from taskmix.extras import load
 from taskmix.laws._expression import Exp, Expression, Log, Number, Power, Product, Sum, Variable
 
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text holds together
@@ -30,10 +30,7 @@ def as_python(expression: Expression, name: str = "law") -> str:
 
 def as_sympy(expression: Expression) -> Any:
     """The SymPy expression; fixed simple numbers are rational, fitted ones are floats."""
-    try:
-        import sympy
-    except ImportError:
-        raise MissingExtraError("sympy", "laws", "A formula as SymPy") from None
+    sympy = load("sympy", purpose="A formula as SymPy")
 
     def visit(node: Expression) -> Any:
         match node:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from taskmix.laws._evaluate import Array
+from taskmix.laws._level import levelled
 from taskmix.laws._scales import ScaledRows
 from taskmix.laws._shapes import Feature
 
@@ -43,7 +44,7 @@ def _best_combinations(
     """Every combination solved from one Gram matrix; the shortest descriptions of the rows."""
     flat = [feature for own in options for feature in own if feature is not None]
     design = np.column_stack([np.ones(len(rows.weight)), *(f.values for f in flat)])
-    design *= rows.weight[:, None]
+    design, exponents = levelled(design * rows.weight[:, None])
     norms = np.linalg.norm(design, axis=0)
     gram, seen = (design / norms).T @ (design / norms), (design / norms).T @ rows.wanted
     places = {id(feature): place for place, feature in enumerate(flat, start=1)}
@@ -62,7 +63,7 @@ def _best_combinations(
         length = 0.5 * count * np.log(left + 1e-300) + 3.0 * size
         length += 0.5 * np.log(count) * (size + inner)
         for place in np.argsort(length, kind="stable")[:KEPT]:
-            answer = solved[place] / norms[index[place]]
+            answer = np.ldexp(solved[place] / norms[index[place]], -exponents[index[place]])
             scored.append((float(length[place]), len(scored), group[place], answer))
     scored.sort(key=lambda entry: entry[:2])
     return [(chosen, solved) for _, _, chosen, solved in scored[:KEPT]]
@@ -87,7 +88,7 @@ def matched(weight: Array, wanted: Array, own: list[Feature], others: list[Array
     if not own:
         return []
     basis, _ = np.linalg.qr(np.column_stack([np.ones(len(weight)), *others]) * weight[:, None])
-    values = np.column_stack([feature.values for feature in own]) * weight[:, None]
+    values, _ = levelled(np.column_stack([feature.values for feature in own]) * weight[:, None])
     values = values - basis @ (basis.T @ values)
     wanted = wanted - basis @ (basis.T @ wanted)
     norms = np.einsum("nk,nk->k", values, values)

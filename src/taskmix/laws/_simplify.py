@@ -8,6 +8,7 @@ price is below what the shorter message saves are fitted, the most promising fir
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations
@@ -64,7 +65,8 @@ def _shorter(fit: Fit, data: Observations) -> list[Expression]:
     lengths[lengths == 0] = 1.0
     inverse = np.linalg.pinv((weighted / lengths).T @ (weighted / lengths), rcond=1e-12)
     # The covariance of the constants, in units of their own.
-    covariance = inverse / np.outer(lengths, lengths) * max(fit.mean_square, data.floor)
+    with np.errstate(over="ignore"):  # of a constant that changes next to nothing: infinite
+        covariance = inverse / lengths / lengths[:, None] * max(fit.mean_square, data.floor)
     found: dict[str, tuple[float, Expression]] = {}
     here = form_length(fit.expression, len(data))
 
@@ -76,20 +78,26 @@ def _shorter(fit: Fit, data: Observations) -> list[Expression]:
     for place, role in enumerate(_roles(fit.expression)):
         for value in _plain_values(role):
             moved = float(constants[place]) - value
-            loss = 0.5 * moved**2 / max(float(covariance[place, place]), 1e-200)
+            loss = _loss(moved, float(covariance[place, place]))
             if loss < REACH:
                 offer(loss, _fixed(fit.expression, place, value))
     for first, second, sign, expression in _tied(fit.expression):
         moved = float(constants[first] - sign * constants[second])
         spread = covariance[first, first] + covariance[second, second]
         spread -= 2 * sign * covariance[first, second]
-        offer(0.5 * moved**2 / max(float(spread), 1e-200), expression)
+        offer(_loss(moved, float(spread)), expression)
     for expression in chain(_under_one_root(fit.expression), factored(fit.expression)):
         offer(0.0, expression)
     for expression in straightened(program, data.columns):
         cost = max(start_cost(expression, data), data.floor)
         offer(0.5 * len(data) * float(np.log(cost / max(fit.mean_square, data.floor))), expression)
     return [expression for _, expression in sorted(found.values(), key=lambda entry: entry[0])]
+
+
+def _loss(moved: float, variance: float) -> float:
+    """Nats that moving a constant by so much costs, to second order; infinite if need be."""
+    deviations = moved / math.sqrt(max(variance, 1e-200))
+    return 0.5 * deviations * deviations
 
 
 def _tied(expression: Expression) -> Iterator[tuple[int, int, float, Expression]]:

@@ -21,6 +21,7 @@ from taskmix.laws._parse import FUNCTIONS
 from taskmix.tasks import read_rows
 
 LEAST_ROWS = 12
+LARGEST = 1e40  # a sixth power, the square of a cube, is still a number
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -83,6 +84,14 @@ def check_rows(columns: Mapping[str, Array], target: Array, name: str = "target"
             raise InputError(
                 f"Column `{column_name}` should have a finite number in every row. Found {what} in "
                 f"row {bad[0] + 1}{also}. Leave such rows out."
+            )
+        sizes = np.abs(column)
+        bad = np.flatnonzero((sizes > LARGEST) | ((sizes < 1 / LARGEST) & (sizes > 0)))
+        if len(bad):
+            raise InputError(
+                f"The numbers of column `{column_name}` should lie between {1 / LARGEST:g} and "
+                f"{LARGEST:g} in size, so that their powers can be computed. Found "
+                f"{column[bad[0]]:g} in row {bad[0] + 1}. Give them in another unit."
             )
         if np.ptp(column) == 0:
             remedy = "Leave it out." if column_name != name else "Nothing is left to explain."

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from taskmix.errors import OptionError
+from taskmix.extras import require
 from taskmix.models._perceptron import Perceptron
 from taskmix.models._sharing import Architecture
 from taskmix.models._text_convolution import TextConvolution
@@ -51,4 +52,5 @@ def choose_architecture(
         case "bilstm":
             return WindowBiLSTM(vectors=vectors), False
         case _:
+            require("transformers", "tokenizers", purpose=f"The Hugging Face encoder `{word}`")
             return Transformer(path=word, **length), True

@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-import torch
 from torch import Tensor, nn
 
-from taskmix.errors import InputError, MissingExtraError
+from taskmix.errors import InputError
 from taskmix.models._sharing import HardSharing, make_head
-from taskmix.tasks import EncodedTasks, SubwordEncoding
+from taskmix.tasks import EncodedTasks, SubwordEncoding, load_pretrained
 
 
 class TransformerEncoder(nn.Module):
@@ -50,11 +49,7 @@ class Transformer:
 
     def build(self, tasks: EncodedTasks) -> HardSharing:
         try:
-            from transformers import AutoModel
-        except ImportError:
-            raise MissingExtraError("transformers", "text", "A pretrained encoder") from None
-        try:
-            network = AutoModel.from_pretrained(self.path, dtype=torch.float32)
+            network = load_pretrained("AutoModel", self.path)
         except (OSError, ValueError) as error:
             raise InputError(
                 f"`{self.path}` should be a folder with a Hugging Face model or a name on the hub. "

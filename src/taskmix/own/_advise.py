@@ -20,6 +20,7 @@ from taskmix.advise import (
     News,
     Timer,
     advice_document,
+    advising_alone,
     answer,
     best_runs,
     measure_prices,
@@ -99,11 +100,12 @@ def advise(
     source, held = _source(tasks, hold=own, collate=collate)
     loaded = source.load()
     architecture, pretrained = _architecture(model, loaded, held, vectors)
+    rate = Optimization.usual_rate(learning_rate, pretrained=pretrained)
     template = Run(
         label="template",
         source=source,
         architecture=architecture,
-        optimization=Optimization(learning_rate=learning_rate or (2e-5 if pretrained else 1e-3)),
+        optimization=Optimization(learning_rate=rate),
         steps=1,
         batch_size=batch_size,
         device=choose_device(device),
@@ -134,28 +136,29 @@ def advise(
         plan_of(advice, answer(advice)).save(study.path / "plan.json")
         save_advice(study.path, document(advice, end=False))
 
-    with Workers(workers) as pool:
+    with advising_alone(study.path):
+        with Workers(workers) as pool:
 
-        def perform(runs: Any) -> list[Executed]:
-            return run_all(runs, study, engine="auto", workers=pool, should_stop=timer.is_over)
+            def perform(runs: Any) -> list[Executed]:
+                return run_all(runs, study, engine="auto", workers=pool, should_stop=timer.is_over)
 
-        advice = Adviser(
-            template=template,
-            probe=probe,
-            study=study,
-            options=options,
-            perform=perform,
-            measure_prices=lambda: measure_prices(
-                template, probe, options.budget.seconds or 0.0, workers=pool
-            ),
-            timer=timer,
-            tell=tell,
-            keep=keep,
-        ).run()
-    found = answer(advice)
-    save_advice(study.path, document(advice, end=True))
-    if not own:
-        save_models(study.path / "model", best_runs(advice, found), study)
+            advice = Adviser(
+                template=template,
+                probe=probe,
+                study=study,
+                options=options,
+                perform=perform,
+                measure_prices=lambda: measure_prices(
+                    template, probe, options.budget.seconds or 0.0, workers=pool
+                ),
+                timer=timer,
+                tell=tell,
+                keep=keep,
+            ).run()
+        found = answer(advice)
+        save_advice(study.path, document(advice, end=True))
+        if not own:
+            save_models(study.path / "model", best_runs(advice, found), study)
     return Advised(advice, found, study)
 
 

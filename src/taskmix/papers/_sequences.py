@@ -14,6 +14,7 @@ symbol, `error` the root mean squared error of the next vector. A draw that is d
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from taskmix.errors import OptionError
-from taskmix.files import make_folder, read_plain, write_bytes
+from taskmix.errors import OptionError, RecordError
+from taskmix.files import check_output_folder, make_folder, read_plain, write_bytes
 from taskmix.numerics import mean_interval
 from taskmix.papers._rows import row
 from taskmix.papers._sequence_data import SETS, By, SequenceSet, read_set
@@ -72,6 +73,8 @@ def reproduce_sequences(
     """All rows; intervals are over draws."""
     setting = options or SequencesOptions()
     tell = on_progress or (lambda sentence: None)
+    if setting.out is not None:
+        check_output_folder(setting.out, is_ours=lambda path: True, what="the draws")
     rows = list(_recovery_rows(setting, tell))
     rows += _table_rows("synthetic", _synthetic_cells(setting, tell))
     if setting.data is not None:
@@ -137,6 +140,7 @@ def _synthetic_cells(setting: SequencesOptions, tell: Progress) -> Iterator[Cell
 def _real_cells(setting: SequencesOptions, name: str, tell: Progress) -> Iterator[Cell]:
     assert setting.data is not None
     chosen, everything = SETS[name], read_set(name, setting.data)
+    content = hashlib.sha256((setting.data / chosen.file).read_bytes()).hexdigest()
     for size in setting.sizes:
 
         def draw(seed: int, size: int = size) -> tuple[By, By]:
@@ -151,7 +155,7 @@ def _real_cells(setting: SequencesOptions, name: str, tell: Progress) -> Iterato
                 train[task] = [sequences[place] for place in used]
             return train, test
 
-        yield from _cells(setting, name, chosen, size, draw, tell)
+        yield from _cells(setting, name, chosen, size, draw, tell, content)
 
 
 def _cells(
@@ -161,14 +165,15 @@ def _cells(
     size: int,
     draw: Callable[[int], tuple[By, By]],
     tell: Progress,
+    content: str = "",  # names what is drawn from
 ) -> Iterator[Cell]:
     """The figures of each draw, kept where `out` says once they are known."""
     shown = str(size or "all")
     best: dict[str, tuple[float, int]] | None = None
     for seed in range(setting.seeds):
-        kept = _kept(setting, name, chosen, size, seed)
+        kept = _kept(setting, name, chosen, size, seed, content)
         if kept is not None and kept.exists():
-            yield shown, json.loads(read_plain(kept))
+            yield shown, _read(kept)
             continue
         if best is None:
             tell(f"{name}, {shown} sequences a task, choosing")
@@ -186,13 +191,27 @@ def _cells(
         yield shown, found
 
 
+def _read(kept: Path) -> dict[str, dict[str, float]]:
+    try:
+        found: dict[str, dict[str, float]] = json.loads(read_plain(kept))
+        if all({"log_likelihood", "accuracy"} <= figures.keys() for figures in found.values()):
+            return found
+    except (ValueError, AttributeError, RecursionError):
+        pass  # told below, as a file of another form is
+    raise RecordError(
+        f"`{kept}` should have the figures of a draw. Found something else. Move it away: the draw is "
+        "then done again."
+    )
+
+
 def _kept(
-    setting: SequencesOptions, name: str, chosen: SequenceSet, size: int, seed: int
+    setting: SequencesOptions, name: str, chosen: SequenceSet, size: int, seed: int, content: str
 ) -> Path | None:
     if setting.out is None:
         return None
     specification = {
         "set": name,
+        "content": content,
         "size": size,
         "draw": seed,
         "seeds": setting.seeds,
@@ -202,7 +221,7 @@ def _kept(
         "smoothings": chosen.smoothings,
         "counts": chosen.counts,
         "generator": chosen.generator(1.0),
-        "version": 1,
+        "version": 2,
     }
     return setting.out / f"{name}-{size}-{seed}-{specification_hash(specification)}.json"
 

@@ -24,7 +24,7 @@ from taskmix.records._checkpoint import (
     read_entries,
 )
 from taskmix.records._damage import DamageError
-from taskmix.records._parts import GROUP, iter_batches
+from taskmix.records._parts import GROUP, iter_batches, list_parts
 from taskmix.records._recovery import (
     SCORES_FOLDER,
     STEPS_FOLDER,
@@ -106,6 +106,13 @@ class RunFolder:
                 finished = self._finished()  # as it is now that nobody else can change it
                 if held and finished is not None:
                     tidy(self.path, finished)
+
+    def lacks_steps(self, summary: RunSummary) -> bool:
+        """Whether the record of steps that a run should have is gone, or its end is."""
+        if summary.lean or summary.step == 0:
+            return False
+        recorded = max((part.last for part in list_parts(self.path / STEPS_FOLDER)), default=0)
+        return recorded < (1 if summary.kept is None else summary.kept.steps_end)
 
     def steps(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Every row of every step, in order; the indices of `task` are the run's task numbers."""

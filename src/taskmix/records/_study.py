@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from taskmix.errors import RecordError
+from taskmix.errors import RecordError, TaskmixWarning
 from taskmix.files import read_plain, unreadable
 from taskmix.records._run import RunFolder
 from taskmix.records._specification import specification_hash
@@ -37,6 +37,11 @@ THREADS = 8
 BLOCK = 64  # files a thread reads before it hands them over
 
 Parsed = TypeVar("Parsed")
+
+
+def warn(sentence: str) -> None:
+    """Says of a run that cannot be read why."""
+    warnings.warn(sentence, TaskmixWarning, stacklevel=3)
 
 
 class Study:
@@ -79,7 +84,7 @@ class Study:
             if (self.path / name / NAME).is_file():
                 yield RunFolder(self.path / name)
 
-    def summaries(self, *, note: Callable[[str], object] = warnings.warn) -> list[RunSummary]:
+    def summaries(self, *, note: Callable[[str], object] = warn) -> list[RunSummary]:
         """All runs as their `run.json` have them; one that cannot be read is told to `note`."""
         found: list[RunSummary] = []
         for summary in self._parsed(parse_summary, note):
@@ -90,7 +95,7 @@ class Study:
             found.append(summary)
         return found
 
-    def scores(self, *, note: Callable[[str], object] = warnings.warn) -> pa.Table:
+    def scores(self, *, note: Callable[[str], object] = warn) -> pa.Table:
         """The final scores of all finished runs, one row each, from the `run.json` files alone."""
         runs = [found for found in self._parsed(parse_final_scores, note) if found is not None]
         rows = np.repeat(np.arange(len(runs)), [len(run.values) for run in runs])

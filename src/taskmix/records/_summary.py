@@ -31,6 +31,10 @@ _INT64 = 2**63
 RunStatus = Literal["running", "finished", "failed", "stopped"]  # a killed run still says `running`
 
 
+class NewerFormatError(RecordError):
+    """A record that only a newer taskmix can read: there is nothing wrong with it."""
+
+
 class FinalScore(NamedTuple):
     """A score of the finished run."""
 
@@ -60,6 +64,7 @@ class RunSummary:
     versions: dict[str, str]
     specification: dict[str, Any]
     kept: CheckpointEntry | None  # the files a finished run keeps
+    lean: bool = False  # by design without a record of its steps
 
     @property
     def task_names(self) -> tuple[str, ...]:
@@ -86,6 +91,8 @@ def write_summary(folder: Path, summary: RunSummary, *, sync: bool = True) -> No
         score._asdict() | {"value": _finite(score.value)} for score in summary.scores
     ]
     document["kept"] = None if summary.kept is None else asdict(summary.kept)
+    if not summary.lean:
+        del document["lean"]
     text = _readable({"format": FORMAT} | document | {"crc32": NO_SUM})
     data = text.encode("utf-8", "surrogatepass")
     write_bytes(folder / NAME, _with_sum(data, f"{zlib.crc32(data):08x}"), sync=sync)
@@ -159,6 +166,12 @@ def _document(data: bytes, path: Path) -> dict[str, Any]:
         raise damaged(path, f"no JSON ({error})") from error
     if not isinstance(document, dict) or "format" not in document:
         raise damaged(path, "JSON of another kind")
+    if isinstance(document["format"], int) and document["format"] > FORMAT:
+        raise NewerFormatError(
+            f"`{path}` should be of format {FORMAT}. Found {document['format']}, which a newer "
+            f"taskmix than this one ({taskmix.__version__}) wrote. Update it with `pip install "
+            "--upgrade taskmix`."
+        )
     if document["format"] != FORMAT:
         raise RecordError(
             f"`{path}` should be of format {FORMAT}. Found {document['format']!r}, of another "
@@ -212,6 +225,7 @@ def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
         versions=take("versions", dict),
         specification=take("specification", dict),
         kept=kept,
+        lean=document.get("lean") is True,
     )
 
 

@@ -109,6 +109,7 @@ class RecordWriter:
             versions=installed_versions() if versions is None else dict(versions),
             specification=described,
             kept=None,
+            lean=self._lean,
         )
         if resumed and before and before.versions != self._summary.versions:
             self.notes.append(version_note(before.versions, self._summary.versions))

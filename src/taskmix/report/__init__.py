@@ -4,11 +4,15 @@ from taskmix.report._chart_file import check_chart_path, write_chart
 from taskmix.report._data import FinalScore, ReportData, RunRow, TaskRow, Trace
 from taskmix.report._front_chart import front_chart
 from taskmix.report._gather import gather
+from taskmix.report._mixture_page import PACKAGES as MIXTURE_PAGE_PACKAGES
 from taskmix.report._mixture_page import mixture_html, write_mixture_page
+from taskmix.report._page import PACKAGES as PAGE_PACKAGES
 from taskmix.report._page import report_html
 from taskmix.report._write import write_report
 
 __all__ = [
+    "MIXTURE_PAGE_PACKAGES",
+    "PAGE_PACKAGES",
     "FinalScore",
     "ReportData",
     "RunRow",

@@ -7,9 +7,11 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from taskmix.errors import MissingExtraError, OptionError
+from taskmix.errors import OptionError
+from taskmix.extras import require
 from taskmix.files import check_output
 from taskmix.report._file import MARK, is_our_page, write_whole
+from taskmix.report._vega import convert
 
 GENERATOR = f'<meta name="generator" content="{MARK}"/>'
 SUFFIXES = (".svg", ".png", ".html")
@@ -23,26 +25,29 @@ def check_chart_path(path: Path) -> None:
             f"{path.name!r}."
         )
     check_output(path, is_ours=is_our_page, what="the chart")
+    require("vl_convert", purpose="A chart")
 
 
 def write_chart(specification: dict[str, Any], path: Path) -> Path:
     """Draws a Vega-Lite chart into `path`: .svg, .png, or .html, which works offline."""
     check_chart_path(path)
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingExtraError("vl-convert-python", "report", "A chart") from None
-    content: bytes
-    match path.suffix.lower():
+    options: dict[str, dict[str, Any]] = {".png": {"scale": 2}, ".html": {"bundle": True}}
+    suffix = path.suffix.lower()
+    content = convert(
+        f"vegalite_to_{suffix[1:]}", specification, purpose="A chart", **options.get(suffix, {})
+    )
+    return write_whole(path, _marked(content, suffix), "a chart")
+
+
+def _marked(content: bytes, suffix: str) -> bytes:
+    """The chart with a word in it by which we know it for ours."""
+    match suffix:
         case ".svg":
-            svg = vl_convert.vegalite_to_svg(specification)
-            content = svg.replace(">", f"><metadata>{GENERATOR}</metadata>", 1).encode()
+            return content.replace(b">", f"><metadata>{GENERATOR}</metadata>".encode(), 1)
         case ".png":
-            content = _with_software(vl_convert.vegalite_to_png(specification, scale=2))
+            return _with_software(content)
         case _:
-            page = vl_convert.vegalite_to_html(specification, bundle=True)
-            content = page.replace("<head>", f"<head>{GENERATOR}", 1).encode()
-    return write_whole(path, content, "a chart")
+            return content.replace(b"<head>", f"<head>{GENERATOR}".encode(), 1)
 
 
 def _with_software(png: bytes) -> bytes:

@@ -23,6 +23,7 @@ _MOST_TRACES = 400  # runs whose steps are read
 _POINTS = 50  # of a line
 _FEWEST_POINTS = 24
 _MOST_ROWS = 9000  # of a figure, all its lines together: keeps the page near a megabyte
+_NAMED = 3  # runs in a note
 _SPLITS = ("test", "dev", "valid")  # what a run may be judged by, the first before the others
 _COLUMNS = ["step", "task", "loss", "weight", "examples", "probabilities"]
 
@@ -192,16 +193,30 @@ def _with_traces(data: ReportData, study: Study, summaries: Sequence[RunSummary]
     traces: list[Trace] = []
     each = max(1, _MOST_TRACES // max(1, len(data.labels)))
     metrics = {task.name: task.metric for task in data.tasks}
-    left_out = 0
+    left_out, lacking = 0, []
     for label in data.labels:
         runs = sorted((run for run in summaries if run.label == label), key=lambda run: run.seed)
         left_out += max(0, len(runs) - each)
         edges[label] = bin_edges(max(run.step for run in runs), points)
         for run in runs[:each]:
+            folder = RunFolder(study.path / run.name)
+            if folder.lacks_steps(run):
+                lacking.append(run)
+                continue
             try:
-                traces.append(_trace(RunFolder(study.path / run.name), run, edges[label], metrics))
+                traces.append(_trace(folder, run, edges[label], metrics))
             except RecordError as error:  # one damaged run should not cost the page of the others
                 notes.append(str(error))
+    if lacking:
+        one = len(lacking) == 1
+        names = ", ".join(f"`{run.name}` ({run.label})" for run in lacking[:_NAMED])
+        names += f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
+        notes.append(
+            f"{counted(len(lacking), 'run')} {'has' if one else 'have'} no whole record of "
+            f"{'its' if one else 'their'} steps, so {'its' if one else 'their'} lines are missing "
+            f"from the plots: {names}. Restore the folder `steps` from a copy, or train again with "
+            "--fresh."
+        )
     if left_out:
         notes.append(f"Curves leave out {counted(left_out, 'run')}: a chart shows no more of them.")
     return replace(data, traces=tuple(traces), edges=edges, notes=tuple(notes))

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import taskmix
-from taskmix.errors import MissingExtraError
+from taskmix.extras import load
 from taskmix.report._file import write_whole
 from taskmix.report._mixture_svg import bars_svg, graph_svg, line_svg, map_svg, shares_svg
-from taskmix.report._page import content_policy, packaged
+from taskmix.report._page import PURPOSE, content_policy, packaged
 
 if TYPE_CHECKING:
     from taskmix.sequences import Comparison, SequenceMixture
 
+PACKAGES = ("jinja2",)  # that the page needs
 _TASKS = 60  # drawn at most
 _NODES = 12  # of a graph
 _SAMPLES = 4
@@ -45,11 +46,10 @@ def mixture_html(
     notes: Sequence[str] = (),
 ) -> str:
     """The page as text. It asks for nothing from outside and runs no script."""
-    try:
-        import jinja2
-        from markupsafe import Markup
-    except ImportError:
-        raise MissingExtraError("jinja2", "report", "The report page") from None
+    load("jinja2", purpose=PURPOSE)
+    import jinja2
+    from markupsafe import Markup
+
     from taskmix.sequences import task_similarity
 
     environment = jinja2.Environment(

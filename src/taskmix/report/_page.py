@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from taskmix.errors import MissingExtraError
+from taskmix.extras import load
 from taskmix.report._advice_figures import (
     budget_figure,
     expected_figure,
@@ -29,15 +29,18 @@ from taskmix.report._traces import (
     weight_figure,
 )
 from taskmix.report._transfer_figures import effect_figure, prediction_figure, transfer_figure
+from taskmix.report._vega import convert
+
+PACKAGES = ("vl_convert", "jinja2")  # that the page needs
+PURPOSE = "The report page"
 
 
 def report_html(data: ReportData) -> str:
     """The page as text. It asks for nothing from outside and runs no script but its own."""
-    try:
-        import jinja2
-        from markupsafe import Markup  # for what is ours, or escaped for its place
-    except ImportError:
-        raise MissingExtraError("jinja2", "report", "The report page") from None
+    load("jinja2", purpose=PURPOSE)
+    import jinja2
+    from markupsafe import Markup  # for what is ours, or escaped for its place
+
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(packaged),
         autoescape=True,
@@ -77,11 +80,8 @@ def report_html(data: ReportData) -> str:
 @cache
 def vega_runtime() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, from the package that carries them."""
-    try:
-        import vl_convert
-    except ImportError:
-        raise MissingExtraError("vl-convert-python", "report", "The report page") from None
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    snippet = "window.vegaEmbed = vegaEmbed;"
+    bundle = convert("javascript_bundle", snippet, purpose=PURPOSE).decode()
     # Browsers read `\r` as `\n` and `</script` as the end; either would break the policy's hash.
     return bundle.replace("\r", "\n").replace("</script", "<\\/script")
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from taskmix.errors import InputError, TaskmixError
+from taskmix.extras import require
 from taskmix.records import Study
 from taskmix.report._file import write_whole
 from taskmix.report._gather import gather
-from taskmix.report._page import report_html
+from taskmix.report._page import PACKAGES, PURPOSE, report_html
 
 
 def write_report(
@@ -20,8 +21,10 @@ def write_report(
     title: str | None = None,
     command: str = "",
     notes: Sequence[str] = (),
+    on_note: Callable[[str], object] = lambda note: None,
 ) -> Path:
-    """Writes the page of a study to `out` and gives its path."""
+    """Writes the page of a study to `out` and gives its path; its notes are told to `on_note`."""
+    require(*PACKAGES, purpose=PURPOSE)  # before everything is read
     command = command or f"taskmix report {study.path if isinstance(study, Study) else study}"
     folder = study.path if isinstance(study, Study) else study
     try:
@@ -37,7 +40,10 @@ def write_report(
             f"something else ({type(error).__name__}: {error}). Delete them, or run the command that "
             "wrote them again; it trains nothing twice."
         ) from error
-    return write_whole(out, page, "the report")
+    written = write_whole(out, page, "the report")
+    for note in data.notes:
+        on_note(note)
+    return written
 
 
 def _has_documents(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from taskmix.errors import OptionError
 from taskmix.sequences._checks import check_whole
 from taskmix.sequences._data import Observed, Sequences
-from taskmix.sequences._generator import Floats, Generator, Next
+from taskmix.sequences._generator import Floats, Generator, Next, dense
 
 Result = TypeVar("Result")
 
@@ -75,7 +75,7 @@ class Bank:
         self, sequences: Sequences, weights: Floats, generator: np.random.Generator
     ) -> tuple[Any, ...]:
         return tuple(
-            block.start(block.prepare(sequences), weights[:, place], generator)
+            dense(block.start(block.prepare(sequences), weights[:, place], generator))
             for block, place in zip(self.blocks, self.places, strict=True)
         )
 
@@ -114,7 +114,7 @@ class Bank:
 
     def maximise(self, parameters: Sequence[Any], statistics: Sequence[Any]) -> tuple[Any, ...]:
         parts = zip(self.blocks, parameters, statistics, strict=True)
-        return tuple(block.maximise(own, sums) for block, own, sums in parts)
+        return tuple(dense(block.maximise(own, sums)) for block, own, sums in parts)
 
     def log_prior(self, parameters: Sequence[Any]) -> float:
         parts = zip(self.blocks, parameters, strict=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +12,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from taskmix.errors import InputError
+from taskmix.sequences._batches import BatchState
 from taskmix.sequences._choice import find_symbols
 from taskmix.sequences._corpus import number_tasks
 from taskmix.sequences._estimator import SequenceMixture
 from taskmix.sequences._fitted import Tasks
 from taskmix.sequences._generator import Floats
 from taskmix.sequences._prediction import Judgement, Prediction
+from taskmix.sequences._restarts import FitState
 
 
 class PooledMixture(SequenceMixture):
@@ -37,6 +40,19 @@ class PooledMixture(SequenceMixture):
         return np.asarray(self.theta_[0])
 
 
+@dataclass(frozen=True, eq=False)
+class SeparateState:
+    """After an iteration of the fit of one model for each task."""
+
+    done: int  # iterations of all models
+    models: tuple[dict[str, Any], ...]  # what those that are fitted have learned
+    inner: FitState | BatchState  # of the one after them
+
+    @property
+    def bound(self) -> float | None:
+        return self.inner.bound
+
+
 class SeparateModels(BaseEstimator):  # type: ignore[misc]
     """One model for each task, which knows nothing of the others.
 
@@ -49,16 +65,46 @@ class SeparateModels(BaseEstimator):  # type: ignore[misc]
     def fit(
         self, sequences: Sequence[Any], tasks: Tasks, *, sample_weight: ArrayLike | None = None
     ) -> Self:
+        for _ in self.fit_states(sequences, tasks, sample_weight=sample_weight):
+            pass
+        return self
+
+    def fit_states(
+        self,
+        sequences: Sequence[Any],
+        tasks: Tasks,
+        *,
+        sample_weight: ArrayLike | None = None,
+        resume: SeparateState | None = None,
+    ) -> Iterator[SeparateState]:
+        """Fits, and gives a state after every iteration; `resume` is one to go on from."""
         names, codes = number_tasks(tasks)
         symbols = find_symbols(sequences, self.model)
         weights = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight)
-        self.tasks_, self.models_ = names, []
-        for place in range(len(names)):
+        done, models = 0, list[dict[str, Any]]()
+        inner: FitState | BatchState | None = None
+        if resume is not None:
+            done, models, inner = resume.done, list(resume.models), resume.inner
+        for place in range(len(models), len(names)):
             rows = np.flatnonzero(codes == place).tolist()
             own = clone(self.model).set_params(symbols=symbols)
-            self.models_.append(
-                own.fit([sequences[row] for row in rows], sample_weight=weights[rows])
-            )
+            for state in own.fit_states(
+                [sequences[row] for row in rows], sample_weight=weights[rows], resume=inner
+            ):
+                done += 1
+                yield SeparateState(done, tuple(models), state)
+            models.append(own.learned())
+            inner = None
+        self.restore({"tasks_": names, "models_": models})
+
+    def learned(self) -> dict[str, Any]:
+        """What `fit` has found."""
+        return {"tasks_": self.tasks_, "models_": [each.learned() for each in self.models_]}
+
+    def restore(self, learned: dict[str, Any]) -> Self:
+        """Becomes a model that has learned this."""
+        self.tasks_ = learned["tasks_"]
+        self.models_ = [clone(self.model).restore(each) for each in learned["models_"]]
         return self
 
     def judge(self, sequences: Sequence[Any], tasks: Tasks) -> Judgement:

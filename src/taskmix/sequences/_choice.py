@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from taskmix.sequences._corpus import number_tasks
 from taskmix.sequences._data import learn_alphabet
 from taskmix.sequences._estimator import SequenceMixture
 from taskmix.sequences._fitted import Tasks
+from taskmix.sequences._fitting import Fitting, fit_now
 from taskmix.sequences._generator import Floats
 
 
@@ -38,8 +40,12 @@ def choose_generators(
     *,
     folds: int = 3,
     on_progress: Callable[[str], None] | None = None,
+    fitting: Fitting = fit_now,
 ) -> Choice:
-    """Fits the model with each number and scores every sequence once while it is held out."""
+    """Fits the model with each number and scores every sequence once while it is held out.
+
+    `fitting` is how: `RecordedFits` keeps what is done.
+    """
     if not counts or min(counts) < 1:
         raise InputError(f"`counts` should be numbers of generators, from 1. Found {list(counts)}.")
     fold = _folds(tasks, folds, np.random.default_rng(0))
@@ -47,14 +53,19 @@ def choose_generators(
     scores = np.full((len(counts), len(fold)), np.nan)
     for place, count in enumerate(counts):
         for number in range(folds):
+            name = f"{count} generators, fold {number + 1} of {folds}"
             if on_progress is not None:
-                on_progress(f"{count} generators, fold {number + 1} of {folds}")
+                on_progress(name)
             inside = np.flatnonzero(fold != number).tolist()
             outside = np.flatnonzero(fold == number).tolist()
             fitted = clone(model).set_params(n_generators=int(count), symbols=symbols)
-            fitted.fit([sequences[row] for row in inside], [names[row] for row in inside])
-            scores[place, outside] = fitted.score_samples(
-                [sequences[row] for row in outside], [names[row] for row in outside]
+            rest, rest_tasks = [sequences[row] for row in outside], [names[row] for row in outside]
+            scores[place, outside] = fitting(
+                name,
+                fitted,
+                [sequences[row] for row in inside],
+                [names[row] for row in inside],
+                partial(fitted.score_samples, rest, rest_tasks),
             )
     scores = scores[:, fold >= 0]  # a task's only sequence is never held out
     best = int(scores.mean(axis=1).argmax())

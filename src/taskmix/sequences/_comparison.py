@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ from taskmix.sequences._choice import find_symbols
 from taskmix.sequences._corpus import number_tasks
 from taskmix.sequences._estimator import SequenceMixture
 from taskmix.sequences._fitted import Tasks
+from taskmix.sequences._fitting import Fitting, fit_now
 from taskmix.sequences._generator import Floats
 from taskmix.sequences._multinomial import Multinomial
 from taskmix.sequences._prediction import Judgement
 
-SHARED = "shared generators"
+SHARED_NAME = "shared generators"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ def baselines(model: SequenceMixture) -> dict[str, Any]:
     single["alpha"] = 1.0  # of no consequence
     mixed = {**options, "start": None}
     found: dict[str, Any] = {
-        SHARED: clone(model),
+        SHARED_NAME: clone(model),
         "one model per task": SeparateModels(SequenceMixture(**single)),
         "one pooled model": PooledMixture(**single),
         "pooled mixture": PooledMixture(**mixed),
@@ -91,9 +93,10 @@ def compare(
     *,
     models: dict[str, Any] | None = None,
     on_progress: Callable[[str], None] | None = None,
+    fitting: Fitting = fit_now,
 ) -> Comparison:
     """Fits all models on the same sequences and judges them on others of the same tasks; `models`
-    that are fitted already are judged as they are.
+    that are fitted already are judged as they are. `fitting` is how: `RecordedFits` keeps what is done.
 
     Gains are in log-likelihood of an observation, of the first model over each other, paired by task.
     """
@@ -106,11 +109,13 @@ def compare(
     for name, candidate in candidates.items():
         if on_progress is not None:
             on_progress(name)
-        if not hasattr(candidate, "tasks_"):
+        judged = partial(candidate.judge, test_sequences, test_tasks)
+        if hasattr(candidate, "tasks_"):
+            judgement = judged()
+        else:
             inner = candidate.model if isinstance(candidate, SeparateModels) else candidate
             inner.set_params(symbols=symbols)
-            candidate.fit(sequences, tasks)
-        judgement = candidate.judge(test_sequences, test_tasks)
+            judgement = fitting(name, candidate, sequences, tasks, judged)
         totals = np.bincount(codes, judgement.log_likelihood, len(names))
         each = totals / np.bincount(codes, judgement.symbols, len(names))
         gain = paired_interval(rows[0].log_likelihood, each) if rows else None

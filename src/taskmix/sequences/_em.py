@@ -5,7 +5,9 @@ r"""Variational EM of mixtures of shared generators.
 The E-step divides sequences among generators (`_expectation.py`); the M-step learns each generator
 from the sequences it has a share in, and α from the tasks' γ. What is monitored is the evidence lower
 bound plus the log-priors of the generators: it never falls. `variational_em` yields a state after
-every E-step, in which parameters, γ and bound belong together; stop whenever you like.
+every E-step, in which parameters, γ and bound belong together; stop whenever you like. A state is
+whole: given as `resume` it is gone on from with the same bits. Its division of the sequences, which may
+be large, is no part of it but found again, by the same E-step from the same γ.
 
 A generator that has lost all sequences is seeded anew from sequences that are explained badly, and
 keeps that start where the bound gains by it.
@@ -39,7 +41,7 @@ class EMOptions:
     tolerance: float = 1e-4  # gain of the bound, for each sequence, that ends it
     learn_alpha: bool = True
     symmetric: bool = False  # one α for all generators
-    annealing: int = 0  # iterations in which φ sharpens to its true shape; the bound is not watched
+    annealing: int = 0  # iterations before EM in which φ sharpens to its true shape (`anneal`)
     reseeds: int = 3  # how often empty generators are seeded anew
     settling: Settling = field(default_factory=Settling)
     workers: int = 1
@@ -61,6 +63,8 @@ class MixtureState:
     mass: Floats  # [generator], sequences
     iteration: int
     converged: bool = False
+    entered: Floats | None = None  # [task, generator], the γ that its E-step began with
+    reseeds: int = 0  # how often empty generators may still be seeded anew
 
     @property
     def theta(self) -> Floats:
@@ -78,25 +82,32 @@ def variational_em(
     *,
     gamma: Floats | None = None,
     iteration: int = 0,
+    resume: MixtureState | None = None,
 ) -> Iterator[MixtureState]:
-    """States after each E-step; `gamma` and `iteration` go on from an earlier state."""
-    chunks = bank.prepare(corpus.sequences, options.workers)
-    for step in range(options.annealing if gamma is None else 0):
-        temper = _COOLEST + (1 - _COOLEST) * step / options.annealing
-        parameters = _anneal(bank, corpus, chunks, parameters, alpha, options, temper)
+    """States after each E-step; `gamma` and `iteration` begin with those of an earlier fit.
+
+    With `resume`, a state of the same fit, come the states after it, and `parameters`, `alpha`, `gamma`
+    and `iteration` are its own; the generator has to be as it was then.
+    """
     reseeds, last = options.reseeds, -np.inf
+    if resume is not None:
+        if resume.converged or resume.iteration >= options.iterations:
+            return
+        parameters, alpha, gamma = resume.parameters, resume.alpha, resume.entered
+        iteration, reseeds = resume.iteration - 1, resume.reseeds
+    chunks = bank.prepare(corpus.sequences, options.workers)
     division, statistics = _expect(bank, corpus, chunks, parameters, alpha, gamma, options)
     while True:
         bound = division.bound + bank.log_prior(parameters)
         iteration += 1
-        converged = bound - last < options.tolerance * corpus.total
         mass = division.responsibility.sum(axis=0)
-        state = MixtureState(
-            parameters, alpha, division.gamma, bound, mass, iteration, bool(converged)
-        )
-        yield state
-        if converged or iteration >= options.iterations:
-            return
+        if resume is None or iteration > resume.iteration:
+            converged = bool(bound - last < options.tolerance * corpus.total)
+            yield MixtureState(
+                parameters, alpha, division.gamma, bound, mass, iteration, converged, gamma, reseeds
+            )
+            if converged or iteration >= options.iterations:
+                return
         last = bound
         if statistics is None:
             statistics, _ = bank.expect(parameters, chunks, division.responsibility)
@@ -104,16 +115,38 @@ def variational_em(
         if options.learn_alpha and bank.count > 1 and iteration >= _FIRST_ALPHA:
             alpha = learn_alpha(alpha, division.gamma, symmetric=options.symmetric)
         empty = np.flatnonzero(mass < 0.5 * min(1.0, corpus.total / bank.count))
-        division, statistics = _expect(
-            bank, corpus, chunks, parameters, alpha, division.gamma, options
-        )
+        gamma = division.gamma
+        division, statistics = _expect(bank, corpus, chunks, parameters, alpha, gamma, options)
         if len(empty) and reseeds:
             reseeds -= 1
             tried = _reseed(bank, corpus, chunks, parameters, division, empty, generator)
             other, sums = _expect(bank, corpus, chunks, tried, alpha, division.gamma, options)
             before = division.bound + bank.log_prior(parameters)
             if other.bound + bank.log_prior(tried) > before:
+                gamma = division.gamma
                 parameters, division, statistics = tried, other, sums
+
+
+def anneal(
+    bank: Bank,
+    corpus: Corpus,
+    parameters: tuple[Any, ...],
+    alpha: Floats,
+    options: EMOptions,
+    done: int = 0,
+) -> Iterator[tuple[Any, ...]]:
+    """Parameters after each iteration of annealing, from the one after `done` on."""
+    if done >= options.annealing:
+        return
+    chunks = bank.prepare(corpus.sequences, options.workers)
+    for step in range(done, options.annealing):
+        temper = _COOLEST + (1 - _COOLEST) * step / options.annealing
+        settling = replace(options.settling, temper=temper)
+        likelihood = bank.log_likelihood(parameters, chunks)
+        division = divide(corpus, likelihood, alpha, None, settling, workers=options.workers)
+        statistics, _ = bank.expect(parameters, chunks, division.responsibility)
+        parameters = bank.maximise(parameters, statistics)
+        yield parameters
 
 
 def _expect(
@@ -138,22 +171,6 @@ def _expect(
     likelihood = bank.log_likelihood(parameters, chunks) if found is None else found
     division = divide(corpus, likelihood, alpha, gamma, options.settling, workers=options.workers)
     return division, statistics
-
-
-def _anneal(
-    bank: Bank,
-    corpus: Corpus,
-    chunks: Sequence[Chunk],
-    parameters: tuple[Any, ...],
-    alpha: Floats,
-    options: EMOptions,
-    temper: float,
-) -> tuple[Any, ...]:
-    settling = replace(options.settling, temper=temper)
-    likelihood = bank.log_likelihood(parameters, chunks)
-    division = divide(corpus, likelihood, alpha, None, settling, workers=options.workers)
-    statistics, _ = bank.expect(parameters, chunks, division.responsibility)
-    return bank.maximise(parameters, statistics)
 
 
 def _reseed(

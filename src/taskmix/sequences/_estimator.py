@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from taskmix.errors import OptionError
 from taskmix.sequences._bank import Bank, make_bank
+from taskmix.sequences._batches import BatchState, batch_states
 from taskmix.sequences._checks import check_whole
 from taskmix.sequences._corpus import gather_corpus
 from taskmix.sequences._data import (
@@ -23,13 +24,12 @@ from taskmix.sequences._em import EMOptions, MixtureState
 from taskmix.sequences._fitted import FittedMixture, Tasks
 from taskmix.sequences._generator import Floats, Generator
 from taskmix.sequences._markov import Markov
-from taskmix.sequences._restarts import fit_mixture
+from taskmix.sequences._restarts import FitState, fit_states, result_of
 from taskmix.sequences._stochastic import (
     StochasticOptions,
     StochasticState,
     absorb,
     begin,
-    next_pass,
 )
 
 
@@ -89,12 +89,41 @@ class SequenceMixture(FittedMixture):
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn generators and shares; `tasks` names the task of each sequence."""
+        for _ in self.fit_states(sequences, tasks, lengths=lengths, sample_weight=sample_weight):
+            pass
+        return self
+
+    def fit_states(
+        self,
+        sequences: Any,
+        tasks: Tasks | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        resume: FitState | BatchState | None = None,
+    ) -> Iterator[FitState | BatchState]:
+        """Fits, and gives a state after every iteration, or batch; it is fitted after the last.
+
+        `resume` is a state of the same fit, with a `random_state` that is a number: what comes after it
+        is what would have come, bit for bit.
+        """
         bank, gathered = self._begin(sequences, lengths)
         names = self._named(tasks, len(gathered))
-        generator = self._random()
-        if self.batch_size is not None:
-            return self._fit_batches(bank, gathered, names, sample_weight, generator)
-        corpus = gather_corpus(gathered, names, sample_weight)
+        make = self._full_states if self.batch_size is None else self._batch_states
+        for state in make(bank, gathered, names, sample_weight, resume):
+            if self.on_state is not None and state.mixture is not None:
+                self.on_state(state.mixture)
+            yield state
+
+    def _full_states(
+        self,
+        bank: Bank,
+        sequences: Sequences,
+        tasks: Tasks,
+        sample_weight: ArrayLike | None,
+        resume: Any,
+    ) -> Iterator[FitState]:
+        corpus = gather_corpus(sequences, tasks, sample_weight)
         options = EMOptions(
             iterations=self.max_iter,
             tolerance=self.tol,
@@ -103,19 +132,56 @@ class SequenceMixture(FittedMixture):
             workers=self.n_jobs,
         )
         check_whole(n_init=self.n_init)
-        state, bounds = fit_mixture(
+        last = FitState() if resume is None else resume
+        for last in fit_states(
             bank,
             corpus,
             options,
             alpha=self._alpha(bank),
             starts=self.n_init,
-            generator=generator,
+            generator=self._random(),
             parameters=self.start,
-            on_state=self.on_state,
-        )
+            resume=resume,
+        ):
+            yield last
+        state, bounds = result_of(last)
         self._keep(state.parameters, state.alpha, corpus.tasks, state.gamma)
         self.bounds_, self.n_iter_, self.converged_ = bounds, state.iteration, state.converged
-        return self
+
+    def _batch_states(
+        self,
+        bank: Bank,
+        sequences: Sequences,
+        tasks: Tasks,
+        sample_weight: ArrayLike | None,
+        resume: Any,
+    ) -> Iterator[BatchState]:
+        check_whole(batch_size=self.batch_size, max_iter=self.max_iter)
+        assert self.batch_size is not None
+        if len(tasks) != len(sequences):
+            gather_corpus(sequences, tasks)  # says so
+        names = np.empty(len(tasks), object)
+        names[:] = list(tasks)
+        weights = np.ones(len(names)) if sample_weight is None else np.asarray(sample_weight)
+        last: BatchState | None = resume
+        for last in batch_states(
+            bank,
+            sequences,
+            names,
+            weights,
+            self._stochastic_options(),
+            batch_size=self.batch_size,
+            passes=self.max_iter,
+            tolerance=self.tol,
+            alpha=self._alpha(bank),
+            generator=self._random(),
+            parameters=self.start,
+            resume=resume,
+        ):
+            yield last
+        assert last is not None
+        self._take(last.learned)
+        self.bounds_, self.converged_ = list(last.bounds), last.converged
 
     def partial_fit(
         self,
@@ -184,55 +250,3 @@ class SequenceMixture(FittedMixture):
         gamma = np.array([state.alpha + counts for counts in state.counts.values()])
         self._keep(state.parameters, state.alpha, tuple(state.counts), gamma)
         self.n_iter_ = state.steps
-
-    def _fit_batches(
-        self,
-        bank: Bank,
-        sequences: Sequences,
-        tasks: Tasks,
-        sample_weight: ArrayLike | None,
-        generator: np.random.Generator,
-    ) -> Self:
-        """Passes over the data in batches that are drawn anew each time."""
-        check_whole(batch_size=self.batch_size, max_iter=self.max_iter)
-        assert self.batch_size is not None
-        if len(tasks) != len(sequences):
-            gather_corpus(sequences, tasks)  # says so
-        names = np.empty(len(tasks), object)
-        names[:] = list(tasks)
-        weights = np.ones(len(names)) if sample_weight is None else np.asarray(sample_weight)
-        options, state = self._stochastic_options(), None
-        self.bounds_ = []
-        for _ in range(self.max_iter):
-            order = generator.permutation(len(names))
-            total = 0.0
-            for first in range(0, len(order), self.batch_size):
-                rows = order[first : first + self.batch_size]
-                batch = gather_corpus(sequences.select(rows), names[rows], weights[rows])
-                if state is None:
-                    state = begin(bank, batch, self._alpha(bank), generator, self.start)
-                state = absorb(bank, state, batch, options)
-                total += state.bound * batch.total
-            assert state is not None
-            self.bounds_.append(total)
-            self._take(state)
-            gain = total - self.bounds_[-2] if len(self.bounds_) > 1 else np.inf
-            self.converged_ = bool(gain < self.tol * weights.sum())
-            if self.on_state is not None:
-                passes = len(self.bounds_)
-                mass = self.gamma_.sum(axis=0) - len(self.gamma_) * self.alpha_
-                self.on_state(
-                    MixtureState(
-                        self.parameters_,
-                        self.alpha_,
-                        self.gamma_,
-                        total,
-                        mass,
-                        passes,
-                        self.converged_,
-                    )
-                )
-            if self.converged_:
-                break
-            state = next_pass(state)
-        return self

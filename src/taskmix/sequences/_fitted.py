@@ -31,6 +31,21 @@ from taskmix.sequences._prediction import (
 )
 
 Tasks = Sequence[Hashable] | NDArray[Any]
+_LEARNED = (
+    "bank_",
+    "parameters_",
+    "alpha_",
+    "tasks_",
+    "gamma_",
+    "theta_",
+    "alphabet_",
+    "n_symbols_",
+    "dimension_",
+    "longest_",
+    "bounds_",
+    "n_iter_",
+    "converged_",
+)
 
 
 class FittedMixture(BaseEstimator):  # type: ignore[misc]
@@ -166,6 +181,19 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
             self._random(random_state),
         )
         return self._decoded(made)
+
+    def learned(self) -> dict[str, Any]:
+        """What `fit` has found, by the names of its attributes."""
+        return {name: getattr(self, name) for name in _LEARNED if hasattr(self, name)}
+
+    def restore(self, learned: dict[str, Any]) -> Self:
+        """Becomes a model that has learned this; a KeyError where it is something else."""
+        for name in learned:
+            if name not in _LEARNED:
+                raise KeyError(name)
+        for name, value in learned.items():
+            setattr(self, name, value)
+        return self
 
     def _gather(
         self, sequences: Any, lengths: ArrayLike | None = None, *, prefix: bool = False

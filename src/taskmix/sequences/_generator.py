@@ -13,7 +13,7 @@ To write one of your own, see docs/sequences.md, and run it through tests/confor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -132,6 +132,23 @@ def put(parameters: Parameters, rows: NDArray[np.int64], others: Parameters) -> 
         changed[name] = getattr(parameters, name).copy()
         changed[name][rows] = getattr(others, name)
     return replace(parameters, **changed)  # type: ignore[type-var]
+
+
+def dense(value: Any) -> Any:
+    """Parameters or statistics whose arrays lie as they do when they are read from a file.
+
+    Sums are taken in the order in which numbers lie, so a view would give other last bits than its copy.
+    """
+    if isinstance(value, np.ndarray):
+        return np.asarray(value, order="C")
+    if isinstance(value, tuple):
+        return tuple(dense(each) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        new = {name: dense(part) for name, part in found.items()}
+        changed = {name: part for name, part in new.items() if part is not found[name]}
+        return replace(value, **changed) if changed else value
+    return value
 
 
 def keep_fixed(old: Parameters, new: Parameters, fixed: tuple[str, ...]) -> Parameters:

@@ -25,7 +25,7 @@ from taskmix.sequences._alpha import learn_alpha
 from taskmix.sequences._bank import Bank
 from taskmix.sequences._corpus import Corpus
 from taskmix.sequences._expectation import Settling, divide
-from taskmix.sequences._generator import Floats
+from taskmix.sequences._generator import Floats, dense
 from taskmix.sequences._restarts import draw_start
 
 
@@ -53,7 +53,9 @@ class StochasticState:
     """What is known after some batches."""
 
     parameters: tuple[Any, ...]
-    statistics: tuple[Any, ...]  # of one sequence, on average
+    statistics: tuple[
+        Any, ...
+    ]  # of one sequence, on average; None for those that learn by gradients
     alpha: Floats
     counts: Mapping[Hashable, Floats]  # of each task, sequences by generator
     seen: float = 0.0  # sequences
@@ -124,7 +126,10 @@ def _step(
     return replace(
         state,
         parameters=parameters,
-        statistics=averages,
+        statistics=tuple(
+            dense(each) if block.additive else None
+            for block, each in zip(bank.blocks, averages, strict=True)
+        ),
         alpha=alpha,
         counts=counts,
         seen=seen,

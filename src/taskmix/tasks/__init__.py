@@ -26,7 +26,9 @@ from taskmix.tasks._held import (
 )
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._metrics import METRICS, Metric, ScoredRows, evaluate_outputs, find_metric
+from taskmix.tasks._pretrained import load_pretrained, quiet_transformers
 from taskmix.tasks._readers import read_rows
+from taskmix.tasks._reading import Reading, reading_lines, readings_document
 from taskmix.tasks._simulate import Simulation, simulate_tasks
 from taskmix.tasks._subword_encoding import SubwordEncoding
 from taskmix.tasks._table_encoding import TableEncoding
@@ -57,6 +59,7 @@ __all__ = [
     "PairInputs",
     "Question",
     "RaggedInputs",
+    "Reading",
     "ScoredRows",
     "Simulation",
     "Split",
@@ -82,9 +85,13 @@ __all__ = [
     "held_tasks",
     "io_to_iob2",
     "learned_by",
+    "load_pretrained",
     "load_tasks",
+    "quiet_transformers",
     "read_rows",
     "read_word_vectors",
+    "reading_lines",
+    "readings_document",
     "simulate_tasks",
     "tables_as_tasks",
     "tokenize",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,10 +16,10 @@ from taskmix.errors import InputError
 from taskmix.tasks._assemble import Encoding
 from taskmix.tasks._columns import Stack
 from taskmix.tasks._encoded import EncodedTasks
-from taskmix.tasks._inputs import InputPlan, build_inputs
-from taskmix.tasks._notes import Notes
+from taskmix.tasks._inputs import InputPlan, build_inputs, remarks_on_cells
 from taskmix.tasks._readers import Rows, read_rows
-from taskmix.tasks._table_encoding import TableEncoding
+from taskmix.tasks._reading import Reading
+from taskmix.tasks._table_encoding import TableEncoding, families_of
 from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
 from taskmix.tasks._window_encoding import WindowEncoding
 from taskmix.tasks._word_encoding import WordEncoding
@@ -54,13 +54,33 @@ class Question:
             columns=columns,
         )
 
-    def read(self, rows: NewRows) -> pa.Table:
-        """The inputs of rows: of a file, a table, a mapping of columns or a list of mappings."""
+    @property
+    def reading(self) -> Reading:
+        """What is read of new rows."""
+        return Reading(
+            inputs=self.inputs,
+            columns=self.columns,
+            label=None,
+            kind=self.kind,
+            classes=len(self.labels),
+            metric=self.metric,
+        )
+
+    def read(
+        self, rows: NewRows, learned: Mapping[str, Any] | None = None, *, strict: bool = False
+    ) -> tuple[pa.Table, tuple[str, ...]]:
+        """The inputs of rows: of a file, a table, a mapping of columns or a list of mappings.
+
+        `learned` says which columns were numbers in training: they are so in these rows too, and cells
+        that are none count as missing, or are refused where it is `strict`. Also what is to be noted.
+        """
         found = read_rows(rows) if isinstance(rows, Path) else _rows(rows)
-        stack = Stack({ROWS: found})
+        stack = Stack({ROWS: found}, strict=strict, wanted=families_of(learned or {}))
         if not len(stack):
             raise InputError("There should be rows to predict for. Found none.")
-        return build_inputs(stack, InputPlan(self.inputs, self._named(stack)), Notes(), self.name)
+        plan = InputPlan(self.inputs, self._named(stack))
+        inputs = build_inputs(stack, plan)
+        return inputs, remarks_on_cells(stack, plan)
 
     def _named(self, stack: Stack) -> tuple[str, ...]:
         """The columns as this file calls them: as the folder did, or by their usual names."""
@@ -108,7 +128,7 @@ def _rows(rows: Any) -> Rows:
             with tempfile.TemporaryDirectory() as folder:  # one reader, one set of sentences
                 path = Path(folder) / "rows.jsonl"
                 path.write_text("".join(json.dumps(dict(row)) + "\n" for row in rows))
-                return Rows(read_rows(path).table, Path("the rows given"), "parquet")
+                return replace(read_rows(path), path=Path("the rows given"), format="parquet")
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(
             "Rows should be mappings from columns to values, or columns of equal lengths. Found "

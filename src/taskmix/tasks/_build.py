@@ -20,12 +20,14 @@ from taskmix.tasks._inputs import (
     build_inputs,
     name_columns,
     plan_inputs,
+    remarks_on_cells,
     target_column,
     tokens_column,
 )
 from taskmix.tasks._layout import Layout, find_split_column, lay_out
 from taskmix.tasks._notes import Notes
 from taskmix.tasks._readers import Rows
+from taskmix.tasks._reading import Reading
 from taskmix.tasks._sequences import gather_sequences, holds_sequences
 from taskmix.tasks._settings import TaskSettings
 from taskmix.tasks._targets import (
@@ -35,7 +37,8 @@ from taskmix.tasks._targets import (
     read_target,
     settle_labels,
 )
-from taskmix.tasks._task import Split, Task
+from taskmix.tasks._task import Split, Task, TaskKind
+from taskmix.tasks._unseen import unseen_categories
 
 _ONE_LABEL = "all rows of train have the same label"
 
@@ -90,10 +93,13 @@ def make_tasks(
     wanted: Sequence[Wanted],  # with settings that agree but for the target
     notes: Notes,
     apart: Collection[str] = (),  # columns that are targets elsewhere, and so no features here
+    *,
+    strict: bool = False,
 ) -> list[Task]:
     """The tasks of one origin, ordered by task column and then as wanted."""
     settings = wanted[0].settings
-    stack = Stack({split: name_columns(part, settings) for split, part in origin.parts.items()})
+    named = {split: name_columns(part, settings) for split, part in origin.parts.items()}
+    stack = Stack(named, strict=strict)
     task_column = settings.task_column
     if task_column is None and origin.whole and "task" in stack.names:
         task_column = "task"
@@ -118,16 +124,22 @@ def make_tasks(
         for want, target in zip(wanted, targets, strict=False)
     ]
     inputs: dict[InputPlan, list[dict[str, pa.Table]]] = {}
+    remarks: dict[InputPlan, tuple[str, ...]] = {}
     for column in columns:
         if column.plan not in inputs:
-            table = build_inputs(stack, column.plan, notes, origin.name)
+            table = build_inputs(stack, column.plan)
             inputs[column.plan] = layout.tables(table)
+            remarks[column.plan] = column.plan.remarks + remarks_on_cells(stack, column.plan)
+            if column.plan.kind == "table":
+                unseen = unseen_categories(stack, table, layout.trained_on, kept)
+                remarks[column.plan] += tuple(unseen)
     tasks = [
-        _task(origin, column, columns, layout.groups[group], group, inputs[column.plan])
-        for group in range(len(layout.groups))
+        _task(origin, column, columns, layout.groups[group], group, inputs[column.plan], words)
+        for group, words in enumerate(layout.divided)
         for column in columns
     ]
-    _take_notes(tasks, columns, layout, notes)
+    about = [(*remarks[column.plan], *column.remarks) for column in columns]
+    _take_notes(tasks, about, layout, notes)
     return tasks
 
 
@@ -174,18 +186,32 @@ def _task(
     group_name: str | None,
     group: int,
     inputs: list[dict[str, pa.Table]],
+    divided: tuple[str, ...],
 ) -> Task:
     # Inputs are called after the first task that reads them: names differ, so sources do.
     first = next(other for other in columns if other.plan == column.plan)
     alone = len(columns) == 1
+    kind: TaskKind = "sequences" if column.target is None else column.target.kind
+    metric = choose_metric(column.target, column.labels, column.want.settings.metric)
+    reading = Reading(
+        inputs=column.plan.kind,
+        columns=column.plan.columns,
+        label=None if column.target is None else column.target.column,
+        kind=kind,
+        classes=len(column.labels),
+        metric=metric,
+        left_out=column.plan.left_out,
+        divided=divided,
+    )
     return Task(
         name=origin.task_name(column.want, group_name, alone=alone),
-        kind="sequences" if column.target is None else column.target.kind,
+        kind=kind,
         inputs=column.plan.kind,
         labels=column.labels,
-        metric=choose_metric(column.target, column.labels, column.want.settings.metric),
+        metric=metric,
         source=origin.task_name(first.want, group_name, alone=alone),
         columns=column.plan.columns,
+        reading=reading,
         splits={
             split: Split(table, column.values[group][split])
             for split, table in inputs[group].items()
@@ -194,14 +220,14 @@ def _task(
 
 
 def _take_notes(
-    tasks: Sequence[Task], columns: Sequence[_Column], layout: Layout, notes: Notes
+    tasks: Sequence[Task], about: Sequence[Sequence[str]], layout: Layout, notes: Notes
 ) -> None:
     for group, remark in layout.remarks:
-        for task in tasks[group * len(columns) : (group + 1) * len(columns)]:
+        for task in tasks[group * len(about) : (group + 1) * len(about)]:
             notes.add(remark, task.name)
     for place, task in enumerate(tasks):
-        for about_target in columns[place % len(columns)].remarks:
-            notes.add(about_target, task.name)
+        for remark in about[place % len(about)]:
+            notes.add(remark, task.name)
         if task.kind == "classification" and "train" in task.splits:
             targets = task.splits["train"].targets
             if (targets == targets[0]).all():

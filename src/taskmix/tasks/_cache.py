@@ -19,7 +19,7 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import Tensor
 
-from taskmix.errors import RecordError
+from taskmix.errors import RecordError, TaskmixWarning
 from taskmix.files import check_plain, make_folder, replacing
 from taskmix.tasks._encoded import (
     DenseInputs,
@@ -61,7 +61,8 @@ def cached(
         try:
             _write(path, found)
         except RecordError as error:  # a full or forbidden disk costs time later, not the run now
-            warnings.warn(f"The encoding was not kept in {cache}: {error}", stacklevel=3)
+            words = f"The encoding was not kept in {cache}: {error}"
+            warnings.warn(words, TaskmixWarning, stacklevel=3)
     return found
 
 

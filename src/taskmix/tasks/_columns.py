@@ -1,13 +1,15 @@
 """The files of a task one below the other, and their columns with one type over all files.
 
-A cell of CSV is text, so a column of CSV holds numbers where every cell of every file is one (or is
-empty, or says NA); otherwise it holds text. The other formats know their types: numbers may be
-integers here and floating there, anything else that differs is an error.
+A cell of CSV is text, so a column of CSV holds numbers where nearly every cell of all files is one (or
+is empty, or says NA; `_numbers.py` has the rule); otherwise it holds text. The other formats know their
+types: numbers may be integers here and floating there; where numbers stand beside text, in one file or
+in two, the rule of CSV decides; anything else that differs is an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal, NoReturn
 
 import numpy as np
@@ -15,12 +17,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from taskmix.tasks._numbers import (
+    MOSTLY,
+    SHARE,
+    OddCells,
+    are_numbers,
+    numbers_of,
+    said,
+    spell_number,
+)
 from taskmix.tasks._readers import Rows
-from taskmix.tasks._streams import show
+from taskmix.tasks._streams import show, show_path
 
 Family = Literal["number", "text", "truth", "list", "nothing", "other"]
 
-_NOTHING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")  # a missing number, in CSV
 _WORDS: Mapping[Family, str] = {
     "number": "numbers",
     "text": "text",
@@ -50,12 +60,21 @@ def family(kind: pa.DataType) -> Family:
 class Stack:
     """Files of equal meaning, one below the other; `parts` are in the order of the rows."""
 
-    def __init__(self, parts: Mapping[str, Rows]) -> None:
+    def __init__(
+        self,
+        parts: Mapping[str, Rows],
+        *,
+        strict: bool = False,  # a cell that is no number, where the others are, is an error
+        wanted: Mapping[str, Literal["number", "text"]] | None = None,  # known from training
+    ) -> None:
+        self.strict = strict
+        self._wanted = wanted or {}
         self.splits = tuple(parts)
         self.parts = tuple(parts.values())
         self.sizes = np.array([part.table.num_rows for part in self.parts], dtype=np.int64)
         self.starts = np.concatenate(([0], np.cumsum(self.sizes)))
         self._columns: dict[str, pa.ChunkedArray] = {}
+        self._odd: dict[str, OddCells] = {}
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -69,6 +88,12 @@ class Stack:
     def split_codes(self) -> NDArray[np.int64]:
         """[row], the position of its file."""
         return np.repeat(np.arange(len(self.parts)), self.sizes)
+
+    def where(self, place: int) -> str:
+        """The file and the row, as they may stand in a note."""
+        part = int(np.searchsorted(self.starts, place, side="right")) - 1
+        row = self.parts[part].row_number(place - int(self.starts[part]))
+        return f"{show_path(Path(self.parts[part].path.name))}, row {row}"
 
     def bad(self, place: int, should: str, found: str, remedy: str) -> NoReturn:
         """Raise the sentence about one row."""
@@ -89,6 +114,11 @@ class Stack:
             self._columns[name] = self._unite(name)
         return self._columns[name]
 
+    def odd(self, name: str) -> OddCells | None:
+        """The cells of the column that are no numbers, where most of the others are."""
+        self.column(name)
+        return self._odd.get(name)
+
     def numbers(self, name: str, purpose: str) -> NDArray[np.float64]:
         """A column of finite numbers."""
         column = self.column(name)
@@ -97,6 +127,8 @@ class Stack:
         if family(column.type) != "number":
             wrong = self._first_not_number(column)
             self.bad(wrong, should, show(column[wrong].as_py()), remedy)
+        if odd := self.odd(name):
+            self.bad(odd.place, should, show(odd.value), remedy)
         self.bad_where(pc.is_null(column), should, "no value", remedy)
         values = column.cast(pa.float64(), safe=False).to_numpy()
         places = np.flatnonzero(~np.isfinite(values))
@@ -110,7 +142,7 @@ class Stack:
         remedy = "Correct that row or take it out."
         chunks: list[pa.Array] = []
         for part in self.parts:
-            column = _plain(_cells(part, name))
+            column = plain(cells_of(part, name, as_text=True))
             wrong = pc.is_null(column)
             if family(column.type) not in ("text", "nothing"):
                 wrong = pa.array(np.ones(len(column), dtype=np.bool_))
@@ -131,13 +163,9 @@ class Stack:
             self.bad_where(pc.match_substring(column, "\0"), should, "one", remedy)
 
     def _unite(self, name: str) -> pa.ChunkedArray:
-        cells = [_cells(part, name) for part in self.parts]
-        untyped = [place for place, part in enumerate(self.parts) if not part.typed]
-        columns = [_plain(cell) for cell in cells]
-        for place, column in zip(
-            untyped, _numbers_if_all([cells[place] for place in untyped]), strict=True
-        ):
-            columns[place] = column
+        columns = [plain(cells_of(part, name)) for part in self.parts]
+        if self._is_loose(name, columns):
+            columns = self._numbers_or_text(name, columns)
         families = [family(column.type) for column in columns]
         first: Family = next((found for found in families if found != "nothing"), "nothing")
         for part, found in zip(self.parts, families, strict=True):
@@ -160,6 +188,66 @@ class Stack:
                 part.bad(f"The column `{name}` should be of one type.", types, remedy)
         return pa.chunked_array(chunks, kind)
 
+    def _is_loose(self, name: str, columns: list[pa.ChunkedArray]) -> bool:
+        """Whether text may be numbers: in formats without types, and beside numbers."""
+        typed = {
+            family(column.type)
+            for part, column in zip(self.parts, columns, strict=True)
+            if not part.is_loose(name)
+        }
+        typed -= {"nothing"}
+        if any(name in part.mixed for part in self.parts):
+            typed.add("number")
+        if self._wanted.get(name) == "number" and typed == {"text"}:
+            return True  # numbers in quotes, in rows for a model that learned numbers
+        return typed in (set(), {"number"}, {"number", "text"})
+
+    def _numbers_or_text(self, name: str, columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
+        """Columns of numbers where nearly all cells are some, and columns of text otherwise."""
+        places = [place for place, each in enumerate(columns) if family(each.type) == "text"]
+        if not places:
+            return columns
+        texts = {place: said(columns[place]) for place in places}
+        masks = {place: are_numbers(cells) for place, cells in texts.items()}
+        others = [each for place, each in enumerate(columns) if place not in texts]
+        typed = sum(len(each) - each.null_count for each in others)
+        numbers = typed + sum(pc.sum(mask).as_py() or 0 for mask in masks.values())
+        valid = typed + sum(len(mask) - mask.null_count for mask in masks.values())
+        wanted = self._wanted.get(name)
+        is_number = wanted == "number" or (
+            wanted is None and valid > 0 and numbers >= SHARE * valid
+        )
+        if numbers < valid and (is_number or numbers >= MOSTLY * valid):
+            self._odd[name] = self._odd_cells(texts, masks, valid - numbers, numbers, is_number)
+        if is_number:
+            if self.strict and name in self._odd:
+                odd = self._odd[name]
+                should = f"`{name}` should be a number in every row, as it is in the others."
+                remedy = (
+                    "Correct it or leave the cell empty; without `strict` it counts as missing."
+                )
+                self.bad(odd.place, should, show(odd.value), remedy)
+            for place, column in zip(places, numbers_of([*texts.values()]), strict=True):
+                columns[place] = column
+            return columns
+        return [as_text(each) if family(each.type) == "number" else each for each in columns]
+
+    def _odd_cells(
+        self,
+        texts: Mapping[int, pa.ChunkedArray],
+        masks: Mapping[int, pa.ChunkedArray],
+        count: int,
+        numbers: int,
+        are_missing: bool,
+    ) -> OddCells:
+        for part, mask in masks.items():
+            place = pc.index(mask, pa.scalar(False)).as_py()
+            if place >= 0:
+                row = int(self.starts[part]) + place
+                value = texts[part][place].as_py()
+                return OddCells(count, numbers, row, value, are_missing)
+        raise AssertionError("some cell should be odd")
+
     def _first_not_number(self, column: pa.ChunkedArray) -> int:
         if family(column.type) != "text":
             return 0
@@ -171,7 +259,7 @@ class Stack:
         return 0
 
 
-def _cells(part: Rows, name: str) -> pa.ChunkedArray:
+def cells_of(part: Rows, name: str, *, as_text: bool = False) -> pa.ChunkedArray:
     """A column of one file as it was read."""
     names = part.table.column_names
     if name not in names:
@@ -180,9 +268,10 @@ def _cells(part: Rows, name: str) -> pa.ChunkedArray:
             "Add the column, or say which one is meant (`--label`, `--task-column`, `task.toml`)."
         )
         part.bad(f"There should be a column `{name}`.", f"the columns {known or '(none)'}", remedy)
-    if name in part.unusable:
+    reason = part.unusable.get(name) or (part.mixed.get(name) if as_text else None)
+    if reason is not None:
         remedy = "Write all its values in the same way."
-        part.bad(f"The column `{name}` should be of one type.", part.unusable[name], remedy)
+        part.bad(f"The column `{name}` should be of one type.", reason, remedy)
     return part.table.column(name)
 
 
@@ -194,26 +283,23 @@ def _common(kinds: list[pa.DataType]) -> pa.DataType:
     return kinds[0]
 
 
-def _numbers_if_all(columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
-    """Columns of text as numbers, if all cells of all of them are numbers or empty."""
-    empty = pa.array(_NOTHING)
-    cells = []
-    for column in columns:
-        trimmed = pc.utf8_trim_whitespace(column)
-        nothing = pc.is_in(trimmed, value_set=empty)
-        cells.append(pc.if_else(nothing, pa.scalar(None, pa.string()), trimmed))
-    if all(column.null_count == len(column) for column in cells):
-        return columns
-    # Floating first: as an integer Arrow would also read 0x10.
-    for kind in (pa.float64(), pa.int64()):
-        try:
-            columns = [column.cast(kind) for column in cells]
-        except pa.ArrowInvalid:
-            break
-    return columns
+def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Numbers as they are written; whole ones without a point."""
+    if pa.types.is_floating(column.type):
+        encoded = column.dictionary_encode()
+        words = [
+            [spell_number(value) for value in chunk.dictionary.to_pylist()]
+            for chunk in encoded.chunks
+        ]
+        chunks = [
+            pa.array(known, pa.string()).take(chunk.indices)
+            for known, chunk in zip(words, encoded.chunks, strict=True)
+        ]
+        return pa.chunked_array(chunks, pa.string())
+    return column.cast(pa.string())
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """The same values in the one type we use for them."""
     kind = column.type
     if pa.types.is_dictionary(kind):

@@ -35,6 +35,7 @@ class Loader:
     notes: Notes
     given: TaskSettings  # by keyword
     only: tuple[str, ...] | None  # the tasks asked for
+    strict: bool = False  # whether cells that are no numbers, among numbers, are refused
 
     def load(self, source: str | Path, settings: Path | None) -> list[Task]:
         """All tasks of the source, or at least those asked for."""
@@ -75,7 +76,7 @@ class Loader:
                 "Use a settings file with one [[task]] for each."
             )
         wanted = [Wanted(label=column, settings=settings) for column in columns]
-        return make_tasks(origin, wanted, self.notes)
+        return make_tasks(origin, wanted, self.notes, strict=self.strict)
 
     def _hub(self, source: str) -> Origin:
         name, _, config = source.removeprefix(_HUB).partition(":")
@@ -178,7 +179,7 @@ class Loader:
         for (place, _), members in jobs.items():
             wanted = [want for _, want in members]
             origin = self._origin(place, wanted[0].settings)
-            tasks = make_tasks(origin, wanted, self.notes, targets[place])
+            tasks = make_tasks(origin, wanted, self.notes, targets[place], strict=self.strict)
             for position, (number, _) in enumerate(members):
                 made[number] += tasks[position :: len(members)]
         return [task for tasks in made for task in tasks]

@@ -27,11 +27,12 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from taskmix.errors import InputError, MissingExtraError, OptionError
+from taskmix.errors import InputError, OptionError
 from taskmix.tasks._assemble import at_least, distinct_tables, encoded_tasks
 from taskmix.tasks._cache import cached, file_hash
 from taskmix.tasks._encoded import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
 from taskmix.tasks._kept import KeptByTable
+from taskmix.tasks._pretrained import load_pretrained
 from taskmix.tasks._subword_encoding import load_tokenizer, subword_inputs
 from taskmix.tasks._task import Split, Task, TaskSet
 
@@ -167,11 +168,7 @@ def join(
 def load_network(path: str) -> Any:
     """The encoder of a folder or of a name on the hub."""
     try:
-        from transformers import AutoModel
-    except ImportError:
-        raise MissingExtraError("transformers", "text", "`FeatureEncoding`") from None
-    try:
-        return AutoModel.from_pretrained(path, dtype=torch.float32)
+        return load_pretrained("AutoModel", path)
     except (OSError, ValueError) as error:
         raise InputError(
             f"`path` should be a folder with an encoder or a name on the hub. Found `{path}`: "

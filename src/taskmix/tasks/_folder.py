@@ -36,6 +36,7 @@ def load_tasks(
     value_columns: Sequence[str] | None = None,
     symbols: Symbols | None = None,
     first_symbol_is_task: bool | None = None,
+    strict: bool = False,
     cache: Path | None = None,
     byte_limit: int = BYTE_LIMIT,
 ) -> TaskSet:
@@ -52,11 +53,12 @@ def load_tasks(
     Where `dev` is missing, a tenth of `train` is put aside by a fixed rule. `TaskSet.notes` says
     what was decided so. What a task reads and predicts follows from its columns:
 
-    - `text`, and `text2` for a pair, with `label`: `text_columns` names others;
+    - `text`, and `text2` for a pair, with `label`: `text_columns` names others; without a column of
+      that name, the only one that holds sentences;
     - `tokens` with a list of tags, or CoNLL columns, where the tags are the last column unless
       `label_columns` has others, by number from 1 or by the names of `conll_columns`;
-    - otherwise a table: all columns are features but the label, the task, the split and
-      `ignore_columns`; or just `feature_columns`;
+    - otherwise a table: all columns are features but the label, the task, the split, names and
+      numbers of rows, and `ignore_columns`; or just `feature_columns`;
     - sequences: lines of symbols in a `.txt` file, cells of the column `sequence_column`, or rows
       with the columns `sequence`, `t` and values. `symbols` says whether a cell is cut at white
       space or into characters; `first_symbol_is_task` that a line begins with its task's name.
@@ -64,6 +66,9 @@ def load_tasks(
     Whether classes or numbers are predicted follows from the labels (`_targets.py` has the rule);
     `kind` overrides it. `labels` keeps the rows with these labels. `settings` is a TOML file with a
     `[[task]]` for each task, and `task.toml` in a folder has the same keys; keywords go before both.
+
+    A column that is a number in 95 of 100 cells is one of numbers, and its other cells are missing,
+    which is noted; with `strict` they are an error. `Task.reading` has what a task was taken for.
 
     With `cache`, parsed tables are kept in that folder under a hash of the file's bytes.
     """
@@ -91,7 +96,7 @@ def load_tasks(
     notes = Notes()
     reader = TableReader(cache=cache, byte_limit=byte_limit, notes=notes)
     only = _names("tasks", tasks)
-    loader = Loader(reader, notes, given, only)
+    loader = Loader(reader, notes, given, only, strict)
     made = loader.load(source, settings)
     names = [task.name for task in made]
     if only is not None:

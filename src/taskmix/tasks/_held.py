@@ -24,7 +24,8 @@ from taskmix.tasks._encoded import DenseInputs, EncodedTasks, Inputs
 from taskmix.tasks._notes import Notes
 from taskmix.tasks._readers import Rows
 from taskmix.tasks._settings import TaskSettings
-from taskmix.tasks._targets import guess_kind, words_of
+from taskmix.tasks._spelling import words_of
+from taskmix.tasks._targets import guess_kind
 from taskmix.tasks._task import Split, Task, TaskSet
 
 Collate = Callable[[list[Any]], Any]

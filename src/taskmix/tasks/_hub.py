@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from taskmix.errors import InputError, MissingExtraError
+from taskmix.errors import InputError
+from taskmix.extras import load
 from taskmix.tasks._notes import Notes
 from taskmix.tasks._readers import Rows
 from taskmix.tasks._splits import name_splits, order_splits
@@ -22,10 +23,7 @@ from taskmix.tasks._streams import show
 
 def hub_parts(name: str, config: str | None, notes: Notes) -> dict[str, Rows]:
     """The splits of a data set of the hub."""
-    try:
-        import datasets
-    except ImportError:
-        raise MissingExtraError("datasets", "hub", "Loading tasks from the hub") from None
+    datasets = load("datasets", purpose="Loading tasks from the hub")
     try:
         found = datasets.load_dataset(name, config)
     except (OSError, ValueError, RuntimeError) as error:  # not there, no way there, another config

@@ -1,7 +1,8 @@
 """JSON lines: one object a row, read by Arrow; by Python only where something is odd.
 
-The second reading finds the first bad row. It also reads what Arrow does not: a column that mixes
-types is no reason to refuse a file as long as nobody asks for that column.
+The second reading finds the first bad row. It also reads what Arrow does not: a column of numbers and
+text, as text; and a column that mixes other types is no reason to refuse a file as long as nobody asks
+for that column. A key that an object has twice is refused by both.
 
 Arrow's reader (26.0) ends the process, instead of raising, on a block that begins with `null` and on
 some thousands of nested brackets. Lines that might do so are kept from it.
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 from numpy.typing import NDArray
 
+from taskmix.tasks._numbers import spell_number
 from taskmix.tasks._streams import LINE_LIMIT, CheckedStream, arrow_file, bad_file, show
 
 DEPTH_LIMIT = 500  # of nesting, also counting brackets that are part of a text
@@ -82,10 +84,13 @@ class ObjectStream(CheckedStream):
         self._depth = int(rise[-1])
 
 
-def read_jsonl(path: Path, byte_limit: int) -> tuple[pa.Table, dict[str, str]]:
-    """The table, and for each column that cannot be used the reason."""
+Reasons = dict[str, str]  # by column, as words of a sentence
+
+
+def read_jsonl(path: Path, byte_limit: int) -> tuple[pa.Table, Reasons, Reasons]:
+    """The table, why columns cannot be used, and why others are text although they have numbers."""
     table = _read_with_arrow(path, byte_limit)
-    return (table, {}) if table is not None else _read_with_python(path, byte_limit)
+    return (table, {}, {}) if table is not None else _read_with_python(path, byte_limit)
 
 
 def _read_with_arrow(path: Path, byte_limit: int) -> pa.Table | None:
@@ -135,7 +140,7 @@ def _without_dates(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _read_with_python(path: Path, byte_limit: int) -> tuple[pa.Table, dict[str, str]]:
+def _read_with_python(path: Path, byte_limit: int) -> tuple[pa.Table, Reasons, Reasons]:
     columns: dict[str, list[Any]] = {}
     numbers: list[int] = []  # the row, as an editor shows it, of each object
     with CheckedStream(path, byte_limit=byte_limit) as stream:
@@ -149,9 +154,14 @@ def _read_with_python(path: Path, byte_limit: int) -> tuple[pa.Table, dict[str, 
                 cells.append(row.get(name))
             numbers.append(number)
     arrays: dict[str, pa.Array] = {}
-    reasons: dict[str, str] = {}
+    reasons: Reasons = {}
+    mixed: Reasons = {}
     for name, cells in columns.items():
         reason = _mixture(cells, numbers)
+        if reason is not None and {_family(cell) for cell in cells} <= {"a number", "text", None}:
+            arrays[name] = pa.array([_as_text(cell) for cell in cells], pa.string())
+            mixed[name] = reason
+            continue
         if reason is None:
             try:
                 arrays[name] = pa.array(_in_range(cells))
@@ -162,7 +172,7 @@ def _read_with_python(path: Path, byte_limit: int) -> tuple[pa.Table, dict[str, 
             reasons[name] = reason
     if numbers and not arrays:  # a table without columns would not know how many rows it has
         arrays[""] = pa.nulls(len(numbers))
-    return pa.table(arrays), reasons
+    return pa.table(arrays), reasons, mixed
 
 
 def first_keys(path: Path, byte_limit: int) -> tuple[str, ...]:
@@ -179,12 +189,15 @@ def _parse_row(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
     should = "Every row of a .jsonl file should be one JSON object."
     remedy = "Correct that row or take it out."
     try:
-        row = json.loads(line)
+        row = json.loads(line, object_pairs_hook=_once)
         if b"\\u" in line:
             json.dumps(row, ensure_ascii=False).encode()  # refuses half of a surrogate pair
     except json.JSONDecodeError as error:
         found = f"{show(line)} ({error.msg} at character {error.colno})"
         bad_file(path, should, found, remedy, number)
+    except _TwiceError as error:
+        should = "An object should have each key once."
+        bad_file(path, should, f"{show(error.key)} twice", remedy, number)
     except UnicodeEncodeError:
         bad_file(path, should, f"half a surrogate pair: {show(line)}", remedy, number)
     except (RecursionError, ValueError):  # a number of thousands of digits is a ValueError
@@ -194,6 +207,36 @@ def _parse_row(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
     if _depth(row) > DEPTH_LIMIT:
         bad_file(path, should, f"one nested over {DEPTH_LIMIT} levels", remedy, number)
     return row
+
+
+class _TwiceError(Exception):
+    """A key that an object has twice; never leaves this module."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object; which of two values of one key is meant nobody can tell."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _TwiceError(key)
+            seen.add(key)
+    return row
+
+
+def exact_cells(path: Path, name: str, byte_limit: int) -> pa.Array:
+    """A column of numbers as the file writes them: a large whole number is not rounded."""
+    cells: list[str | None] = []
+    with CheckedStream(path, byte_limit=byte_limit) as stream:
+        for line in stream.lines():
+            if line.strip():
+                row = json.loads(line, parse_int=str, parse_float=str, parse_constant=str)
+                cells.append(row.get(name))
+    return pa.array(cells, pa.string())
 
 
 def _depth(value: Any) -> int:
@@ -212,7 +255,7 @@ def _mixture(cells: list[Any], numbers: list[int]) -> str | None:
     for cell, number in zip(cells, numbers, strict=True):
         if cell is None:
             continue
-        family = _family(cell)
+        family = _family(cell) or ""
         if first is None:
             first = (family, number)
         elif family != first[0]:
@@ -220,7 +263,9 @@ def _mixture(cells: list[Any], numbers: list[int]) -> str | None:
     return None
 
 
-def _family(cell: Any) -> str:
+def _family(cell: Any) -> str | None:
+    if cell is None:
+        return None
     if isinstance(cell, bool):
         return "true or false"
     if isinstance(cell, int | float):
@@ -228,6 +273,10 @@ def _family(cell: Any) -> str:
     if isinstance(cell, str):
         return "text"
     return "a list" if isinstance(cell, list) else "an object"
+
+
+def _as_text(cell: str | float | None) -> str | None:
+    return cell if cell is None or isinstance(cell, str) else spell_number(cell)
 
 
 def _in_range(cells: list[Any]) -> list[Any]:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from taskmix.tasks._columns import Stack, family
 from taskmix.tasks._settings import TaskSettings
+from taskmix.tasks._spelling import spell, words_of
 from taskmix.tasks._splits import MAIN, divide, order_splits, put_aside, split_name
 from taskmix.tasks._streams import show
-from taskmix.tasks._targets import words_of
 
 _TAKE_LIMIT = 2**30  # bytes; Arrow's `take` first joins a column, which may then be too long for it
 _REMEDY = "Correct that row or take it out."
@@ -30,6 +30,14 @@ _DIVIDED = (
 )
 _TOO_FEW = "there are too few rows to give one to each of train, dev and test"
 _DEV_AS_TRAIN = "the table has no train rows, so its dev rows became train"
+_BRIEFLY = {
+    _NO_DEV: "dev is a tenth of train",
+    _NO_DEV_OF_ONE: "no dev",
+    _NO_TRAIN: "no train",
+    _DIVIDED: "divided 80/10/10",
+    _TOO_FEW: "too few rows to divide",
+    _DEV_AS_TRAIN: "dev became train",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +49,23 @@ class Layout:
     pieces: tuple[dict[str, slice], ...]  # for each group, the places in `order` of each split
     known: NDArray[np.bool_]  # [row of the stack], whether its label is known from train
     remarks: tuple[tuple[int, str], ...]  # a group, and what was decided about it
+
+    @property
+    def divided(self) -> list[tuple[str, ...]]:
+        """What the loader did to the splits of each group, in a few words each."""
+        words: list[tuple[str, ...]] = [() for _ in self.groups]
+        for group, remark in self.remarks:
+            words[group] += (_BRIEFLY[remark],)
+        return words
+
+    @property
+    def trained_on(self) -> NDArray[np.bool_]:
+        """[row of the stack], whether it is in `train` of its task."""
+        result = np.zeros(len(self.known), dtype=np.bool_)
+        for group in self.pieces:
+            if "train" in group:
+                result[self.order[group["train"]]] = True
+        return result
 
     def tables(self, table: pa.Table) -> list[dict[str, pa.Table]]:
         """The table's rows of each group and split."""
@@ -153,11 +178,11 @@ def _task_words(stack: Stack, column: str) -> tuple[tuple[str, ...], NDArray[np.
     should = f"`{column}` should name the task of every row."
     if family(cells.type) not in ("number", "text", "truth"):
         stack.bad(0, should, show(cells[0].as_py()), _REMEDY)
-    stack.bad_where(pc.is_null(cells, nan_is_null=True), should, "nothing", _REMEDY)
     if family(cells.type) == "text":
         stack.check_characters(column, cells)
-        stack.bad_where(pc.equal(cells, ""), should, "nothing", _REMEDY)
-    found = words_of(cells)
+    found = spell(stack, column)
+    for place in np.flatnonzero(found.codes < 0)[:1]:
+        stack.bad(int(place), should, "nothing", _REMEDY)
     return found.words, found.codes
 
 

@@ -55,6 +55,11 @@ class Rows:
     unusable: Mapping[str, str] = field(default_factory=dict)  # why a column cannot be used
     byte_limit: int = BYTE_LIMIT
     typed: bool = True  # in CSV every cell is text, whatever it says
+    mixed: Mapping[str, str] = field(default_factory=dict)  # columns of numbers and text, as text
+
+    def is_loose(self, name: str) -> bool:
+        """Whether the column is text because the file could not say that it is numbers."""
+        return not self.typed or name in self.mixed
 
     def row_number(self, place: int) -> int:
         """The row of the file, counted from 1 as an editor shows it, of a row of the table."""
@@ -100,9 +105,10 @@ def read_rows(path: Path, *, byte_limit: int = BYTE_LIMIT) -> Rows:
             path=path,
         )
     unusable: dict[str, str] = {}
+    mixed: dict[str, str] = {}
     match known[1]:
         case "jsonl":
-            table, unusable = read_jsonl(path, byte_limit)
+            table, unusable, mixed = read_jsonl(path, byte_limit)
         case "csv":
             table = read_csv(path, byte_limit)
         case "parquet":
@@ -112,7 +118,7 @@ def read_rows(path: Path, *, byte_limit: int = BYTE_LIMIT) -> Rows:
         case "txt":
             table = _read_lines(path, byte_limit)
     _check_names(path, table.column_names)
-    return Rows(table, path, known[1], unusable, byte_limit, typed=known[1] != "csv")
+    return Rows(table, path, known[1], unusable, byte_limit, known[1] != "csv", mixed)
 
 
 def column_names(path: Path, *, byte_limit: int = BYTE_LIMIT) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from taskmix.errors import OptionError
 from taskmix.tasks._columns import Stack, family
 from taskmix.tasks._settings import Symbols, TaskSettings
-from taskmix.tasks._targets import words_of
+from taskmix.tasks._spelling import spell
 
 _REMEDY = "Correct that row or take it out."
 
@@ -63,7 +63,9 @@ def _cut_again(stack: Stack, table: pa.Table, sizes: NDArray[np.int64]) -> Stack
     parts = {}
     start = 0
     for split, part, size in zip(stack.splits, stack.parts, sizes.tolist(), strict=True):
-        parts[split] = replace(part, table=table.slice(start, size), unusable={}, typed=True)
+        parts[split] = replace(
+            part, table=table.slice(start, size), unusable={}, typed=True, mixed={}
+        )
         start += size
     return Stack(parts)
 
@@ -142,4 +144,4 @@ def _codes(stack: Stack, column: str) -> NDArray[np.int64]:
     stack.bad_where(pc.is_null(cells, nan_is_null=True), should, "nothing", remedy)
     if family(cells.type) not in ("number", "text", "truth"):
         stack.bad(0, f"`{column}` should be numbers or text.", "something else", remedy)
-    return words_of(cells).codes
+    return spell(stack, column).codes

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from taskmix.errors import InputError, MissingExtraError
+from taskmix.errors import InputError
 from taskmix.tasks._assemble import (
     Place,
     at_least,
@@ -24,6 +24,7 @@ from taskmix.tasks._assemble import (
 )
 from taskmix.tasks._cache import cached
 from taskmix.tasks._encoded import EncodedTasks, SubwordInputs
+from taskmix.tasks._pretrained import load_pretrained
 from taskmix.tasks._task import MISSING, Task, TaskSet
 
 _COLUMNS = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
@@ -152,11 +153,7 @@ def _flat(rows: list[list[int]]) -> Tensor:
 
 def load_tokenizer(path: str) -> Any:
     try:
-        from transformers import AutoTokenizer
-    except ImportError:
-        raise MissingExtraError("transformers", "text", "`SubwordEncoding`") from None
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(path)
+        tokenizer = load_pretrained("AutoTokenizer", path)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(

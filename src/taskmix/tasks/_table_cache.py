@@ -17,7 +17,7 @@ from taskmix.tasks._notes import Notes
 from taskmix.tasks._readers import Rows, file_format, read_rows
 from taskmix.tasks._streams import open_file, show_path
 
-FORMAT = 1  # of an entry and of what the readers give: raise it when either changes
+FORMAT = 2  # of an entry and of what the readers give: raise it when either changes
 _DIGEST = 32
 
 
@@ -51,7 +51,7 @@ class TableReader:
             typed = known[1] != "csv"
             return Rows(table, path, known[1], {}, self._byte_limit, typed)
         rows = read_rows(path, byte_limit=self._byte_limit)
-        if not rows.unusable:  # a file with something wrong in it is looked at afresh
+        if not (rows.unusable or rows.mixed):  # one with something odd in it is looked at afresh
             try:
                 _store(entry, rows.table)
             except (

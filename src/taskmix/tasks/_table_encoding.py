@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -91,6 +91,12 @@ class TableEncoding:
         return columns
 
 
+def families_of(learned: Mapping[str, Any]) -> dict[str, Literal["number", "text"]]:
+    """What the columns of a layout that was learned before hold."""
+    numbers = {each["name"]: each["kind"] == "_Number" for each in learned.get("columns", ())}
+    return {name: "number" if is_number else "text" for name, is_number in numbers.items()}
+
+
 def _encoded(
     tasks: TaskSet, tables: Mapping[Place, pa.Table], columns: Sequence[_Number | _Category]
 ) -> EncodedTasks:
@@ -115,8 +121,11 @@ class _Number:
     def fit(cls, name: str, tables: Iterable[pa.Table], *, standardize: bool) -> _Number:
         values = np.concatenate([np.zeros(0), *(_numbers(table, name) for table in tables)])
         known = values[np.isfinite(values)]  # an infinite one is an error, with its row, later
-        mean = float(known.mean()) if len(known) else 0.0
-        deviation = float(known.std()) if len(known) else 0.0
+        # By a power of two, which costs no digit: squares of large numbers are none, of small ones 0.
+        _, exponent = np.frexp(np.abs(known).max(initial=0.0))
+        level = np.ldexp(known, -exponent)
+        mean = float(np.ldexp(level.mean(), exponent)) if len(known) else 0.0
+        deviation = float(np.ldexp(level.std(), exponent)) if len(known) else 0.0
         # A column that rounds to a constant carries nothing; dividing by its noise would.
         if deviation <= 1e-12 * abs(mean):
             deviation = 1.0
@@ -126,7 +135,8 @@ class _Number:
     def fill(self, table: pa.Table, block: NDArray[np.float32]) -> None:
         values = _numbers(table, self.name)
         missing = np.isnan(values)
-        block[:, 0] = (np.where(missing, self.mean, values) - self.shift) / self.scale
+        with np.errstate(over="ignore"):  # an infinite one is an error, with its row, later
+            block[:, 0] = (np.where(missing, self.mean, values) - self.shift) / self.scale
         if self.marks_missing:
             block[:, 1] = missing
 

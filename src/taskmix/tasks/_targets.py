@@ -8,7 +8,12 @@ The kind of a task, where settings do not name it, follows from its target colum
   they are exactly 0, 1, ..., k - 1 as class numbers are; otherwise `regression`;
 - other numbers: `regression`.
 
-Labels are text: numbers in their order, words in that of the alphabet, tags with `O` first.
+More than 20 different integers are noted, whichever it was. A cell that is no number in a column of
+numbers (`_numbers.py` has the rule) is a label of its own, with a note, or an error in a regression;
+where numbers are mostly but not nearly all of many different values, the kind has to be said.
+
+Labels are text as it is written (`_spelling.py` has the rule): numbers in their order, words in that of
+the alphabet, tags with `O` first.
 
 A label that no row of `train` has is an error for `classification`, because it is nearly always a
 slip. Where the loader itself divided the rows it is chance. It is accepted, with a note, for tags; and
@@ -31,21 +36,15 @@ from taskmix.errors import OptionError
 from taskmix.tasks._columns import Stack, family
 from taskmix.tasks._metrics import find_metric
 from taskmix.tasks._settings import TaskSettings
+from taskmix.tasks._spelling import Words, normal, spell, words_of
 from taskmix.tasks._streams import show
 from taskmix.tasks._task import MISSING, TaskKind
 
 _FEW = 20
 _MANY_ROWS = 100
 _REMEDY = "Correct that row or take it out."
+_ASK_KIND = "; `kind` in task.toml says otherwise"
 _REMEDY_OR_LABELS = "Correct that row, take it out, or name the `labels` whose rows to keep."
-
-
-@dataclass(frozen=True, eq=False)
-class Words:
-    """A column as text: the different words in their order, and which one each cell has."""
-
-    words: tuple[str, ...]
-    codes: NDArray[np.int64]  # [cell]; -1 where there is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,32 +60,6 @@ class Target:
     remarks: tuple[str, ...] = ()  # what was decided about it
 
 
-def words_of(column: pa.ChunkedArray | pa.Array) -> Words:
-    """The cells as text; numbers that are whole are written without a point."""
-    is_number = family(column.type) == "number"
-    if pa.types.is_floating(column.type):
-        numbers = np.asarray(column.drop_null().to_numpy(zero_copy_only=False))
-        if (np.abs(numbers) < 2**53).all() and (numbers == np.rint(numbers)).all():
-            column = column.cast(pa.int64(), safe=False)
-    # Encoding first: far fewer values are then written as text.
-    encoded = column.dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.unify_dictionaries().combine_chunks()
-    distinct = [_word(value) for value in encoded.dictionary.to_pylist()]
-    places = sorted(range(len(distinct)), key=lambda p: float(distinct[p])) if is_number else None
-    places = places or sorted(range(len(distinct)), key=distinct.__getitem__)
-    ranks = np.full(len(places) + 1, -1, dtype=np.int64)  # the last one is that of no cell
-    ranks[places] = np.arange(len(places))
-    codes = np.asarray(encoded.indices.fill_null(-1).to_numpy(), dtype=np.int64)
-    return Words(tuple(distinct[place] for place in places), ranks[codes])
-
-
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else repr(value)
-
-
 def read_target(stack: Stack, column: str, settings: TaskSettings, tokens: str | None) -> Target:
     """The target column; `tokens` names the column of tokens where there is one."""
     cells = stack.column(column)
@@ -95,7 +68,9 @@ def read_target(stack: Stack, column: str, settings: TaskSettings, tokens: str |
         values = stack.numbers(column, "as the target of a regression")
         remarks: tuple[str, ...] = ()
         if settings.kind is None and pa.types.is_integer(cells.type):
-            remarks = (f"`{column}` has many whole numbers and was taken for regression",)
+            remarks = (
+                f"`{column}` has many whole numbers and was taken for regression{_ASK_KIND}",
+            )
         return Target(column, kind, values=values, remarks=remarks)
     if kind == "tagging":
         return _read_tags(stack, column, tokens)
@@ -104,12 +79,41 @@ def read_target(stack: Stack, column: str, settings: TaskSettings, tokens: str |
         stack.bad_where(pc.is_valid(cells), should, show(_first(cells)), _REMEDY)
     if family(cells.type) == "text":
         stack.check_characters(column, cells)
+    words = spell(stack, column)
     if settings.labels is None:  # otherwise a row without a label is not among those wanted
-        if family(cells.type) == "text":
-            stack.bad_where(pc.equal(cells, ""), should, "nothing", _REMEDY_OR_LABELS)
-        missing = pc.is_null(cells, nan_is_null=True)
-        stack.bad_where(missing, should, "nothing", _REMEDY_OR_LABELS)
-    return Target(column, kind, words=words_of(cells), is_text=family(cells.type) == "text")
+        for place in np.flatnonzero(words.codes < 0)[:1]:
+            stack.bad(int(place), should, "nothing", _REMEDY_OR_LABELS)
+    is_text = family(cells.type) == "text"
+    remarks = (*words.remarks, *_remarks_on_labels(stack, column, words, settings))
+    return Target(column, kind, words=words, is_text=is_text, remarks=remarks)
+
+
+def _remarks_on_labels(
+    stack: Stack, column: str, words: Words, settings: TaskSettings
+) -> tuple[str, ...]:
+    """What was decided about labels of which many are numbers."""
+    odd = stack.odd(column)
+    is_number = family(stack.column(column).type) == "number"
+    if (
+        odd is not None
+        and not odd.are_missing
+        and settings.kind is None
+        and len(words.words) > _FEW
+    ):
+        should = f"`{column}` should be numbers, or names of classes, but not many of both."
+        found = f"{odd.numbers} numbers and {odd.count} other cells, such as {show(odd.value)},"
+        stack.bad(odd.place, should, found, "Correct the column, or say which `kind` is meant.")
+    if odd is not None and odd.are_missing:
+        return (
+            f"`{column}` has numbers as labels, but {show(odd.value)} in {stack.where(odd.place)} "
+            f"({odd.count} such rows) is none; it was kept as a label of its own",
+        )
+    if is_number and settings.kind is None and len(words.words) > _FEW:
+        return (
+            f"`{column}` has the whole numbers from 0 to {len(words.words) - 1} and was taken for "
+            f"{len(words.words)} classes{_ASK_KIND}",
+        )
+    return ()
 
 
 def _first(cells: pa.ChunkedArray) -> object:
@@ -200,14 +204,14 @@ def keep_labels(stack: Stack, target: Target, wanted: Sequence[str]) -> NDArray[
             f"`{target.column}`. Leave it out."
         )
     known = target.words.words
-    for label in wanted:
+    for label in map(normal, wanted):
         if label not in known:
             stack.parts[0].bad(
                 f"All wanted labels should occur in the column `{target.column}`.",
                 f"no row with {show(label)}",
                 "Correct `labels`.",
             )
-    places = [known.index(label) for label in wanted]
+    places = [known.index(normal(label)) for label in wanted]
     return np.isin(target.words.codes, places)
 
 
@@ -226,20 +230,21 @@ def settle_labels(
     if target.offsets is not None:
         lengths = np.diff(target.offsets)
         kept, known = np.repeat(kept, lengths), np.repeat(known, lengths)
+    kept = kept & (words.codes >= 0)
     counts = np.bincount(words.codes[kept], minlength=len(words.words))
     in_train = np.bincount(words.codes[known & kept], minlength=len(words.words))
     if settings.labels is not None:
-        order = [words.words.index(label) for label in settings.labels]
+        order = [words.words.index(normal(label)) for label in settings.labels]
     else:
         order = [int(place) for place in np.flatnonzero(counts)]
         if target.kind == "tagging":  # the tag for nothing has its usual place
             order.sort(key=lambda place: words.words[place] != "O")
-    remarks: tuple[str, ...] = ()
+    remarks = target.remarks
     unseen = [place for place in order if not in_train[place]] if in_train.any() else []
     if unseen:
         names = ", ".join(show(words.words[place]) for place in unseen[:5])
         names += ", ..." if len(unseen) > 5 else ""
-        remarks = (f"`{target.column}` has labels that no row of train has ({names})",)
+        remarks += (f"`{target.column}` has labels that no row of train has ({names})",)
         more_to_come = target.is_text and in_train.sum() >= _MANY_ROWS and 1 in in_train
         accept = settings.extend_labels
         if accept is None:

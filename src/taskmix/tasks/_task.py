@@ -26,12 +26,16 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError, ShapeError
 from taskmix.tasks._kept import KeptByTable
+from taskmix.tasks._reading import Reading
 
 TaskKind = Literal["classification", "regression", "tagging", "sequences"]
 InputKind = Literal["text", "pair", "table", "tokens", "sequences"]
 
 MISSING = -100  # the class index of a row without a label; PyTorch's `ignore_index`
 _HASHED_ROWS = 65_536  # copied at a time
+_NOT_READ = Reading(
+    inputs="table", columns=(), label=None, kind="classification", classes=0, metric=""
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +65,11 @@ class Task:
     source: str
     splits: Mapping[str, Split]  # `train`, `dev`, `test` and whatever else the folder has
     columns: tuple[str, ...] = ()  # what the file calls the inputs, where that is known
+    reading: Reading = _NOT_READ  # what it was taken for; found from the rest unless given
 
     def __post_init__(self) -> None:
+        if self.reading is _NOT_READ:
+            object.__setattr__(self, "reading", self._own_reading())
         for split_name, split in self.splits.items():
             wanted = len(split)
             if self.kind == "tagging":
@@ -75,6 +82,20 @@ class Task:
                     f"Found {len(split.targets)} targets. Leave the others out of the inputs too."
                 )
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
+
+    def _own_reading(self) -> Reading:
+        """What can be told of a task that no loader has read."""
+        columns = self.columns
+        if not columns and self.inputs == "table" and self.splits:
+            columns = tuple(next(iter(self.splits.values())).inputs.column_names)
+        return Reading(
+            inputs=self.inputs,
+            columns=columns,
+            label=None,
+            kind=self.kind,
+            classes=len(self.labels),
+            metric=self.metric,
+        )
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -124,6 +145,13 @@ class TaskSet(Sequence[Task]):
     def contents(self) -> dict[str, str]:
         """By name, a hash of each task's own rows, targets and labels."""
         return {task.name: _content_hash([task]) for task in self.tasks}
+
+    def readings(self) -> dict[Reading, tuple[str, ...]]:
+        """How the tasks were read, and the names of those that were read alike."""
+        found: dict[Reading, list[str]] = {}
+        for task in self.tasks:
+            found.setdefault(task.reading, []).append(task.name)
+        return {reading: tuple(names) for reading, names in found.items()}
 
     def __len__(self) -> int:
         return len(self.tasks)

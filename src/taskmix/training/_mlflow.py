@@ -13,7 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from taskmix.errors import InputError, MissingExtraError
+from taskmix.errors import InputError
+from taskmix.extras import load
 from taskmix.training._events import EndEvent, Event, StepEvent
 from taskmix.training._tracked import points_of
 
@@ -38,14 +39,12 @@ class MLflowListener:
         experiment: str = "taskmix",
         parameters: Mapping[str, object] | None = None,
     ) -> None:
-        try:
-            from mlflow import MlflowClient
-            from mlflow.entities import Metric, Param
-            from mlflow.exceptions import MlflowException
-        except ImportError:
-            raise MissingExtraError("mlflow-skinny", "tracking", "`MLflowListener`") from None
+        mlflow, entities, exceptions = (
+            load(module, purpose="`MLflowListener`")
+            for module in ("mlflow", "mlflow.entities", "mlflow.exceptions")
+        )
         self._tasks = tuple(tasks)
-        self._metric: Any = Metric
+        self._metric: Any = entities.Metric
         self._waiting: list[Any] = []
         self._ended = False
         if uri.startswith("file:") or "://" not in uri:
@@ -53,7 +52,7 @@ class MLflowListener:
             # that mlflow-skinny does not bring.
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         try:
-            self._client = MlflowClient(tracking_uri=uri)
+            self._client = mlflow.MlflowClient(tracking_uri=uri)
             known = self._client.get_experiment_by_name(experiment)
             number = (
                 self._client.create_experiment(experiment) if known is None else known.experiment_id
@@ -61,12 +60,12 @@ class MLflowListener:
             run = self._client.create_run(number, run_name=name)
             self.run_id: str = run.info.run_id
             named = [
-                Param(_OTHER.sub("_", key), str(value)[:LONGEST])
+                entities.Param(_OTHER.sub("_", key), str(value)[:LONGEST])
                 for key, value in (parameters or {}).items()
             ]
             for begin in range(0, len(named), PARAMETERS):
                 self._client.log_batch(self.run_id, params=named[begin : begin + PARAMETERS])
-        except (MlflowException, OSError) as error:
+        except (exceptions.MlflowException, OSError) as error:
             raise InputError(
                 "The address of MLflow should be a server, a folder or a database that it can write "
                 f"to. Found {uri}: {str(error).splitlines()[0]}"

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch.utils.data import Sampler
 
 from taskmix.errors import OptionError, RunError
+from taskmix.extras import load
 from taskmix.policies import AnyPolicy, AnyReward, Choice, Outcome
 from taskmix.records import RecordWriter
 from taskmix.training._state import state_from_tree, state_to_tree
@@ -198,14 +199,9 @@ def trainer_callback(sampler: PolicyBatchSampler) -> Any:
     Give the trainer a data loader with `batch_sampler=sampler` (override `get_train_dataloader`) and
     this among its `callbacks`. The loss is read off what the model returns.
     """
-    try:
-        from transformers import TrainerCallback
-    except ImportError:
-        from taskmix.errors import MissingExtraError
+    transformers = load("transformers", purpose="A Trainer callback")
 
-        raise MissingExtraError("transformers", "text", "A Trainer callback") from None
-
-    class Callback(TrainerCallback):
+    class Callback(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             self._losses: list[torch.Tensor] = []
             self._handle: Any = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from taskmix.errors import MissingExtraError
+from taskmix.extras import load
 from taskmix.training._events import EndEvent, Event
 from taskmix.training._tracked import points_of
 
@@ -19,10 +19,9 @@ class TensorBoardListener:
     """Writes into a folder of its own; the file is complete after the `EndEvent`, or `close`."""
 
     def __init__(self, folder: Path | str, tasks: Sequence[str]) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise MissingExtraError("tensorboard", "tracking", "`TensorBoardListener`") from None
+        load("tensorboard", purpose="`TensorBoardListener`")
+        from torch.utils.tensorboard import SummaryWriter
+
         self._tasks = tuple(tasks)
         self._writer = SummaryWriter(str(folder))
 

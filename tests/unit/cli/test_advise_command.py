@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from taskmix.advise import advising_alone
 from taskmix.engine import read_model
 from taskmix.plans import Plan
 from taskmix.records import Study
@@ -36,6 +38,7 @@ def test_advice_is_a_plan_a_page_and_a_few_lines(
     assert run_cli(monkeypatch, *words) == 0
     shown = capsys.readouterr().out
     for part in (
+        "Read all 2 tasks: text `text`; 2 classes of `label`; accuracy\n",
         "Looking at 2 tasks",
         "way of training",
         "uniform",
@@ -58,6 +61,7 @@ def test_advice_is_a_plan_a_page_and_a_few_lines(
     assert run_cli(monkeypatch, *words, "--json") == 0
     again = json.loads(capsys.readouterr().out)
     assert again["chosen"] == plan.name
+    assert again["readings"][0]["tasks"] == ["fruit", "tool"]
     assert Plan.load(out / "plan.json") == plan
     assert len(list(Study(out).runs())) == trained, "asking twice costs once"
 
@@ -101,6 +105,20 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
     assert not out.exists()
 
 
+def test_a_second_adviser_on_a_study_says_so_and_trains_nothing(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "advice"
+    with advising_alone(out):
+        found = run_cli(monkeypatch, "advise", tables, "--budget", "900-steps", "--out", out)
+    assert found == 1
+    assert f"process {os.getpid()}" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == [".advise.lock"]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_stopped_by_a_signal_and_continued_it_gives_the_same_plan(
@@ -120,8 +138,8 @@ def test_stopped_by_a_signal_and_continued_it_gives_the_same_plan(
         except subprocess.TimeoutExpired:
             running.send_signal(signal.SIGINT)
             _, said = running.communicate()
-        if running.returncode != 0:  # 130: before there was anything to keep
-            assert running.returncode in (1, 130), said
+        if running.returncode != 0:
+            assert running.returncode == 130, said
             assert "Run the same command again to continue." in said
             assert "Traceback" not in said
         return running.returncode == 0

@@ -47,6 +47,8 @@ def test_the_front_is_printed_and_written(
     assert run_cli(monkeypatch, *words, *more) == 0
     shown = capsys.readouterr().out
     assert "Law: f1 = " in shown
+    read = f"Read {table.name}: target `f1`, inputs `n`, `T`, groups by `architecture`; 200 rows"
+    assert f"{read}, none left out." in shown
     assert "Outside the range of the data: T = 40" in shown
     told = json.loads(out.read_text())
     assert told["law"]["growth"] == {"n": "n^0.5", "T": "T^0.25"}

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 from taskmix.cli import _sequences
-from taskmix.sequences import MixtureState, load_mixture
+from taskmix.records import Study, save_state
+from taskmix.sequences import MixtureFolder, SequenceMixture, load_mixture
+from taskmix.sequences._trees import to_tree
 
 from .running import run_cli
 
@@ -74,7 +77,7 @@ def test_asking_again_does_not_fit_again(
     def refuse(*words: Any, **options: Any) -> None:
         raise AssertionError("fitted again")
 
-    monkeypatch.setattr(_sequences, "_fit", refuse)
+    monkeypatch.setattr(SequenceMixture, "fit_states", refuse)
     assert fit(monkeypatch, letters, out, "--json") == 0
     assert json.loads(capsys.readouterr().out) == json.loads(first)
     words = ("--predict", "ae", "--task", "task 1", "--json")
@@ -110,6 +113,7 @@ def test_the_table_is_for_people(
     shown = capsys.readouterr().out
     assert "one model per task" in shown
     assert "4 tasks, 2 generators" in shown
+    assert "Read all 4 tasks: sequences of symbols; log_loss; dev is a tenth of train\n" in shown
     assert fit(monkeypatch, letters, out, *words, "--predict", "pt", "--task", "task 0") == 0
     assert "Most likely on the whole: pt" in capsys.readouterr().out
 
@@ -120,32 +124,162 @@ def test_a_stop_keeps_what_was_learned_and_the_next_run_goes_on(
     letters: Path,
     tmp_path: Path,
 ) -> None:
-    out = tmp_path / "out"
-    from taskmix.sequences import SequenceMixture
+    assert fit(monkeypatch, letters, tmp_path / "whole", "--json") == 0
+    whole = json.loads(capsys.readouterr().out)
+    out, given = tmp_path / "out", SequenceMixture.fit_states
 
-    whole = SequenceMixture.set_params
+    def stop_at_third(model: SequenceMixture, *data: Any, **options: Any) -> Iterator[Any]:
+        for state in given(model, *data, **options):
+            if state.done == 3:
+                signal.raise_signal(signal.SIGTERM)
+            yield state
 
-    def stop_at_third(model: SequenceMixture, **options: Any) -> Any:
-        listen = options.get("on_state")
-        if listen is not None:
-
-            def stopping(state: MixtureState) -> None:
-                if state.iteration == 3:
-                    signal.raise_signal(signal.SIGINT)
-                listen(state)
-
-            options["on_state"] = stopping
-        return whole(model, **options)
-
-    monkeypatch.setattr(SequenceMixture, "set_params", stop_at_third)
+    monkeypatch.setattr(SequenceMixture, "fit_states", stop_at_third)
     assert fit(monkeypatch, letters, out, "--json") == 1
     assert "Stopped. Run the same command again" in capsys.readouterr().err
-    assert (out / "checkpoint.safetensors").exists()
+    assert [run.status for run in Study(out / "fits").summaries()] == ["stopped"]
     assert not (out / "summary.json").exists()
-    monkeypatch.setattr(SequenceMixture, "set_params", whole)
+    monkeypatch.setattr(SequenceMixture, "fit_states", given)
     assert fit(monkeypatch, letters, out, "--json") == 0
-    assert not (out / "checkpoint.safetensors").exists()
-    assert (out / "summary.json").exists()
+    assert figures(json.loads(capsys.readouterr().out)) == figures(whole)
+    assert model_bytes(out) == model_bytes(tmp_path / "whole")
+    assert {run.status for run in Study(out / "fits").summaries()} == {"finished"}
+
+
+def figures(summary: dict[str, Any]) -> dict[str, Any]:
+    """All but the paths."""
+    return {key: summary[key] for key in summary.keys() - {"command", "page", "model"}}
+
+
+def model_bytes(out: Path) -> bytes:
+    (path,) = out.glob("model-*.safetensors")
+    return path.read_bytes()
+
+
+def test_fresh_starts_over_and_ends_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    letters: Path,
+    tmp_path: Path,
+) -> None:
+    out, words = tmp_path / "out", ("--no-baselines", "--json")
+    assert fit(monkeypatch, letters, out, *words) == 0
+    first, before = json.loads(capsys.readouterr().out), model_bytes(out)
+    given, seen = SequenceMixture.fit_states, []
+
+    def watch(model: SequenceMixture, *data: Any, **options: Any) -> Iterator[Any]:
+        for state in given(model, *data, **options):
+            seen.append(state.done)
+            yield state
+
+    monkeypatch.setattr(SequenceMixture, "fit_states", watch)
+    assert fit(monkeypatch, letters, out, *words) == 0
+    assert seen == []
+    assert fit(monkeypatch, letters, out, *words, "--fresh") == 0
+    assert seen[:2] == [1, 2]
+    capsys.readouterr()
+    assert fit(monkeypatch, letters, out, *words) == 0
+    assert figures(json.loads(capsys.readouterr().out)) == figures(first)
+    assert model_bytes(out) == before
+
+
+def test_a_second_command_on_one_folder_says_that_it_is_busy(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    letters: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "out"
+    assert fit(monkeypatch, letters, out, "--iterations", "3", "--no-baselines") == 0
+    with MixtureFolder(out).claimed():
+        assert fit(monkeypatch, letters, out, "--iterations", "4") == 1
+        assert "Found it busy" in capsys.readouterr().err
+        # What is finished can be asked meanwhile.
+        words = ("--iterations", "3", "--predict", "ae", "--task", "task 1")
+        assert fit(monkeypatch, letters, out, *words) == 0
+
+
+def test_files_of_others_survive_and_a_folder_of_others_is_refused_before_any_fit(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    letters: Path,
+    tmp_path: Path,
+) -> None:
+    out, words = tmp_path / "out", ("--no-baselines", "--iterations", "3")
+    assert fit(monkeypatch, letters, out, *words) == 0
+    strangers = {
+        out / "notes.txt": b"mine",
+        out / "model-mine.safetensors": b"mine",
+        out / "model-0123456789abcdef.safetensors": b"mine",
+        out / "fits" / "notes.txt": b"mine",
+    }
+    for path, content in strangers.items():
+        path.write_bytes(content)
+    assert fit(monkeypatch, letters, out, *words, "--fresh") == 0
+    assert fit(monkeypatch, letters, out, "--no-baselines", "--iterations", "4") == 0
+    assert {path: path.read_bytes() for path in strangers} == strangers
+    assert len(list(out.glob("model-*.safetensors"))) == 4
+
+    def refuse(*words: Any, **options: Any) -> None:
+        raise AssertionError("fitted")
+
+    monkeypatch.setattr(SequenceMixture, "fit_states", refuse)
+    capsys.readouterr()
+    (out / "report.html").write_bytes(b"my page")
+    assert fit(monkeypatch, letters, out, *words, "--fresh") == 2
+    assert "Found another file" in capsys.readouterr().err
+    assert (out / "report.html").read_bytes() == b"my page"
+    theirs = tmp_path / "theirs"
+    (theirs / "fits").mkdir(parents=True)
+    (theirs / "fits" / "m31.fits").write_bytes(b"a galaxy")
+    assert fit(monkeypatch, letters, theirs) == 2
+    assert "Found other files" in capsys.readouterr().err
+    assert [path.name for path in theirs.rglob("*")] == ["fits", "m31.fits"]
+    (tmp_path / "file").write_bytes(b"mine")
+    for path in (tmp_path / "file", tmp_path / "file" / "out"):
+        assert fit(monkeypatch, letters, path) == 2
+        assert "is a file" in capsys.readouterr().err
+    assert (tmp_path / "file").read_bytes() == b"mine"
+
+
+def test_what_an_old_version_left_is_left_alone_and_does_not_confuse(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    letters: Path,
+    tmp_path: Path,
+) -> None:
+    words = ("--no-baselines", "--iterations", "3", "--json")
+    assert fit(monkeypatch, letters, tmp_path / "clean", *words) == 0
+    expected = json.loads(capsys.readouterr().out)
+    out = tmp_path / "out"
+    out.mkdir()
+    old = {"version": 1, "name": expected["name"], "iteration": 2}
+    parameters = load_mixture(next((tmp_path / "clean").glob("model-*"))).parameters_
+    tree = {"parameters": to_tree(parameters), "alpha": np.ones(2)}
+    save_state(out / "checkpoint.safetensors", old | tree)
+    before = (out / "checkpoint.safetensors").read_bytes()
+    assert fit(monkeypatch, letters, out, *words) == 0
+    assert figures(json.loads(capsys.readouterr().out)) == figures(expected)
+    assert (out / "checkpoint.safetensors").read_bytes() == before
+
+
+def test_other_commands_say_in_a_sentence_that_fits_are_no_runs_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    letters: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "out"
+    assert fit(monkeypatch, letters, out, "--no-baselines", "--iterations", "3") == 0
+    page = (out / "report.html").read_bytes()
+    capsys.readouterr()
+    assert run_cli(monkeypatch, "report", out) == 2
+    assert "Found no run there" in capsys.readouterr().err
+    for study in (out, out / "fits"):
+        assert run_cli(monkeypatch, "improve", study, "--out", tmp_path / "plan.json") == 2
+        assert "Traceback" not in capsys.readouterr().err
+    assert (out / "report.html").read_bytes() == page
+    assert not (tmp_path / "plan.json").exists()
 
 
 def test_vectors_are_read_from_a_long_table(

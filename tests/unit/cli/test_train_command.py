@@ -86,7 +86,9 @@ def test_the_table_for_people_names_every_task(
         (["--policy", "uniform", "--weighting", "equal"], "Found --policy and --weighting"),
         (["--weighting", "fixed:1,2,3"], "one number for each task"),
         (["--only", "fruit,vegetable"], "vegetable"),
-        (["--learning-rate", "-1"], "positive number"),
+        (["--learning-rate", "-1"], "above 0, or 0 to train nothing"),
+        (["--learning-rate", "nan"], "above 0, or 0 to train nothing"),
+        (["--clip-norm", "-1"], "largest norm of a gradient"),
         (["--model", "no/such/encoder"], "no/such/encoder"),
         (["--vectors", "nowhere.txt"], "nowhere.txt"),
         (["--device", "toaster"], "a device of PyTorch"),
@@ -139,8 +141,8 @@ def test_a_signal_stops_cleanly_and_the_same_command_goes_on(
         time.sleep(0.05)
     process.send_signal(number)
     _, error = process.communicate(timeout=120)
-    assert process.returncode == 1
-    assert "run the same command again to continue" in error
+    assert process.returncode == 130
+    assert error.endswith("taskmix: stopped. Run the same command again to continue.\n")
     (summary,) = Study(out).summaries()
     assert summary.status == "stopped"
     assert 0 < summary.step < 800

@@ -26,6 +26,7 @@ def test_one_target_gets_a_table_a_plan_and_a_file_in_the_study(
     words = ("transfer", tables, "--target", "a", *QUICK, "--out", study, "--plan", plan)
     assert run_cli(monkeypatch, *words) == 0
     shown = capsys.readouterr().out
+    assert "Read all 5 tasks: table of 2 columns; 2 classes of `label`; accuracy\n" in shown
     for name in NAMES[1:]:
         assert name in shown
     for part in ("95 % interval", "unless surely harmful", "measured prefixes", "Spearman"):

@@ -160,7 +160,7 @@ def test_the_learning_rate_rises_and_falls_as_asked() -> None:
 
 
 def test_wrong_options_are_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="positive number"):
+    with pytest.raises(OptionError, match="above 0, or 0"):
         Optimization(learning_rate=0.0)
     with pytest.raises(OptionError, match="share of the steps"):
         Optimization(warmup=1.0)

@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import replace
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 
-from taskmix.engine import DigitsSource, Progress, Run, Workers, run_all
+from taskmix.engine import DigitsSource, Executed, Progress, Run, Workers, run_all
 from taskmix.engine._encodings import KeptEncodings
 from taskmix.engine._run import encode
+from taskmix.engine._units import work_off
+from taskmix.errors import InputError, MissingExtraError, RunError
 from taskmix.models import Perceptron
 from taskmix.records import Study
 from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks, TaskSet
@@ -24,9 +29,9 @@ def test_workers_stay_for_the_next_call_and_change_nothing(tmp_path: Path) -> No
     with Workers(2) as workers:
         study = Study(tmp_path / "kept")
         first = run_all(runs[:2], study, workers=workers, on_progress=told.append)
-        processes = set(workers._pool._processes)  # type: ignore[union-attr]
+        processes = process_ids(workers)
         second = run_all(runs, study, workers=workers, on_progress=told.append)
-        assert set(workers._pool._processes) == processes  # type: ignore[union-attr]
+        assert process_ids(workers) == processes
     assert [each.outcome for each in second] == ["already finished"] * 2 + ["finished"]
     assert len([each for each in told if each.done]) == 5
     for ours, theirs in zip([*first, second[2]], alone, strict=True):
@@ -35,18 +40,76 @@ def test_workers_stay_for_the_next_call_and_change_nothing(tmp_path: Path) -> No
         assert ours.summary.scores == theirs.summary.scores
 
 
+def process_ids(workers: Workers) -> set[int | None]:
+    return {each._process.pid for each in workers._processes}
+
+
 def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
     with Workers(2) as workers:
-        workers.begin()
-        for process in _processes(workers):
-            os.kill(process, signal.SIGKILL)
+        workers.start(2)
+        os.kill(next(iter(process_ids(workers))) or 0, signal.SIGKILL)
         results = run_all([RUN, replace(RUN, seed=1)], Study(tmp_path), workers=workers)
     assert [each.outcome for each in results] == ["finished", "finished"]
 
 
-def _processes(workers: Workers) -> list[int]:
-    future = workers._pool.submit(os.getpid)  # type: ignore[union-attr]
-    return [future.result()]
+def test_workers_that_are_killed_again_and_again_are_told_in_a_sentence(tmp_path: Path) -> None:
+    runs = [replace(RUN, seed=seed) for seed in range(4)]
+    with Workers(3) as workers:
+        workers.start(3)
+        for process in process_ids(workers):
+            os.kill(process or 0, signal.SIGKILL)
+        with pytest.raises(RunError, match="3 of them were killed"):
+            run_all(runs, Study(tmp_path), workers=workers)
+        assert not process_ids(workers)
+
+
+def test_workers_that_are_starting_end_at_once(tmp_path: Path) -> None:
+    """They import torch for seconds, and nobody waits for that."""
+    workers = Workers(2)
+    workers.start(2)
+    begin, processes = time.monotonic(), process_ids(workers)
+    workers.close()
+    assert time.monotonic() - begin < 1.0
+    assert not any(Path(f"/proc/{process}").exists() for process in processes)
+
+
+@dataclass(frozen=True)
+class Stubborn:
+    """A unit that does not stop, or fails in a way that cannot be pickled."""
+
+    numbers: tuple[int, ...] = (0,)
+    error: bool = False
+
+    def work(self, *given: Any, **options: Any) -> list[Executed]:
+        if self.error:
+            raise MissingExtraError("nothing", "no", "This")
+        time.sleep(60)
+        return []
+
+
+def test_a_unit_that_does_not_stop_is_ended(tmp_path: Path) -> None:
+    workers = Workers(1)
+    workers.start(1)
+    while not workers.give(Stubborn(), Study(tmp_path), fresh=False):
+        list(workers.hear(timeout=1.0))
+    begin = time.monotonic()
+    workers.close()
+    assert time.monotonic() - begin < 5.0
+    assert not workers.at_work
+
+
+def test_an_error_that_cannot_travel_is_told_in_its_words(tmp_path: Path) -> None:
+    with Workers(2) as workers, pytest.raises(InputError, match="This needs the package"):
+        units = [Stubborn(error=True)]
+        work_off(
+            units,
+            [RUN],
+            Study(tmp_path),
+            workers=workers,
+            on_progress=None,
+            should_stop=None,
+            fresh=False,
+        )
 
 
 def test_an_encoding_is_made_once_and_the_oldest_are_forgotten() -> None:

@@ -127,13 +127,15 @@ def test_words_where_numbers_should_be_are_named(tmp_path: Path) -> None:
     assert "Found 'high'" in error_of(tmp_path, path, 3, kind="regression")
 
 
-def test_numbers_beside_the_same_numbers_in_quotes_are_refused(tmp_path: Path) -> None:
-    path = jsonl(tmp_path / "train.jsonl", [{"text": "x", "label": 1}, {"text": "x", "label": "1"}])
+def test_true_beside_numbers_is_refused(tmp_path: Path) -> None:
+    path = jsonl(
+        tmp_path / "train.jsonl", [{"text": "x", "label": 1}, {"text": "x", "label": True}]
+    )
     sentence = error_of(tmp_path, path, None)
-    assert "Found text in row 2 ('1') and a number in row 1" in sentence
+    assert "Found true or false in row 2 (True) and a number in row 1" in sentence
     jsonl(path, [{"text": "x", "label": 1}, {"text": "x", "label": 0}])
-    dev = jsonl(tmp_path / "dev.jsonl", [{"text": "x", "label": "1"}])
-    assert "text beside numbers in train.jsonl" in error_of(tmp_path, dev, None)
+    dev = jsonl(tmp_path / "dev.jsonl", [{"text": "x", "label": True}])
+    assert "true or false beside numbers in train.jsonl" in error_of(tmp_path, dev, None)
 
 
 def test_labels_that_are_lists_need_tokens(tmp_path: Path) -> None:
@@ -214,8 +216,17 @@ def test_a_table_without_features_is_refused(tmp_path: Path) -> None:
 
 def test_features_of_different_types_in_two_splits_are_refused(tmp_path: Path) -> None:
     jsonl(tmp_path / "train.jsonl", [{"x": 1, "label": 0}, {"x": 2, "label": 1}])
-    path = jsonl(tmp_path / "dev.jsonl", [{"x": "one", "label": 0}])
-    assert "text beside numbers in train.jsonl" in error_of(tmp_path, path, None)
+    path = jsonl(tmp_path / "dev.jsonl", [{"x": [1], "label": 0}])
+    assert "lists beside numbers in train.jsonl" in error_of(tmp_path, path, None)
+
+
+@pytest.mark.parametrize(
+    "row", ['{"text": "x", "label": 1, "label": 2}', '{"a": {"b": 1, "b": 1}}']
+)
+def test_a_key_that_comes_twice_is_refused_with_its_row(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "train.jsonl"
+    path.write_text('{"text": "x", "label": 1}\n' + row + "\n")
+    assert "each key once. Found '" in error_of(tmp_path, path, 2)
 
 
 def test_conll_names_have_to_fit_the_columns(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_tasks_of_different_folders_have_different_sources(tmp_path: Path) -> No
 
 
 def test_a_table_with_a_task_column_is_one_task_for_each_value(tmp_path: Path) -> None:
-    rows = "".join(f"{n % 3},{n},{'xy'[n % 2]},{n % 2}\n" for n in range(60))
+    rows = "".join(f"{n % 3},{n / 2},{'xy'[n % 2]},{n % 2}\n" for n in range(60))
     (tmp_path / "table.csv").write_text("task,number,word,label\n" + rows)
     tasks = load_tasks(tmp_path)
     assert tasks.names == ("0", "1", "2")
@@ -117,7 +117,7 @@ def test_a_file_may_be_the_source(tmp_path: Path) -> None:
 
 def test_the_table_with_the_columns_asked_for_is_chosen(tmp_path: Path) -> None:
     (tmp_path / "counts.csv").write_text("state,count\nA,1\n")
-    table = pa.table({"state": ["A", "B"] * 10, "x": list(range(20)), "label": [0, 1] * 10})
+    table = pa.table({"state": ["A", "B"] * 10, "x": [1, 2] * 10, "label": [0, 1] * 10})
     parquet.write_table(table, tmp_path / "people.parquet")
     assert load_tasks(tmp_path, task_column="state").names == ("A", "B")
     with pytest.raises(TaskFileError, match="0 such tables among"):
@@ -278,7 +278,7 @@ def test_a_split_column_is_honoured(tmp_path: Path) -> None:
 
 
 def test_validation_rows_become_train_where_a_table_has_no_train_rows(tmp_path: Path) -> None:
-    rows = "".join(f"{'validation' if n < 20 else 'test'},{n},{n % 2}\n" for n in range(30))
+    rows = "".join(f"{'validation' if n < 20 else 'test'},{n / 2},{n % 2}\n" for n in range(30))
     (tmp_path / "t.csv").write_text("split,x,label\n" + rows)
     tasks = load_tasks(tmp_path)
     assert tasks[0].sizes == {"train": 18, "dev": 2, "test": 10}
@@ -384,7 +384,7 @@ def test_labels_have_a_fixed_order(
     assert task.splits["train"].targets.dtype == np.int64
 
 
-def test_numbers_in_csv_are_numbers_where_all_cells_of_all_splits_are(tmp_path: Path) -> None:
+def test_numbers_in_csv_are_numbers_where_the_cells_of_all_splits_are(tmp_path: Path) -> None:
     header = "whole,broken,word,mixed,missing,label\n"
     (tmp_path / "train.csv").write_text(header + "1,1,a,1,,yes\n2, 2.5,b,2,NA,no\n")
     (tmp_path / "dev.csv").write_text(header + "3,3,c,?,7,yes\n")

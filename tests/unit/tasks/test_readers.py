@@ -168,8 +168,9 @@ def test_a_column_that_mixes_types_is_no_obstacle_until_it_is_used(tmp_path: Pat
     rows = read_rows(write(tmp_path / "a.jsonl", data))
     assert rows.table.column("a").to_pylist() == [1, 2, 3]
     assert rows.table.column("n").to_pylist() == [1.0, 2.5, None]
-    assert set(rows.unusable) == {"id"}
-    assert "text in row 2 ('x') and a number in row 1" in rows.unusable["id"]
+    assert rows.unusable == {}
+    assert rows.table.column("id").to_pylist() == ["1", "x", None]
+    assert "text in row 2 ('x') and a number in row 1" in rows.mixed["id"]
 
 
 def test_json_read_by_python_agrees_with_json_read_by_arrow(tmp_path: Path) -> None:
@@ -179,9 +180,9 @@ def test_json_read_by_python_agrees_with_json_read_by_arrow(tmp_path: Path) -> N
     ]
     path = write(tmp_path / "a.jsonl", "\n".join(json.dumps(row) for row in rows))
     fast = _jsonl._read_with_arrow(path, 2**30)
-    slow, reasons = _jsonl._read_with_python(path, 2**30)
+    slow, reasons, mixed = _jsonl._read_with_python(path, 2**30)
     assert fast is not None
-    assert reasons == {}
+    assert reasons == mixed == {}
     assert slow.select(fast.column_names).to_pylist() == fast.to_pylist()
 
 

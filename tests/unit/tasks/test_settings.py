@@ -110,7 +110,7 @@ def test_entries_that_differ_in_their_target_share_their_inputs(tmp_path: Path) 
 
 
 def test_targets_of_other_entries_are_no_features(tmp_path: Path) -> None:
-    rows = "".join(f"{n},{n % 2},{n % 3}\n" for n in range(30))
+    rows = "".join(f"{n * n},{n % 2},{n % 3}\n" for n in range(30))
     (tmp_path / "t.csv").write_text("x,a,b\n" + rows)
     path = settings_file(
         tmp_path,

@@ -80,7 +80,8 @@ class Fleet:
         for place, member in enumerate(members):
             weights[place, : len(member.tasks)] = member.decision.weights
         self._weights = weights.to(device)
-        clips = [member.run.clip_norm or torch.inf for member in members]
+        norms = [member.run.clip_norm for member in members]
+        clips = [torch.inf if norm is None else norm for norm in norms]
         self._clips = torch.tensor(clips, device=device) if min(clips) < torch.inf else None
         options: Any = self.run.architecture
         keys = self._heads.keys

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from taskmix.engine._fleet._ahead import Ahead
 from taskmix.engine._fleet._fleet import Fleet
+from taskmix.errors import TaskmixWarning
 
 MEMORY = 1 << 27  # bytes that the steps ahead may take
 SECONDS = 0.5  # of work after which the host wants to hear
@@ -144,9 +145,8 @@ class _Replayed:
             raise
         except RuntimeError as error:  # some operation that cannot be captured: slower, as right
             self.works = False
-            warnings.warn(
-                f"Steps are not replayed as CUDA graphs: {str(error).splitlines()[0]}", stacklevel=2
-            )
+            words = f"Steps are not replayed as CUDA graphs: {str(error).splitlines()[0]}"
+            warnings.warn(words, TaskmixWarning, stacklevel=2)
             return
         self._graphs[room] = graph
         self._pool = graph.pool()

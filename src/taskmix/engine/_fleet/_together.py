@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ from taskmix.engine._fleet._plan import can_join, family, plan_chunks
 from taskmix.engine._fleet._train import WRITERS, train_fleet
 from taskmix.engine._run import Executed, Run, begin_record, encode, find_device
 from taskmix.engine._units import Alone, Progress, ShouldStop, Tell, Unit, work_off
-from taskmix.engine._workers import Workers
+from taskmix.engine._workers import Workers, count_workers
 from taskmix.records import RecordWriter, RunFolder, Study
 from taskmix.tasks import EncodedTasks
 
@@ -45,10 +44,10 @@ def run_fleet(
     host of one works while the steps of another run.
     """
     on_cpu = all(find_device(run.device).type == "cpu" for run in runs)
-    if on_cpu:
-        workers = workers or os.cpu_count() or 1
-    elif not isinstance(workers, int):
-        workers = 1
+    if isinstance(workers, Workers):
+        workers = workers if on_cpu else 1
+    else:
+        workers = count_workers(1 if workers is None and not on_cpu else workers)
     hands = workers.count if isinstance(workers, Workers) else workers
     units = plan_units(runs, chunk=chunk, workers=hands)
     return work_off(

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from taskmix.errors import InputError, MissingExtraError, OptionError
+from taskmix.engine._workers import count_workers
+from taskmix.errors import InputError, OptionError
+from taskmix.extras import load
 
 # Ray prints the deaths of workers to standard output, where JSON may be going; the driver tells
 # them in the runs' results. Lines that match the expression are not printed. Workers of our own
@@ -45,7 +47,7 @@ class Cluster:
         logging.getLogger("ray").setLevel(logging.ERROR)
         options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
         if self.ours:
-            options |= {"num_cpus": self.workers or os.cpu_count() or 1}
+            options |= {"num_cpus": count_workers(self.workers)}
             options |= {"include_dashboard": False, "address": "local"}
         else:
             options["address"] = self.address
@@ -120,11 +122,7 @@ def import_ray() -> Any:
     if "ray" not in sys.modules:
         for name, value in SETTINGS.items():
             os.environ.setdefault(name, value)
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingExtraError("ray", "cluster", "The engine `ray`") from error
-    return ray
+    return load("ray", purpose="The engine `ray`")
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,9 @@ class Places:
 def count_places(workers: int | None) -> Places:
     """What the cluster has now; more may join it, and `workers` is a limit."""
     found = import_ray().cluster_resources()
-    limit = workers or (_joined[-1].workers if _joined else None) or sys.maxsize
+    if workers is None and _joined:
+        workers = _joined[-1].workers
+    limit = sys.maxsize if workers is None else count_workers(workers)
     # Where machines join when there is work, there has to be some.
     cores, gpus = max(int(found.get("CPU", 0)), 1), int(found.get("GPU", 0))
     # A job that waits would be taken by a place that should stay free.

@@ -22,6 +22,8 @@ def take_apart(tasks: TaskSet) -> Plain:
             "labels": task.labels,
             "metric": task.metric,
             "source": task.source,
+            "columns": task.columns,
+            "reading": task.reading,
             "splits": {name: (each.inputs, each.targets) for name, each in task.splits.items()},
         }
         for task in tasks

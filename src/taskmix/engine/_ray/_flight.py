@@ -209,6 +209,10 @@ class Flight:
 
     def _start_again(self) -> None:
         """Our own cluster, after its death; one that is not ours is its owner's to mend."""
+        self._stopping = self._stopping or self._should_stop()
+        if self._stopping:  # a signal to all processes ended it too
+            self._flying.clear()
+            return
         self._restarts += 1
         lost = list(self._flying.values())
         self._flying.clear()

@@ -7,6 +7,7 @@ from typing import Any
 
 from taskmix.engine._run import Executed
 from taskmix.errors import OptionError, RecordError
+from taskmix.extras import load
 from taskmix.records import RunFolder, pack_run, unpack_run
 
 LAST = "run.json"  # a run is there when this is
@@ -18,10 +19,9 @@ class Store:
     """Copies of finished runs, each as its folder; object stores write a file whole or not at all."""
 
     def __init__(self, url: str) -> None:
+        core = load("fsspec.core", purpose="`store`")
         try:
-            from fsspec.core import url_to_fs
-
-            found: tuple[Any, str] = url_to_fs(url)
+            found: tuple[Any, str] = core.url_to_fs(url)
         except (ImportError, ValueError) as error:
             raise OptionError(
                 f"`store` should be a path that fsspec can open. Found {url!r} ({error})."

@@ -1,0 +1,83 @@
+"""How a task was read, as a value and as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from taskmix.tasks._streams import tame
+
+if TYPE_CHECKING:
+    from taskmix.tasks._task import InputKind, TaskKind, TaskSet
+
+LINE_WIDTH = 120
+MOST_LINES = 8
+_NAMED = 2  # tasks and columns named in a line; the rest are counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What a task was taken for."""
+
+    inputs: InputKind
+    columns: tuple[str, ...]  # of the inputs, as the file calls them
+    label: str | None  # the target column, where it is known
+    kind: TaskKind
+    classes: int  # 0 unless classes are predicted
+    metric: str
+    left_out: tuple[tuple[str, str], ...] = ()  # columns that are no inputs, and why
+    divided: tuple[str, ...] = ()  # what was done to the splits
+
+    def __str__(self) -> str:
+        target = [] if self.kind == "sequences" else [self._target()]
+        parts = [self._inputs(), *target, self.metric, *self.divided]
+        if self.left_out:
+            parts.append(f"without {_some([f'`{name}` ({why})' for name, why in self.left_out])}")
+        return tame("; ".join(parts))
+
+    def _inputs(self) -> str:
+        if self.inputs == "table":
+            return f"table of {len(self.columns)} column{'' if len(self.columns) == 1 else 's'}"
+        if self.inputs == "sequences":
+            return " of ".join(["sequences", *self.columns])
+        names = " and ".join(f"`{name}`" for name in self.columns)
+        return f"{self.inputs} {names}" if names else self.inputs
+
+    def _target(self) -> str:
+        label = "" if self.label is None else f" `{self.label}`"
+        if self.kind == "regression":
+            return f"regression of{label}" if label else "regression"
+        unit = "tags" if self.kind == "tagging" else "classes"
+        return f"{self.classes} {unit}{' of' if label else ''}{label}"
+
+    def document(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self) | {"left_out": dict(self.left_out)}
+
+
+def reading_lines(
+    tasks: TaskSet, *, most: int = MOST_LINES, width: int = LINE_WIDTH
+) -> tuple[str, ...]:
+    """One line for the tasks that were read alike, so many at most."""
+    groups = list(tasks.readings().items())
+    shown = groups if len(groups) <= most else groups[: most - 1]
+    lines = []
+    for reading, names in shown:
+        about = _some(names) if len(groups) > 1 or len(names) == 1 else f"all {len(names)} tasks"
+        line = tame(f"Read {about}: {reading}")
+        lines.append(line if len(line) <= width else f"{line[: width - 3]}...")
+    rest = sum(len(names) for _, names in groups[len(shown) :])
+    return (*lines, f"... and {rest} more tasks") if rest else tuple(lines)
+
+
+def readings_document(tasks: TaskSet) -> list[dict[str, Any]]:
+    """Plain values, those of equal readings together."""
+    return [{"tasks": list(names), **each.document()} for each, names in tasks.readings().items()]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    if more <= 0:
+        return " and ".join(names)
+    return f"{', '.join(names[:_NAMED])} and {more} more"

@@ -1,0 +1,176 @@
+"""A command that is disturbed at random moments, and what became of it; the rows of the benchmark."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from taskmix._signals import BEGIN_ANEW, CONTINUE
+
+from .disturbed import finished_runs
+from .real_commands import Case, Started, noise_of
+
+GONE = 2.0  # seconds in which an interrupt ends everything
+PATIENCE = 300.0  # seconds until a command counts as one that never ends
+KINDS = [(signal.SIGKILL, group) for group in (False, True)] + [
+    (number, group) for number in (signal.SIGINT, signal.SIGTERM) for group in (False, True)
+]
+
+
+FAULTS = ("lost", "twice", "different", "hung", "tracebacks", "unsaid")
+
+
+@dataclass
+class Row:
+    """What happened to one command."""
+
+    case: str
+    seconds: float = 0.0  # that it takes undisturbed
+    kills: int = 0
+    lost: int = 0
+    twice: int = 0
+    different: int = 0
+    hung: int = 0
+    tracebacks: int = 0
+    python_start: int = 0
+    unsaid: int = 0
+    slowest: float = 0.0
+    found: list[str] = field(default_factory=list)  # what was not as it should be, in words
+
+    @property
+    def is_clean(self) -> bool:
+        return not any(getattr(self, name) for name in FAULTS)
+
+    def add(self, part: Row) -> None:
+        for name in ("kills", "python_start", *FAULTS):
+            setattr(self, name, getattr(self, name) + getattr(part, name))
+        self.slowest = max(self.slowest, part.slowest)
+        self.found += part.found
+
+    def note(self, what: str, said: str = "") -> None:
+        print(f"{self.case}: {what} {said[-1500:]}", file=sys.stderr)  # noqa: T201
+        if len(self.found) < 20:
+            self.found.append(what)
+
+
+class Trial:
+    """One command and one output folder, which is disturbed a few times and then finished."""
+
+    def __init__(self, case: Case, row: Row, inputs: Path, out: Path, whole: Any) -> None:
+        self.case, self.row, self.inputs, self.out, self.whole = case, row, inputs, out, whole
+        self.before: dict[str, bytes] = {}  # `run.json` of the runs that were finished so far
+        self.strange: dict[Path, bytes] = {}
+
+    def disturb(self, chance: random.Random) -> None:
+        number, group = chance.choice(KINDS)
+        moment = chance.uniform(0, self.row.seconds)
+        words = f"{number.name} to {'all' if group else 'the command'} after {moment:.3f} s"
+        with Started(self.case, self.inputs, self.out) as started:
+            time.sleep(moment)
+            over = started.process.poll() is not None
+            started.signal(number, group=group)
+            seconds = started.seconds_to_end(PATIENCE)
+            code, said = started.process.poll(), started.said()
+        self.row.kills += 1
+        if not over and number != signal.SIGKILL:
+            self.row.slowest = max(self.row.slowest, seconds)
+            self._judge_stop(words, seconds, code, said)
+        elif seconds == float("inf"):
+            self.row.hung += 1
+            self.row.note(f"{words}: processes outlive it", said)
+        self._judge_noise(words, said)
+        self._look(words)
+
+    def _judge_stop(self, words: str, seconds: float, code: int | None, said: str) -> None:
+        if seconds > GONE:
+            self.row.hung += 1
+            self.row.note(f"{words}: gone after {seconds:.2f} s", said)
+        sentence = CONTINUE if self.case.keeps else BEGIN_ANEW
+        stopped = code == 130 and said.splitlines().count(sentence) == 1
+        # Before Python has set itself up a signal ends it without a word, as it ends any program.
+        early = (code is not None and code < 0 and not said) or noise_of(said) == "python's"
+        if not stopped and not early and code != 0:
+            self.row.unsaid += 1
+            self.row.note(f"{words}: exit code {code}", said)
+        self.row.python_start += early
+
+    def _judge_noise(self, words: str, said: str) -> None:
+        if noise_of(said) == "ours":
+            self.row.tracebacks += 1
+            self.row.note(f"{words}: a traceback", said)
+
+    def _look(self, words: str) -> None:
+        """What was complete must stay so; a file of somebody else's lies there from now on."""
+        self._compare_with_before(words)
+        if self.case.keeps:
+            self.before |= finished_runs(self.out)
+        else:
+            result = self.case.result(self.out)
+            if result is not None and result != self.whole:
+                self.row.lost += 1
+                self.row.note(f"{words}: an output that is not whole")
+        if self.out.is_dir() and not self.strange:
+            path = self.out / "notes.txt"
+            path.write_text("mine")
+            self.strange[path] = b"mine"
+
+    def _compare_with_before(self, words: str) -> None:
+        after = finished_runs(self.out)
+        lost = [name for name, told in self.before.items() if after.get(name) != told]
+        lost += [str(path) for path, data in self.strange.items() if not _has(path, data)]
+        if lost:
+            self.row.lost += len(lost)
+            self.row.note(f"{words}: lost {', '.join(lost)}")
+            self.before = {name: told for name, told in self.before.items() if name not in lost}
+
+    def finish(self) -> None:
+        with Started(self.case, self.inputs, self.out) as started:
+            seconds = started.seconds_to_end(PATIENCE)
+            code, said = started.process.poll(), started.said()
+        if seconds == float("inf"):
+            self.row.hung += 1
+            self.row.note("the end never came", said)
+            return
+        self._judge_noise("the last command", said)
+        self._compare_with_before("the last command")
+        result = self.case.result(self.out)
+        if code not in self.case.again or result != self.whole:
+            self.row.different += 1
+            self.row.note(f"exit code {code}, and {_where(result, self.whole)}", said)
+        if self.case.name in ("train", "transfer", "advise"):
+            wanted = set(self.whole if self.case.name == "train" else self.whole[0])
+            found = {path.parent.name for path in self.out.glob("*/run.json")} - {"model"}
+            self.row.twice += len(found - wanted)
+
+
+def _has(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == data
+
+
+def _where(found: Any, wanted: Any) -> str:
+    if found == wanted:
+        return "the same result"
+    if isinstance(found, tuple):
+        places = [
+            place
+            for place, pair in enumerate(zip(found, wanted, strict=True))
+            if pair[0] != pair[1]
+        ]
+        return f"another result at {places}"
+    return "no result" if not found else "another result"
+
+
+def undisturbed(case: Case, inputs: Path, out: Path) -> tuple[Any, float]:
+    """What the command leaves, and the seconds it takes."""
+    with Started(case, inputs, out) as started:
+        seconds = started.seconds_to_end(PATIENCE)
+        if started.process.poll() != 0:
+            raise AssertionError(
+                f"`{case.name}` should work undisturbed. It said: {started.said()}"
+            )
+    return case.result(out), seconds

@@ -1,0 +1,171 @@
+"""Columns of numbers in which a few cells are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from taskmix.engine import FolderSource, Optimization, Run, execute, read_model, save_models
+from taskmix.errors import InputError, TaskFileError
+from taskmix.models import Perceptron
+from taskmix.records import Study
+from taskmix.tasks import load_tasks
+
+ODD = "n/k"
+
+
+def numbers(count: int) -> list[str]:
+    """Distinct enough, and no count of rows."""
+    return [str((7 * place) % 13 - 6) for place in range(count)]
+
+
+def csv(path: Path, xs: list[str], header: str = "x,y,label") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = "".join(f"{x},{place % 5},{'ab'[place % 2]}\n" for place, x in enumerate(xs))
+    path.write_text(f"{header}\n{rows}")
+    return path
+
+
+def jsonl(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_one_word_among_numbers_is_missing_and_noted(tmp_path: Path) -> None:
+    csv(tmp_path / "train.csv", numbers(60))
+    csv(tmp_path / "dev.csv", [*numbers(9), ODD])
+    tasks = load_tasks(tmp_path)
+    assert tasks[0].splits["train"].inputs.schema.field("x").type == pa.int64()
+    assert tasks[0].splits["dev"].inputs.column("x").to_pylist()[-1] is None
+    (note,) = tasks.notes
+    assert "`x` has 69 numbers and 1 other cell, counted as missing" in note
+    assert "the first is 'n/k' in dev.csv, row 11" in note
+
+
+@pytest.mark.parametrize(("odd", "kind"), [(1, "number"), (2, "text")])
+def test_nineteen_numbers_outvote_one_word_and_no_more(tmp_path: Path, odd: int, kind: str) -> None:
+    csv(tmp_path / "train.csv", [*numbers(20 - odd), *[ODD] * odd])
+    csv(tmp_path / "dev.csv", [""])
+    tasks = load_tasks(tmp_path)
+    found = tasks[0].splits["train"].inputs.schema.field("x").type
+    assert found == (pa.int64() if kind == "number" else pa.string())
+    words = "counted as missing" if kind == "number" else "so all were read as categories"
+    assert words in " ".join(tasks.notes)
+
+
+def test_few_numbers_among_words_are_categories_without_a_note(tmp_path: Path) -> None:
+    csv(tmp_path / "train.csv", [*numbers(5), *["red"] * 20])
+    csv(tmp_path / "dev.csv", ["red"])
+    assert load_tasks(tmp_path).notes == ()
+
+
+def test_json_lines_and_other_formats_are_read_like_csv(tmp_path: Path) -> None:
+    values: list[Any] = [int(x) for x in numbers(40)]
+    rows = [{"x": x, "label": "ab"[place % 2]} for place, x in enumerate(values)]
+    jsonl(tmp_path / "train.jsonl", [*rows, {"x": ODD, "label": "a"}])
+    (tmp_path / "dev.csv").write_text("x,label\n3,a\nunknown,b\n")
+    parquet.write_table(pa.table({"x": ["4", "5"], "label": ["a", "b"]}), tmp_path / "test.parquet")
+    tasks = load_tasks(tmp_path)
+    (task,) = tasks
+    assert task.splits["train"].inputs.column("x").to_pylist() == [*values, None]
+    assert task.splits["dev"].inputs.column("x").to_pylist() == [3, None]
+    assert task.splits["test"].inputs.column("x").to_pylist() == [4, 5]
+    assert "2 other cells, counted as missing; the first is 'n/k' in train.jsonl, row 41" in (
+        " ".join(tasks.notes)
+    )
+
+
+def test_text_of_a_typed_file_stays_text_although_it_is_digits(tmp_path: Path) -> None:
+    rows = [{"x": x, "label": place % 2} for place, x in enumerate(numbers(40))]
+    jsonl(tmp_path / "train.jsonl", rows)
+    (task,) = load_tasks(tmp_path)
+    assert task.splits["train"].inputs.schema.field("x").type == pa.string()
+
+
+def test_strict_reading_refuses_the_cell_and_names_it(tmp_path: Path) -> None:
+    csv(tmp_path / "t" / "train.csv", numbers(60))
+    path = csv(tmp_path / "t" / "dev.csv", [*numbers(9), ODD])
+    for load in (
+        lambda: load_tasks(tmp_path, strict=True),
+        FolderSource(path=str(tmp_path), strict=True).load,
+    ):
+        with pytest.raises(TaskFileError, match="'n/k'") as caught:
+            load()
+        assert (caught.value.path, caught.value.row) == (path, 11)
+    rows: list[dict[str, Any]] = [{"x": place % 9, "label": "a"} for place in range(30)]
+    jsonl(tmp_path / "j" / "train.jsonl", [*rows, {"x": ODD, "label": "b"}])
+    with pytest.raises(TaskFileError, match=r"'n/k' in .*train.jsonl, row 31"):
+        load_tasks(tmp_path / "j", strict=True)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2])
+def test_a_regression_never_becomes_classes_because_of_a_word(tmp_path: Path, share: float) -> None:
+    odd = int(100 * share)
+    targets = [f"{place / 7:.3f}" for place in range(100 - odd)] + [ODD] * odd
+    rows = "".join(f"{place % 7},{y}\n" for place, y in enumerate(targets))
+    path = tmp_path / "train.csv"
+    path.write_text(f"x,label\n{rows}")
+    with pytest.raises(TaskFileError, match="'n/k'") as caught:
+        load_tasks(tmp_path)
+    assert caught.value.row == 102 - odd
+    assert caught.value.path == path
+
+
+def test_a_word_among_class_numbers_is_a_class_and_noted(tmp_path: Path) -> None:
+    rows = "".join(f"{place % 7},{place % 3 + 9}\n" for place in range(98))
+    (tmp_path / "train.csv").write_text(f"x,label\n{rows}1,unknown\n2,unknown\n")
+    tasks = load_tasks(tmp_path)
+    assert tasks[0].labels == ("9", "10", "11", "unknown")
+    assert "'unknown' in train.csv, row 100 (2 such rows)" in " ".join(tasks.notes)
+
+
+def run_on(folder: Path, out: Path) -> float:
+    run = Run(
+        label="x",
+        source=FolderSource(path=str(folder)),
+        architecture=Perceptron(hidden=(16,)),
+        optimization=Optimization(learning_rate=0.02),
+        steps=150,
+        batch_size=32,
+        device="cpu",
+        seed=0,
+    )
+    summary = execute(run, Study(out)).summary
+    assert summary is not None
+    save_models(out / "model", [(run, run.load().names)], Study(out))
+    return float(next(each.value for each in summary.scores if each.split == "test"))
+
+
+def test_a_table_with_one_word_is_learned_as_well_as_one_without(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    for name in ("clean", "odd"):
+        for split, count in (("train", 400), ("dev", 100), ("test", 100)):
+            values = generator.normal(size=count).round(4)
+            lines = [f"{x},{int(x > 0.2)}" for x in values]
+            if name == "odd" and split == "dev":
+                lines[3] = f"{ODD},0"
+            (tmp_path / name / "t").mkdir(parents=True, exist_ok=True)
+            text = "\n".join(["x,label", *lines])
+            (tmp_path / name / "t" / f"{split}.csv").write_text(text + "\n")
+    clean, odd = (run_on(tmp_path / name, tmp_path / f"{name}-study") for name in ("clean", "odd"))
+    assert clean > 0.95
+    assert odd > clean - 0.03
+
+    # New rows are read as those of training were, however few they are.
+    model = read_model(tmp_path / "odd-study" / "model")
+    (tmp_path / "new.csv").write_text(f"x\n2.5\n{ODD}\n")
+    notes: list[str] = []
+    answers = model.predict(tmp_path / "new.csv", on_note=notes.append)
+    assert answers[0]["label"] == "1"
+    assert "the first is 'n/k' in new.csv, row 3" in notes[0]
+    with pytest.warns(UserWarning, match="counted as missing"):
+        assert model.predict([{"x": "2.5"}, {"x": ODD}])[0]["label"] == "1"
+    with pytest.raises(InputError, match="'n/k'"):
+        model.predict(tmp_path / "new.csv", strict=True)
