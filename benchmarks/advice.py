@@ -33,9 +33,10 @@ import numpy as np
 from taskmix.advise._candidates import baselines, cheap_evaluations
 from taskmix.advise._scores import mean_comparable
 from taskmix.cli._options import choose_architecture, choose_source
-from taskmix.engine import Executed, Optimization, Run, planned_runs, run_all
+from taskmix.engine import Executed, Optimization, Run, run_all
 from taskmix.numerics import mean_interval
-from taskmix.records import Plan, Study
+from taskmix.plans import Plan
+from taskmix.records import Study
 from taskmix.tasks import Split, Task, TaskSet, write_tasks
 
 FRESH = 1000  # the first of the seeds that the adviser has not seen
@@ -116,14 +117,11 @@ def compare(folder: str, words: Sequence[str], seeds: int, out: Path) -> list[di
     plan = Plan.load(out / "advice" / "plan.json")
     batches = advice["batches_of_a_run"]
     often = cheap_evaluations(tasks, batches, base.batch_size)
-    every = max(batches // often, 1)
-    planned = replace(base, label="plan", evaluate_every=every, checkpoint_every=every)
+    base = replace(base, steps=batches)
+    plans = {"plan": plan, **{way.name: way for way in baselines(tasks, tasks.names)}}
     ways = {
-        "plan": lambda seed: planned_runs(plan, replace(planned, seed=seed), batches),
-        **{
-            way.name: lambda seed, way=way: way.runs(base, batches, seed, often)
-            for way in baselines(tasks.names, tasks.names)
-        },
+        name: lambda seed, way=way: way.runs(base, seeds=[seed], evaluations=often)
+        for name, way in plans.items()
     }
     runs = {
         (name, seed): make(seed)

@@ -14,8 +14,9 @@ import torch
 from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
 
 from taskmix.counterfactual import improve_policy, log_of_runs
+from taskmix.plans import Part, Plan, Shares
 from taskmix.policies import Fixed, HardProgress, Uniform
-from taskmix.records import Plan, Study
+from taskmix.records import Study
 from taskmix.training import PolicyBatchSampler
 
 STEPS, SEED = 3_000, 0
@@ -85,9 +86,10 @@ with tempfile.TemporaryDirectory() as folder:
     gain = found.gain
     print(f"reward gained a step: {gain.value:.4f}, from {gain.low:.4f} to {gain.high:.4f}")
 
+    shares = Shares(probabilities=tuple(found.probabilities.tolist()))
+    model = Part(tasks=found.tasks, scored=found.tasks, share=1.0, division=shares)
     path = Plan(
-        tasks=found.tasks,
-        probabilities=tuple(found.probabilities.tolist()),
+        parts=(model,),
         evidence={"runs": [first.name], "entropy": found.entropy, "gain": float(gain.value)},
     ).save(Path(folder) / "plan.json")
 

@@ -27,7 +27,7 @@ __all__ = [
 
 _PLACES = {
     "Advised": ("taskmix.own", "Advised"),
-    "Plan": ("taskmix.records", "Plan"),
+    "Plan": ("taskmix.plans", "Plan"),
     "Study": ("taskmix.records", "Study"),
     "TaskSet": ("taskmix.tasks", "TaskSet"),
     "TrainedModel": ("taskmix.engine", "TrainedModel"),

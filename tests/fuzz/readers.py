@@ -31,7 +31,8 @@ from taskmix.engine import FolderSource, Run, execute, read_model, save_models
 from taskmix.laws import parse_formula, read_table
 from taskmix.laws._table import as_columns
 from taskmix.models import Perceptron
-from taskmix.records import Plan, Study, load_state
+from taskmix.plans import Plan
+from taskmix.records import Study, load_state
 from taskmix.records._checkpoint import _sum as entries_sum
 from taskmix.report import write_report
 from taskmix.sequences import Markov, SequenceMixture, load_mixture, save_mixture
@@ -91,12 +92,27 @@ metric = "rmse"
 """
 PLAN = json.dumps(
     {
+        "version": 2,
+        "name": "groups",
+        "parts": [
+            {"tasks": ["a", "b"], "scored": ["a"], "share": 0.5, "shares": [0.25, 0.75]},
+            {"tasks": ["b"], "share": 0.25, "stages": [{"begin": 0, "shares": [1]}]},
+            {"tasks": ["a", "c"], "scored": ["c"], "share": 0.25, "weighting": {"kind": "Equal"}},
+        ],
+        "expected": [{"task": "a", "metric": "accuracy", "value": 1, "low": 0.5, "high": 1.5}],
+        "length": {"batches": 100, "batch_size": 8},
+        "evidence": {"runs": 3},
+    },
+    indent=1,
+).encode()
+PLAN_1 = json.dumps(
+    {
         "version": 1,
         "tasks": ["a", "b"],
         "probabilities": [0.25, 0.75],
         "stages": [{"begin": 0, "probabilities": [0.5, 0.5]}],
         "groups": [["a", "b"]],
-        "weighting": {"method": "equal"},
+        "weighting": {"kind": "Equal"},
         "expected": [{"task": "a", "metric": "accuracy", "value": 1, "low": 0.5, "high": 1.5}],
         "evidence": {"runs": 3},
     },
@@ -371,7 +387,7 @@ def all_readers() -> list[Reader]:
             lambda folder: load_tasks(folder / "data", settings=folder / "tasks.toml"),
             {"data/rows.csv": CSV},
         ),
-        Reader("plan", "plan.json", (PLAN,), lambda folder: Plan.load(folder / "plan.json")),
+        Reader("plan", "plan.json", (PLAN, PLAN_1), lambda folder: Plan.load(folder / "plan.json")),
         Reader(
             "run.json",
             "1/run.json",

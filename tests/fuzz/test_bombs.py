@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from taskmix.errors import TaskmixError
-from taskmix.records import Plan, RunFolder, load_state
+from taskmix.plans import Plan
+from taskmix.records import RunFolder, load_state
 from taskmix.tasks import load_tasks, read_rows, read_word_vectors
 
 MEMORY = 300 << 20  # bytes beyond what the process has

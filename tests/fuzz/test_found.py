@@ -121,7 +121,7 @@ def test_a_page_of_documents_in_another_form_is_refused(tmp_path: Path, name: st
 
 def test_names_in_a_sentence_stay_on_its_line(tmp_path: Path) -> None:
     document = json.loads(READERS["plan"].seeds[0])
-    document["groups"] = [["a\nTraceback"]]
+    document["parts"][0]["scored"] = ["a\nTraceback"]
     prepared("plan", tmp_path, json.dumps(document).encode())
     with pytest.raises(InputError) as refused:
         READERS["plan"].read(tmp_path)

@@ -9,7 +9,7 @@ import pytest
 
 from taskmix.cli import main
 from taskmix.files import _atomic
-from taskmix.records import Plan
+from taskmix.plans import Plan
 
 BAD = {
     "rows.csv": b'x,label\n1,0\n"2\n',

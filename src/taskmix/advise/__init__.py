@@ -9,7 +9,6 @@ from taskmix.advise._adviser import Advice, AdviseOptions, Adviser, News
 from taskmix.advise._alone import advising_alone
 from taskmix.advise._answer import Answer, answer, best_runs, plan_of
 from taskmix.advise._budget import Budget, Prices, Purse, Timer, typed_time
-from taskmix.advise._candidates import Candidate, Part
 from taskmix.advise._document import advice_document, load_advice, save_advice
 from taskmix.advise._history import History, Milestone
 from taskmix.advise._look import Finding, FindingKind, look_at
@@ -25,7 +24,6 @@ __all__ = [
     "Adviser",
     "Answer",
     "Budget",
-    "Candidate",
     "Entry",
     "Finding",
     "FindingKind",
@@ -33,7 +31,6 @@ __all__ = [
     "Milestone",
     "News",
     "Outlook",
-    "Part",
     "Prices",
     "Purse",
     "Race",

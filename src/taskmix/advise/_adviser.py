@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from taskmix.advise._budget import (
@@ -25,7 +25,6 @@ from taskmix.advise._budget import (
 )
 from taskmix.advise._candidates import (
     EVALUATIONS,
-    Candidate,
     baselines,
     cheap_evaluations,
     distinct,
@@ -48,6 +47,8 @@ from taskmix.advise._scores import Entry, entry_of, mean_comparable, unlearned_t
 from taskmix.advise._spending import Spending
 from taskmix.engine import Executed, Run
 from taskmix.errors import InputError, OptionError, RunError, TaskmixError
+from taskmix.plans import Plan
+from taskmix.policies import HardProgress
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 from taskmix.transfer import LearningOptions, Perform, TransferLessons, carry_out, learn
@@ -96,6 +97,7 @@ class Advice:
     findings: tuple[Finding, ...]
     purse: Purse
     batches: int  # of a run of a candidate
+    batch_size: int
     spent: float  # batches, probes at their price
     entries: dict[str, list[Entry]]
     race: Race
@@ -143,6 +145,7 @@ class Adviser:
             "findings": findings,
             "purse": spending.purse,
             "batches": batches,
+            "batch_size": self.template.batch_size,
         }
         try:
             return self._spend(known)
@@ -151,8 +154,7 @@ class Adviser:
 
     def _spend(self, known: dict[str, Any]) -> Advice:
         tasks, targets, batches = known["tasks"], known["targets"], known["batches"]
-        sizes = dict(zip(tasks.names, tasks.sizes.tolist(), strict=True))
-        first = distinct(baselines(tasks.names, targets), sizes)
+        first = distinct(baselines(tasks, targets))
         self._say("baselines", f"{len(first)} ways anyone would try, {batches} batches each.")
         self._take("baselines", first, batches, least=min(len(first), 2))
         unlearned = unlearned_tasks(self._entries, tasks, targets)
@@ -163,7 +165,7 @@ class Adviser:
         advice = self._advice(known, lessons)
 
         usable = [name for name in targets if name not in unlearned]
-        more = distinct(self._candidates(tasks, usable, batches, advice), sizes, first)
+        more = distinct(self._candidates(tasks, usable, batches, advice), first)
         if more:
             self._say("candidates", f"{len(more)} more that the first runs suggest.")
             self._take("candidates", more, batches)
@@ -215,7 +217,7 @@ class Adviser:
             found = self.options.batches or max(min(longest, enough), fewest)
             if cheap_evaluations(tasks, found, self.template.batch_size) >= number:
                 break
-        ways = baselines(tasks.names, targets)[:2]
+        ways = baselines(tasks, targets)[:2]
         costs = [self._costs(way, found) for way in ways]
         if "purse" not in self._money.ledger.decisions and not self._money.can_pay(costs):
             raise OptionError(_too_small(self.options.budget, purse, self.timer, found, costs))
@@ -226,7 +228,7 @@ class Adviser:
         assert self._spending is not None
         return self._spending
 
-    def _costs(self, candidate: Candidate, batches: int) -> list[float]:
+    def _costs(self, candidate: Plan, batches: int) -> list[float]:
         """Of each of its runs; a budget of steps counts the candidate as one."""
         purse, tasks = self._money.purse, self.template.load()
         if purse.prices is None:
@@ -238,13 +240,15 @@ class Adviser:
             for part in candidate.parts
         ]
 
-    def _runs(self, candidate: Candidate, batches: int, seed: int) -> list[Run]:
-        return candidate.runs(self.template, batches, seed, self._evaluations)
+    def _runs(self, candidate: Plan, batches: int, seed: int) -> list[Run]:
+        # What a draw was worth costs nothing to log, and another policy can be learned from it.
+        template = replace(self.template, steps=batches, reward=HardProgress())
+        return candidate.runs(template, seeds=[seed], evaluations=self._evaluations)
 
     # Runs.
 
     def _take(
-        self, stage: str, candidates: Sequence[Candidate], batches: int, *, least: int = 0
+        self, stage: str, candidates: Sequence[Plan], batches: int, *, least: int = 0
     ) -> None:
         """Brings candidates to two seeds, as far as the budget goes; `least` in any case."""
         asked = [
@@ -268,7 +272,7 @@ class Adviser:
         self._say("runs", f"{done} candidates trained.")
 
     def _perform(
-        self, asked: Sequence[tuple[Candidate, int]], batches: int
+        self, asked: Sequence[tuple[Plan, int]], batches: int
     ) -> list[list[Executed] | None]:
         """What came of the runs of each candidate; None where the time was over before its end."""
         runs = [self._runs(candidate, batches, seed) for candidate, seed in asked]
@@ -308,7 +312,7 @@ class Adviser:
 
     def _enter(
         self,
-        asked: Sequence[tuple[Candidate, int]],
+        asked: Sequence[tuple[Plan, int]],
         found: Sequence[list[Executed]],
         batches: int,
     ) -> None:
@@ -364,18 +368,18 @@ class Adviser:
         usable: Sequence[str],
         batches: int,
         advice: Advice,
-    ) -> list[Candidate]:
+    ) -> list[Plan]:
         """What the first runs suggest, without the tasks of which nothing was learned."""
         if len(tasks) < 2 or not usable:
             return []
-        found: list[Candidate | None] = []
+        found: list[Plan | None] = []
         sources: Sequence[str] = tasks.names
         if self.options.target is None:
             sources = usable
             if 1 < len(usable) < len(tasks):
                 found.append(without(tasks.names, usable))
             if len(usable) > 1:
-                found.append(tempered(usable))
+                found.append(tempered(tasks, usable))
                 found.append(from_curves(self._entries, tasks, usable, batches, self.study))
             found.append(from_logs(self._entries, self.study, usable))
             found.append(apart(self._entries, tasks, usable))

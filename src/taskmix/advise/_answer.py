@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from taskmix.advise._adviser import Advice
 from taskmix.advise._budget import typed_time
-from taskmix.advise._candidates import Candidate, Part
 from taskmix.advise._expect import expect_score
 from taskmix.advise._propose import harmful_tasks
 from taskmix.advise._scores import Entry, mean_comparable
 from taskmix.engine import Run
 from taskmix.numerics import Interval, paired_interval
-from taskmix.records import Expected, Plan, describe
+from taskmix.plans import Expected, Length, Part, Plan, Weighted
 
 # Standard errors of the difference to the leader within which training alone is as good, if it is not
 # below the mean of all that are open: the leader of several is ahead also where they are alike. Within
@@ -32,7 +30,7 @@ COMPARED = ("single", "uniform", "size", "equal")  # what others would have done
 class Answer:
     """The recommendation, in words and in numbers."""
 
-    chosen: Candidate
+    chosen: Plan
     lines: tuple[str, ...]
     gains: dict[str, Interval]  # mean dev score of the chosen less that of each baseline
     confirmed: dict[str, Interval]  # the same on test, looked at once, after choosing
@@ -67,30 +65,17 @@ def answer(advice: Advice) -> Answer:
 
 def plan_of(advice: Advice, found: Answer) -> Plan:
     """The recommendation as a plan that `train` takes."""
-    sizes = {task.name: task.size for task in advice.tasks}
-    shares: dict[str, float] = {}
-    for part in found.chosen.parts:
-        for name, share in part.probabilities(sizes).items():
-            shares[name] = shares.get(name, 0.0) + part.share * share
-    names = tuple(name for name in advice.tasks.names if name in shares)
-    total = sum(shares.values())
-    weighting = found.chosen.parts[0].weighting
-    return Plan(
-        tasks=names,
-        probabilities=tuple(shares[name] / total for name in names),
-        groups=tuple(part.tasks for part in found.chosen.parts),
-        weighting=None if weighting is None else cast("dict[str, Any]", describe(weighting)),
+    return replace(
+        found.chosen,
         expected=found.expected,
+        length=Length(batches=advice.batches, batch_size=advice.batch_size),
         evidence={
-            "candidate": found.chosen.name,
             "words": list(found.lines),
-            "batches_of_a_run": advice.batches,
             "batches_spent": round(advice.spent),
             "seeds": len(advice.entries[found.chosen.name]),
             "level": advice.options.level,
             "dev_gain": {name: _numbers(gain) for name, gain in found.gains.items()},
             "test_gain": {name: _numbers(gain) for name, gain in found.confirmed.items()},
-            "targets": list(advice.targets),
         },
     )
 
@@ -109,7 +94,7 @@ def best_runs(advice: Advice, found: Answer) -> list[tuple[Run, tuple[str, ...]]
     ]
 
 
-def _choose(advice: Advice) -> Candidate:
+def _choose(advice: Advice) -> Plan:
     """The leader, or training alone where that is as good and needs fewer batches."""
     race = advice.race
     leader = race.leader
@@ -129,7 +114,7 @@ def _batches(entries: Sequence[Entry]) -> float:
     return float(np.mean([entry.batches for entry in entries]))
 
 
-def _gains(advice: Advice, chosen: Candidate, split: str) -> dict[str, Interval]:
+def _gains(advice: Advice, chosen: Plan, split: str) -> dict[str, Interval]:
     ours = _means(advice, chosen.name, split)
     found = {}
     for name in COMPARED:
@@ -199,7 +184,7 @@ def _further(advice: Advice) -> int | None:
 # The lines.
 
 
-def _which(advice: Advice, chosen: Candidate) -> str:
+def _which(advice: Advice, chosen: Plan) -> str:
     if chosen.name == "single":
         return (
             "Train each task alone: nothing that was tried does surely better, and it needs the "
@@ -218,14 +203,14 @@ def _listed(names: Sequence[str], advice: Advice) -> str:
     return "all tasks" if len(names) == len(advice.tasks) else ", ".join(names)
 
 
-def _how_much(advice: Advice, chosen: Candidate) -> str:
+def _how_much(advice: Advice, chosen: Plan) -> str:
     part = max(chosen.parts, key=lambda each: len(each.tasks))
     if len(part.tasks) == 1:
         return ""
-    if part.weighting is not None:
-        return f"Every step takes a batch of each, weighted by {type(part.weighting).__name__}."
-    sizes = {task.name: task.size for task in advice.tasks}
-    shares = part.probabilities(sizes)
+    if isinstance(part.division, Weighted):
+        method = type(part.division.method).__name__
+        return f"Every step takes a batch of each, weighted by {method}."
+    shares = part.probabilities
     if max(shares.values()) - min(shares.values()) < 1e-9:
         return "Draw them equally often."
     listed = sorted(shares.items(), key=lambda pair: -pair[1])
@@ -235,7 +220,7 @@ def _how_much(advice: Advice, chosen: Candidate) -> str:
 
 def _gain_line(
     advice: Advice,
-    chosen: Candidate,
+    chosen: Plan,
     gains: dict[str, Interval],
     confirmed: dict[str, Interval],
 ) -> str:
@@ -261,7 +246,7 @@ def _range(interval: Interval) -> str:
     return f"{interval.low:+.3f} to {interval.high:+.3f}"
 
 
-def _not_worth(advice: Advice, chosen: Candidate) -> str:
+def _not_worth(advice: Advice, chosen: Plan) -> str:
     said = [
         f"{' and '.join(finding.tasks)} are the same task"
         for finding in advice.findings
@@ -279,7 +264,7 @@ def _not_worth(advice: Advice, chosen: Candidate) -> str:
     return f"Not worth it: {'; '.join(said)}." if said else ""
 
 
-def _open_line(advice: Advice, chosen: Candidate, further: int | None) -> str:
+def _open_line(advice: Advice, chosen: Plan, further: int | None) -> str:
     rivals = [name for name in advice.race.open if name != chosen.name]
     if not rivals:
         return ""

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.advise._candidates import Candidate, Part, with_probabilities
+from taskmix.advise._candidates import with_shares
 from taskmix.advise._scores import Entry, comparable
 from taskmix.engine import Run
+from taskmix.plans import Part, Plan
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 
@@ -53,7 +54,7 @@ def from_curves(
     usable: Sequence[str],
     batches: int,
     study: Study,
-) -> Candidate | None:
+) -> Plan | None:
     """One model, each task as often as its curve asks for; None where the curves say nothing."""
     points = _points(entries, tasks, usable, study)
     if len(usable) < 2 or min(len(points[name]) for name in usable) < FEWEST:
@@ -63,18 +64,17 @@ def from_curves(
         return None
     shares = EVEN / len(usable) + (1 - EVEN) * best_shares(curves, batches)
     words = "shares by which one more batch brings the same to every task"
-    return with_probabilities("curves", words, usable, shares.tolist(), usable)
+    return with_shares("curves", words, usable, shares.tolist())
 
 
 def _points(
     entries: Mapping[str, Sequence[Entry]], tasks: TaskSet, usable: Sequence[str], study: Study
 ) -> dict[str, list[tuple[float, float]]]:
     """Own batches and score of each task, at every evaluation."""
-    sizes = dict(zip(tasks.names, tasks.sizes.tolist(), strict=True))
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in usable}
     for entry in (entry for name in SHARED for entry in entries.get(name, ())):
         ((part, run),) = zip(entry.candidate.parts, entry.runs, strict=True)
-        shares = part.probabilities(sizes)
+        shares = part.probabilities
         for spent, scores in dev_curve(part, run, tasks, study):
             for name in usable:
                 if np.isfinite(score := scores.get(name, np.nan)):

@@ -19,8 +19,10 @@ from taskmix.advise._history import History
 from taskmix.advise._outlook import Outlook
 from taskmix.advise._race import Standing
 from taskmix.numerics import mean_interval
+from taskmix.plans import Weighted
 from taskmix.records import (
     Document,
+    describe,
     must_have,
     read_document,
     specification_hash,
@@ -53,9 +55,16 @@ def advice_document(
         "chosen": found.chosen.name,
         "plan": {
             "tasks": plan.tasks,
-            "probabilities": plan.probabilities,
-            "groups": plan.groups,
-            "weighting": plan.weighting,
+            "probabilities": list(plan.overall.values()),
+            "groups": [part.tasks for part in plan.parts],
+            "weighting": next(
+                (
+                    describe(part.division.method)
+                    for part in plan.parts
+                    if isinstance(part.division, Weighted)
+                ),
+                None,
+            ),
         },
         "targets": advice.targets,
         "judged": advice.judged,

@@ -1,4 +1,4 @@
-"""Candidates that the first runs suggest."""
+"""Plans that the first runs suggest."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from taskmix.advise._candidates import Candidate, Part, grouped, together, with_probabilities
+from taskmix.advise._candidates import grouped, together, with_shares
 from taskmix.advise._scores import Entry, comparable
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.errors import TaskmixError
-from taskmix.policies import Tempered, Uniform
+from taskmix.plans import Plan, Shares, Weighted
+from taskmix.policies import Tempered
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 from taskmix.transfer import TransferLessons
@@ -19,14 +20,14 @@ from taskmix.weighting import BanditMTL, Equal, FairGrad
 Entries = Mapping[str, Sequence[Entry]]  # of each candidate, by seed
 
 
-def without(tasks: Sequence[str], usable: Sequence[str]) -> Candidate:
+def without(tasks: Sequence[str], usable: Sequence[str]) -> Plan:
     """One model for the tasks of which something was learned; the others get nothing."""
     left = [name for name in tasks if name not in usable]
     words = f"all but {', '.join(left)}, equally often"
-    return together("without", words, usable, policy=Uniform())
+    return together("without", words, usable)
 
 
-def from_logs(entries: Entries, study: Study, usable: Sequence[str]) -> Candidate | None:
+def from_logs(entries: Entries, study: Study, usable: Sequence[str]) -> Plan | None:
     """The policy that the logs of the uniform runs teach; None where they teach none.
 
     Tasks that are not usable look like hard ones, for which the reward asks for more: they are left
@@ -42,22 +43,18 @@ def from_logs(entries: Entries, study: Study, usable: Sequence[str]) -> Candidat
         return None
     shares = dict(zip(improved.tasks, improved.probabilities.tolist(), strict=True))
     kept = np.array([shares[name] for name in usable])
-    return with_probabilities(
-        "counterfactual",
-        "shares learned from the logs of the uniform runs",
-        usable,
-        (kept / kept.sum()).tolist(),
-        usable,
-    )
+    words = "shares learned from the logs of the uniform runs"
+    return with_shares("counterfactual", words, usable, (kept / kept.sum()).tolist())
 
 
-def tempered(usable: Sequence[str]) -> Candidate:
+def tempered(tasks: TaskSet, usable: Sequence[str]) -> Plan:
     """Half-way between equally often and in proportion to rows."""
     words = "shares in proportion to the root of their rows"
-    return together("tempered", words, usable, policy=Tempered())
+    shares = Shares.of(Tempered(), tasks.select(usable).sizes)
+    return together("tempered", words, usable, division=shares)
 
 
-def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Candidate | None:
+def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Plan | None:
     """Tasks that do better alone than with all others stay alone; the rest share one model."""
     if "single" not in entries or "uniform" not in entries:
         return None
@@ -78,7 +75,7 @@ def _gain(entries: Entries, tasks: TaskSet, name: str) -> float:
     return float(values[0].mean() - values[1].mean())
 
 
-def from_transfer(lessons: TransferLessons, usable: Sequence[str]) -> list[Candidate]:
+def from_transfer(lessons: TransferLessons, usable: Sequence[str]) -> list[Plan]:
     """Without the tasks that surely hurt the others, and in the groups that gain most."""
     if len(lessons.targets) == 1:
         return _for_one_target(lessons, usable[0])
@@ -96,17 +93,17 @@ def from_transfer(lessons: TransferLessons, usable: Sequence[str]) -> list[Candi
     return found
 
 
-def _for_one_target(lessons: TransferLessons, target: str) -> list[Candidate]:
+def _for_one_target(lessons: TransferLessons, target: str) -> list[Plan]:
     (lesson,) = lessons.targets
-    found: list[Candidate] = []
+    found: list[Plan] = []
     for selection in lesson.selections:
         sources = selection.sources
         if sources and len(sources) < len(lesson.surrogate.sources):
             words = f"{target} with {', '.join(sources)}"
-            part = Part(tasks=(target, *sources), scored=(target,), share=1.0, policy=Uniform())
-            if all(part != each.parts[0] for each in found):
-                name = f"with {len(sources)} of {len(lesson.surrogate.sources)}"
-                found.append(Candidate(name=name, words=words, parts=(part,)))
+            name = f"with {len(sources)} of {len(lesson.surrogate.sources)}"
+            plan = together(name, words, (target, *sources), targets=(target,))
+            if all(plan.parts != each.parts for each in found):
+                found.append(plan)
     return found
 
 
@@ -124,7 +121,7 @@ def harmful_tasks(lessons: TransferLessons) -> tuple[str, ...]:
     return tuple(name for _, name in sorted(found, key=lambda pair: (-pair[0], pair[1])))
 
 
-def weightings(tasks: Sequence[str], targets: Sequence[str]) -> list[Candidate]:
+def weightings(tasks: Sequence[str], targets: Sequence[str]) -> list[Plan]:
     """Equal weights, and two that weigh the losses: one by the losses, one by the gradients."""
     return [
         together(
@@ -132,20 +129,20 @@ def weightings(tasks: Sequence[str], targets: Sequence[str]) -> list[Candidate]:
             f"{', '.join(tasks)} every step, equal weights",
             tasks,
             targets=targets,
-            weighting=Equal(),
+            division=Weighted(method=Equal()),
         ),
         together(
             "bandit",
             "all tasks every step, BanditMTL's weights",
             tasks,
             targets=targets,
-            weighting=BanditMTL(radius=0.1),
+            division=Weighted(method=BanditMTL(radius=0.1)),
         ),
         together(
             "fairgrad",
             "all tasks every step, FairGrad's weights",
             tasks,
             targets=targets,
-            weighting=FairGrad(),
+            division=Weighted(method=FairGrad()),
         ),
     ]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskmix.advise._candidates import Candidate
 from taskmix.advise._expect import sampling_error
 from taskmix.engine import Executed, Run
+from taskmix.plans import Plan
 from taskmix.tasks import MISSING, Task, TaskSet, evaluate_outputs, find_metric
 
 SMALLEST = 1e-12
@@ -20,7 +20,7 @@ NOTHING = 2.0  # sampling errors above a guess: below that, nothing was learned
 class Entry:
     """What came of a candidate under one seed."""
 
-    candidate: Candidate
+    candidate: Plan
     seed: int
     runs: tuple[Run, ...]
     dev: Mapping[str, float]  # the metric of each target, as it is
@@ -29,7 +29,7 @@ class Entry:
 
 
 def entry_of(
-    candidate: Candidate, seed: int, runs: Sequence[Run], results: Sequence[Executed]
+    candidate: Plan, seed: int, runs: Sequence[Run], results: Sequence[Executed]
 ) -> Entry | None:
     """The scores that the candidate's models were made for; None where one of them failed."""
     found: dict[str, dict[str, float]] = {"dev": {}, "test": {}}

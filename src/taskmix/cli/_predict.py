@@ -46,6 +46,9 @@ def predict(
             "that a spreadsheet would compute, such as =1+1.",
         ),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file of --out if there is one.")
+    ] = False,
     strict: StrictOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -62,11 +65,15 @@ def predict(
     """
     from taskmix.cli._display import print_json
     from taskmix.engine import read_model
+    from taskmix.files import check_output
 
     if out is not None and out.suffix.lower() not in ENDINGS:
         raise OptionError(
             f"The name of --out should end in {', '.join(ENDINGS)}. Found `{out.name}`."
         )
+    if out is not None:
+        remedy = "Choose another name, or replace it with --overwrite."
+        check_output(out, is_ours=lambda begin: overwrite, what="the answers", remedy=remedy)
     trained = read_model(model)
     question = trained.question(task)
     notes: list[str] = []

@@ -149,8 +149,8 @@ def train(
 
         taskmix improve study --out plan.json && taskmix train reviews/ --plan plan.json
     """
-    from taskmix.engine import Optimization, Run, is_first_process, open_study, planned_runs
-    from taskmix.records import Plan
+    from taskmix.engine import Optimization, Run, is_first_process, open_study
+    from taskmix.plans import Plan
 
     _check_one_way(policy=policy, weighting=weighting, plan=plan, reward=reward, single=single)
     check_extras(model=model, engine=engine, store=store, tensorboard=tensorboard, mlflow=mlflow)
@@ -197,8 +197,8 @@ def train(
     if single:
         runs = [replace(each, tasks=(name,)) for each in runs for name in loaded.names]
     if plan is not None:
-        wanted = Plan.load(plan)
-        runs = [part for each in runs for part in planned_runs(wanted, each, steps)]
+        wanted = replace(Plan.load(plan), name=run.label)
+        runs = wanted.runs(run, seeds=range(seed, seed + seeds))
     study = open_study(out, loaded, source, model=keep)
     quiet = json_ or not is_first_process()
     if not quiet:

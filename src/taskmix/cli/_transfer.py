@@ -48,7 +48,7 @@ from taskmix.cli._options import (
     choose_source,
 )
 from taskmix.cli._reading import print_reading, reading_document
-from taskmix.cli._transfer_parts import make_plan, performing
+from taskmix.cli._transfer_parts import performing
 from taskmix.errors import OptionError
 
 
@@ -208,7 +208,7 @@ def transfer(
     from taskmix.cli._display import print_json
     from taskmix.cli._transferred import print_comparison, print_lessons
     from taskmix.engine import Optimization, Run, open_study
-    from taskmix.records import check_plan_path
+    from taskmix.plans import check_plan_path
     from taskmix.transfer import (
         GroupLimits,
         LearningOptions,
@@ -304,7 +304,7 @@ def transfer(
         document["comparison"] = compare_estimates(carried, trained, study)
     path = save_transfer(study.path, document)
     if plan is not None:
-        make_plan(lessons, document).save(plan)
+        lessons.plan(document).save(plan)
     if json_:
         print_json(document | reading_document(loaded))
         return

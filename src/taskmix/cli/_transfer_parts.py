@@ -1,4 +1,4 @@
-"""How `taskmix transfer` and `advise` execute runs, and the plan that follows from transfer."""
+"""How `taskmix transfer` and `advise` execute runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from taskmix.engine import Engine, Executed, Run, Workers
-    from taskmix.records import Plan, Study
-    from taskmix.transfer import Perform, TransferLessons
+    from taskmix.records import Study
+    from taskmix.transfer import Perform
 
 
 @contextmanager
@@ -60,40 +60,3 @@ def performing(
             return execute(runs, over=False)
 
         yield perform
-
-
-def make_plan(lessons: TransferLessons, document: dict[str, object]) -> Plan:
-    """The groups, or for one target it with the sources chosen."""
-    from taskmix.records import Expected, Plan
-
-    description = lessons.carried.description
-    groups = lessons.groups or tuple(
-        tuple(
-            name
-            for name in description.tasks
-            if name == lesson.target or name in lesson.chosen.sources
-        )
-        for lesson in lessons.targets
-    )
-    members = tuple(name for name in description.tasks if any(name in group for group in groups))
-    metrics = {task.name: task.metric for task in description.loaded}
-    expected = [
-        Expected(
-            task=lesson.target,
-            metric=metrics[lesson.target]
-            if description.outcome == "metric"
-            else description.outcome,
-            value=lesson.measured.mean,
-            low=lesson.measured.low,
-            high=lesson.measured.high,
-        )
-        for lesson in lessons.targets
-        if not lessons.groups and lesson.measured is not None and lesson.measured.n > 1
-    ]
-    return Plan(
-        tasks=members,
-        probabilities=(1 / len(members),) * len(members),
-        groups=groups,
-        expected=tuple(expected),
-        evidence=document,
-    )

@@ -18,8 +18,10 @@ from taskmix.counterfactual._estimators import (
 from taskmix.counterfactual._faults import Fault, check_log, find_faults
 from taskmix.counterfactual._gather import gather
 from taskmix.counterfactual._improve import Improvement, choose_entropy, improve_policy
+from taskmix.counterfactual._learn import PolicyLessons, PolicyValue, Range, learn
 from taskmix.counterfactual._log import Log, log_from_arrays, log_from_batches, log_of_runs
 from taskmix.counterfactual._maximise import Maximum, maximise, search
+from taskmix.counterfactual._recorded import RecordedRun, recorded_runs
 from taskmix.counterfactual._rises import rises_of_scores
 from taskmix.counterfactual._statistics import LogStatistics
 
@@ -33,6 +35,10 @@ __all__ = [
     "Log",
     "LogStatistics",
     "Maximum",
+    "PolicyLessons",
+    "PolicyValue",
+    "Range",
+    "RecordedRun",
     "StagedImprovement",
     "bernstein",
     "check_log",
@@ -46,11 +52,13 @@ __all__ = [
     "importance_sampling",
     "improve_policy",
     "improve_stages",
+    "learn",
     "learning_curves",
     "log_from_arrays",
     "log_from_batches",
     "log_of_runs",
     "maximise",
+    "recorded_runs",
     "rises_of_scores",
     "row_value",
     "search",

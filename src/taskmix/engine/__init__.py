@@ -1,5 +1,6 @@
 """Where runs execute."""
 
+from taskmix.engine._described import undescribe
 from taskmix.engine._distributed import (
     execute_together,
     is_first_process,
@@ -11,7 +12,6 @@ from taskmix.engine._here import Engine, run_all
 from taskmix.engine._model_folder import check_model_folder
 from taskmix.engine._open import is_study, open_study, own_study
 from taskmix.engine._optimization import Optimization
-from taskmix.engine._planned import described_weighting, planned_runs
 from taskmix.engine._ray import choose_cluster_device, cluster, run_ray, stream_ray
 from taskmix.engine._replay import events_of
 from taskmix.engine._run import (
@@ -47,7 +47,6 @@ __all__ = [
     "choose_cluster_device",
     "choose_device",
     "cluster",
-    "described_weighting",
     "events_of",
     "execute",
     "execute_together",
@@ -59,7 +58,6 @@ __all__ = [
     "load_model",
     "open_study",
     "own_study",
-    "planned_runs",
     "read_model",
     "record_event",
     "run_all",
@@ -68,4 +66,5 @@ __all__ = [
     "save_models",
     "stream_ray",
     "trained_model",
+    "undescribe",
 ]

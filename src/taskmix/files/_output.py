@@ -12,7 +12,13 @@ from taskmix.files._plain import open_plain
 LOOKED_AT = 1 << 16  # bytes of a file that say whether it is ours
 
 
-def check_output(path: Path, *, is_ours: Callable[[bytes], bool], what: str) -> None:
+def check_output(
+    path: Path,
+    *,
+    is_ours: Callable[[bytes], bool],
+    what: str,
+    remedy: str = "Choose another name, or move the file away.",
+) -> None:
     """Raises unless `path` is free, or a plain file whose first bytes `is_ours` knows to be ours.
 
     `what` says what will be written, as in "the plan".
@@ -38,7 +44,7 @@ def check_output(path: Path, *, is_ours: Callable[[bytes], bool], what: str) -> 
     if not known:
         raise InputError(
             f"{_begin(what)} should be written to a new file, or over one that taskmix wrote. Found "
-            f"another file at `{path}`. Choose another name, or move the file away."
+            f"another file at `{path}`. {remedy}"
         )
 
 

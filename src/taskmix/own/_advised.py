@@ -11,7 +11,7 @@ from typing import Any
 from taskmix.advise import Advice, Answer, best_runs, plan_of
 from taskmix.engine import TrainedModel, trained_model
 from taskmix.errors import printable
-from taskmix.records import Plan, Study
+from taskmix.plans import Plan
 from taskmix.report import write_report
 from taskmix.tasks import NewRows
 

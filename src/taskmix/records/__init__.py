@@ -10,7 +10,6 @@
 from taskmix.records._carried import pack_run, unpack_run
 from taskmix.records._checkpoint import Checkpoint, CheckpointEntry
 from taskmix.records._json import Document, must_have, read_document, without_nan, write_document
-from taskmix.records._plan import Expected, Plan, Stage, check_plan_path
 from taskmix.records._run import Claim, RunFolder
 from taskmix.records._specification import describe, specification_hash
 from taskmix.records._state import StateTree, StoredFile, load_state, save_state
@@ -24,19 +23,15 @@ __all__ = [
     "CheckpointEntry",
     "Claim",
     "Document",
-    "Expected",
     "FinalScore",
-    "Plan",
     "RecordWriter",
     "RunFolder",
     "RunStatus",
     "RunSummary",
-    "Stage",
     "StateTree",
     "StoredFile",
     "Study",
     "Subject",
-    "check_plan_path",
     "describe",
     "load_state",
     "must_have",

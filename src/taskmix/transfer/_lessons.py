@@ -5,15 +5,17 @@ Nothing is trained here but the few prefixes that the third rule of selection me
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval, mean_interval
+from taskmix.plans import Plan
 from taskmix.records import Study
 from taskmix.transfer._carry_out import Carried, Perform, measure
 from taskmix.transfer._extrapolation import (
@@ -28,6 +30,7 @@ from taskmix.transfer._groups_greedy import group_greedily
 from taskmix.transfer._groups_spectral import group_spectrally
 from taskmix.transfer._matrix import TransferMatrix
 from taskmix.transfer._outcomes import SubsetOutcomes
+from taskmix.transfer._plan import plan_of_transfer
 from taskmix.transfer._prefixes import PrefixChoice, best_prefixes, choose_prefix
 from taskmix.transfer._selection import Selection, select_below
 from taskmix.transfer._study import Trial
@@ -96,6 +99,10 @@ class TransferLessons:
         if self.matrix is None or self.grouping is None:
             return ()
         return self.grouping.named(self.matrix.tasks)
+
+    def plan(self, evidence: Mapping[str, Any] | None = None) -> Plan:
+        """What follows from it: which tasks to train together, and for which of them."""
+        return plan_of_transfer(self, evidence or {})
 
 
 def learn(

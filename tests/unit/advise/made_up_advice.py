@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from taskmix.advise import Advice, AdviseOptions, Budget, Candidate, Entry, Purse, run_race
+from taskmix.advise import Advice, AdviseOptions, Budget, Entry, Purse, run_race
 from taskmix.advise._candidates import baselines
 from taskmix.engine import DigitsSource, Run
 from taskmix.models import Perceptron
+from taskmix.plans import Plan
 
 TASKS = ("parity", "half")
 TEMPLATE = Run(
@@ -19,8 +20,8 @@ TEMPLATE = Run(
 Curve = Mapping[str, Sequence[tuple[int, float]]]  # of each task: steps and dev accuracies
 
 
-def candidates() -> dict[str, Candidate]:
-    return {each.name: each for each in baselines(TASKS, TASKS)}
+def candidates() -> dict[str, Plan]:
+    return {each.name: each for each in baselines(TEMPLATE.load(), TASKS)}
 
 
 def made_up_advice(
@@ -41,6 +42,7 @@ def made_up_advice(
         findings=(),
         purse=Purse(batches=20_000, probe_price=0.1),
         batches=batches,
+        batch_size=32,
         spent=spent,
         entries=entries,
         race=run_race(scores),
@@ -49,11 +51,11 @@ def made_up_advice(
     )
 
 
-def _entry(candidate: Candidate, seed: int, value: float, batches: int) -> Entry:
+def _entry(candidate: Plan, seed: int, value: float, batches: int) -> Entry:
     return Entry(
         candidate=candidate,
         seed=seed,
-        runs=tuple(candidate.runs(TEMPLATE, batches, seed)),
+        runs=tuple(candidate.runs(replace(TEMPLATE, steps=batches), seeds=[seed], evaluations=8)),
         dev=dict.fromkeys(TASKS, value),
         test=dict.fromkeys(TASKS, value - 0.01),
         batches=float(batches),

@@ -23,7 +23,7 @@ from taskmix.advise import (
 from taskmix.engine import DigitsSource, Executed, Run
 from taskmix.errors import InputError, OptionError, RecordError, RunError
 from taskmix.models import Perceptron
-from taskmix.records import FinalScore, Plan, RunSummary, Study
+from taskmix.records import FinalScore, RunSummary, Study
 
 REAL = ("ten_digits", "parity", "half", "prime", "loop", "remainder")
 SHUFFLED = ("shuffled_parity", "shuffled_ten")
@@ -150,7 +150,9 @@ def test_leaving_them_out_wins_where_the_rest_gains_by_it(tmp_path: Path) -> Non
     found = answer(advice)
     plan = plan_of(advice, found)
     assert set(plan.tasks) == set(REAL)
-    assert sum(plan.probabilities) == pytest.approx(1)
+    assert sum(plan.overall.values()) == pytest.approx(1)
+    assert plan.length is not None
+    assert plan.length.batches == advice.batches
     assert {each.task for each in plan.expected} == set(REAL)
 
 
@@ -232,7 +234,9 @@ def test_there_is_a_plan_after_every_stage(tmp_path: Path) -> None:
     made.run()
     assert len(kept) >= 3
     for advice in kept:
-        assert isinstance(plan_of(advice, answer(advice)), Plan)
+        plan = plan_of(advice, answer(advice))
+        assert set(plan.targets) <= set(advice.targets)
+        assert {each.task for each in plan.expected} == set(plan.targets)
 
 
 def test_prices_are_measured_once_and_kept(tmp_path: Path) -> None:

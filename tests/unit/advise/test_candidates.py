@@ -3,9 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from taskmix.advise._candidates import baselines, distinct, grouped, with_probabilities
+from taskmix.advise._candidates import baselines, distinct, grouped, with_shares
 from taskmix.engine import DigitsSource, Run
 from taskmix.models import Perceptron
 from taskmix.tasks import Split, Task, TaskSet
@@ -14,9 +15,24 @@ from taskmix.weighting import Equal
 NAMES = ("a", "b", "c")
 
 
+def tasks_of(sizes: tuple[int, int, int]) -> TaskSet:
+    def task(name: str, size: int) -> Task:
+        rows = Split(pa.table({"x": [0.0] * size}), np.zeros(size, dtype=np.int64))
+        return Task(
+            name=name,
+            kind="classification",
+            inputs="table",
+            labels=("0",),
+            metric="accuracy",
+            source=name,
+            splits={"train": rows},
+        )
+
+    return TaskSet(tuple(task(name, size) for name, size in zip(NAMES, sizes, strict=True)))
+
+
 def names_of(sizes: tuple[int, int, int]) -> list[str]:
-    found = distinct(baselines(NAMES, NAMES), dict(zip(NAMES, sizes, strict=True)))
-    return [each.name for each in found]
+    return [each.name for each in distinct(baselines(tasks_of(sizes), NAMES))]
 
 
 def test_in_proportion_to_rows_is_no_way_of_its_own_where_all_have_as_many() -> None:
@@ -25,12 +41,11 @@ def test_in_proportion_to_rows_is_no_way_of_its_own_where_all_have_as_many() -> 
 
 
 def test_what_is_known_already_is_not_tried_under_another_name() -> None:
-    sizes = dict.fromkeys(NAMES, 5)
-    known = baselines(NAMES, NAMES)
-    even = with_probabilities("learned", "", NAMES, [1 / 3] * 3, NAMES)
-    odd = with_probabilities("learned", "", NAMES, [0.5, 0.25, 0.25], NAMES)
+    known = baselines(tasks_of((5, 5, 5)), NAMES)
+    even = with_shares("learned", "", NAMES, [1 / 3] * 3)
+    odd = with_shares("learned", "", NAMES, [0.5, 0.25, 0.25])
     alone = grouped("groups", "", [["a"], ["b"], ["c"]])
-    assert distinct([even, odd, odd, alone], sizes, known) == [odd]
+    assert distinct([even, odd, odd, alone], known) == [odd]
 
 
 class TwoInputs(DigitsSource):
@@ -61,9 +76,8 @@ def test_a_step_costs_a_batch_for_each_of_the_different_inputs(
 
 
 def test_candidates_spend_the_same_number_of_batches() -> None:
-    template = Run(label="x", source=TwoInputs(), architecture=Perceptron(), steps=1, seed=0)
-    tasks: tuple[Task, ...] = tuple(template.load())
-    names = [task.name for task in tasks]
-    for candidate in baselines(names, names):
-        runs = candidate.runs(template, 120, seed=3)
+    template = Run(label="x", source=TwoInputs(), architecture=Perceptron(), steps=120, seed=0)
+    tasks = template.load()
+    for candidate in baselines(tasks, tasks.names):
+        runs = candidate.runs(template, seeds=[3], evaluations=4)
         assert sum(run.steps * run.batches_a_step for run in runs) == 120, candidate.name

@@ -45,6 +45,13 @@ def test_answers_come_as_lines_as_one_object_and_as_files(
     for ending in ("jsonl", "csv", "parquet"):
         out = tmp_path / f"answers.{ending}"
         assert run_cli(monkeypatch, "predict", model, rows, "--task", "fruit", "--out", out) == 0
+    capsys.readouterr()
+    again = ("predict", model, rows, "--task", "fruit", "--out", out)
+    before = out.read_bytes()
+    assert run_cli(monkeypatch, *again) == 2, "it may be anybody's file"
+    assert "replace it with --overwrite" in " ".join(capsys.readouterr().err.split())
+    assert out.read_bytes() == before
+    assert run_cli(monkeypatch, *again, "--overwrite") == 0
     assert [json.loads(line) for line in (tmp_path / "answers.jsonl").open()] == lines
     assert arrow_parquet.read_table(tmp_path / "answers.parquet").to_pylist() == lines
     assert (tmp_path / "answers.csv").read_text().splitlines()[0] == '"label","probability"'

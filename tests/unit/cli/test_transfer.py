@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.records import Plan
+from taskmix.plans import Plan
 
 from .conftest import NAMES
 from .running import run_cli
@@ -36,7 +36,8 @@ def test_one_target_gets_a_table_a_plan_and_a_file_in_the_study(
     assert document["failed"] == 0
     advised = Plan.load(plan)
     assert "a" in advised.tasks
-    assert advised.groups == (advised.tasks,)
+    assert advised.targets == ("a",)
+    assert len(advised.parts) == 1
     assert run_cli(monkeypatch, "report", study) == 0
     page = (study / "report.html").read_text()
     assert "Which tasks help which" in page

@@ -187,6 +187,30 @@ def test_one_set_of_runs_gives_every_target_its_effects_and_groups(tmp_path: Pat
     assert "shuffled_ten" not in together
 
 
+def test_a_plan_follows_from_the_lessons_of_one_target(tmp_path: Path) -> None:
+    carried = carry_out(description(), Study(tmp_path), perform=Pretended())
+    lessons = learn(carried, Study(tmp_path), perform=Pretended())
+    plan = lessons.plan({"why": "measured"})
+    (part,) = plan.parts
+    assert part.scored == ("half",)
+    assert set(part.helpers) == set(lessons.targets[0].chosen.sources)
+    assert not {name for name, effect in EFFECTS.items() if effect > 0} & set(part.tasks)
+    assert len(set(plan.probabilities)) == 1
+    (expected,) = plan.expected
+    # By the world: 2 and the effects of the sources that were chosen.
+    assert expected.low < 2 + sum(EFFECTS[name] for name in part.helpers) < expected.high
+    assert plan.evidence == {"why": "measured"}
+
+
+def test_a_plan_for_all_targets_is_a_model_for_each_group(tmp_path: Path) -> None:
+    carried = carry_out(description(NAMES), Study(tmp_path), perform=Pretended())
+    lessons = learn(carried, Study(tmp_path), limits=GroupLimits(largest=5))
+    plan = lessons.plan()
+    assert tuple(part.tasks for part in plan.parts) == lessons.groups
+    assert sorted(plan.targets) == sorted(NAMES)
+    assert plan.overall == pytest.approx(dict.fromkeys(plan.tasks, 1 / len(NAMES)))
+
+
 def test_metrics_and_losses_give_the_same_verdicts(tmp_path: Path) -> None:
     results = []
     for outcome in ("loss", "metric"):

@@ -1,0 +1,186 @@
+"""The lesson of the logs: how another division of the budget would have done, and the plan of the best.
+
+Glover and Hokamp, "Task Selection Policies for Multitask Learning", 2019, Section 3.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.counterfactual._curves import learning_curves
+from taskmix.counterfactual._dynamic import StagedImprovement, improve_stages
+from taskmix.counterfactual._estimators import Estimate, compare, estimate
+from taskmix.counterfactual._improve import improve_policy
+from taskmix.counterfactual._log import Log, log_of_runs
+from taskmix.counterfactual._recorded import RecordedRun, recorded_runs
+from taskmix.counterfactual._rises import rises_of_scores
+from taskmix.plans import Division, Part, Plan, Shares, Stage, Stages
+from taskmix.records import Study
+from taskmix.tasks import METRICS
+
+
+@dataclass(frozen=True)
+class Range:
+    """An estimate with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, found: Estimate | None) -> Range | None:
+        """None where there is no estimate."""
+        if found is None or found.value != found.value:
+            return None
+        return cls(float(found.value), float(found.low), float(found.high))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyValue:
+    """What a policy would have earned a step, by the logs."""
+
+    policy: str
+    value: float
+    low: float
+    high: float
+    effective_rows: float  # rows drawn by the policy itself that would tell as much
+    largest_weight: float
+    gain: Range | None  # over the shares that were logged
+    ends_at: float | None  # the mean of exp(-loss) at the end, by the learning curves
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyLessons:
+    """What was learned from the logs of runs."""
+
+    runs: tuple[RecordedRun, ...]
+    improvement: StagedImprovement
+    policies: tuple[PolicyValue, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def steps(self) -> int:
+        """That were logged, of all runs."""
+        return sum(run.summary.step for run in self.runs)
+
+    def evidence(self) -> dict[str, Any]:
+        """What the plan rests on, as plain values."""
+        return {
+            "runs": [run.summary.name for run in self.runs],
+            "reward": self.runs[0].summary.specification.get("reward"),
+            "entropy": self.improvement.fixed.entropy,
+            "policies": [asdict(row) for row in self.policies],
+            "stages": self.improvement.reason,
+            "gain_of_stages": _plain(Range.of(self.improvement.gain)),
+            "notes": list(self.notes),
+        }
+
+    def plan(self, *, command: str = "") -> Plan:
+        """One model, the tasks drawn as was learned; `command` is how it came about, for people."""
+        found = self.improvement
+        tasks = found.fixed.tasks
+        division: Division = Shares(probabilities=tuple(found.fixed.probabilities.tolist()))
+        if len(found.begins) > 1:
+            pairs = zip(found.begins.tolist(), found.probabilities.tolist(), strict=True)
+            stages = tuple(Stage(begin=begin, probabilities=tuple(row)) for begin, row in pairs)
+            division = Stages(stages=stages)
+        part = Part(tasks=tasks, scored=tasks, share=1.0, division=division)
+        words = "shares learned from the logs of earlier runs"
+        evidence = {"command": command, **self.evidence()} if command else self.evidence()
+        return Plan(name="learned", words=words, parts=(part,), evidence=evidence)
+
+
+def learn(
+    studies: Study | Path | str | Sequence[Study | Path | str],
+    *,
+    labels: Sequence[str] | None = None,  # of the runs to learn from
+    entropy: float | str = "auto",
+    budget: int | None = None,  # steps of the run to plan
+    stages: bool = True,  # let the plan change over the run
+) -> PolicyLessons:
+    """Learns from the logs of earlier runs how to divide the next run's budget."""
+    given = [studies] if isinstance(studies, Study | Path | str) else list(studies)
+    opened = [each if isinstance(each, Study) else Study(each) for each in given]
+    runs, notes = recorded_runs(opened, labels)
+    logs = log_of_runs([run.folder for run in runs])
+    if stages:
+        found = improve_stages(logs, entropy=entropy, budget=budget)
+    else:
+        fixed = improve_policy(logs, entropy=entropy, budget=budget)
+        reason = "A policy that stays the same over the run was asked for."
+        found = StagedImprovement(np.zeros(1), fixed.probabilities[None], None, fixed, reason)
+    return PolicyLessons(
+        runs=runs,
+        improvement=found,
+        policies=_policies(logs, runs, found, budget),
+        notes=(*notes, *found.fixed.notes, *_fruitless(runs, found)),
+    )
+
+
+def _policies(
+    logs: tuple[Log, ...],
+    runs: Sequence[RecordedRun],
+    found: StagedImprovement,
+    budget: int | None,
+) -> tuple[PolicyValue, ...]:
+    """Policies with their values, each compared with the shares the logs were drawn with."""
+    total = reduce(add, (log.total for log in logs))
+    logged = total.visits / total.visits.sum()
+    count = len(logged)
+    sizes = [task.get("sizes", {}).get("train", 0) for task in runs[0].summary.tasks]
+    policies: dict[str, NDArray[np.float64]] = {"uniform": np.full(count, 1 / count)}
+    if min(sizes) > 0:
+        policies["proportional"] = np.array(sizes) / sum(sizes)
+        policies["tempered:2"] = np.sqrt(sizes) / np.sqrt(sizes).sum()
+    policies = {"as logged": logged, **policies, "learned": found.fixed.probabilities}
+    steps = float(np.mean([log.rows for log in logs]) if budget is None else budget)
+    curves = learning_curves(logs) if all(log.performance is not None for log in logs) else None
+    rows = []
+    for name, shares in policies.items():
+        value = estimate(total, shares)
+        # Of the learned one by rows it was not learned from: the gain is no illusion of the choice.
+        gain = found.fixed.gain if name == "learned" else compare(total, shares, logged)
+        rows.append(
+            PolicyValue(
+                policy=name,
+                value=float(value.value),
+                low=float(value.low),
+                high=float(value.high),
+                effective_rows=float(value.effective_rows),
+                largest_weight=float(value.largest_weight),
+                gain=Range.of(gain),
+                ends_at=None if curves is None else float(curves.at(steps * shares).mean()),
+            )
+        )
+    return tuple(rows)
+
+
+def _fruitless(runs: Sequence[RecordedRun], found: StagedImprovement) -> list[str]:
+    """A sentence for each task that gets more than its share although its dev score did not rise."""
+    lower = [name for name, metric in METRICS.items() if not metric.higher_is_better]
+    rises = rises_of_scores([run.folder for run in runs], better_lower=lower)
+    notes = []
+    for name, share in zip(found.fixed.tasks, found.probabilities.mean(axis=0), strict=True):
+        rise = rises.get(name)
+        if rise is None or share <= 1 / len(found.fixed.tasks):
+            continue
+        if (rise.low if rise.n > 1 else rise.mean) <= 0:
+            notes.append(
+                f"`{name}` gets {share:.0%} of the plan, yet its dev score cannot be seen to rise in "
+                f"the logged runs ({rise.mean:+.3f}): the reward looks at training rows, where labels "
+                "that mean nothing look like a hard task. Leave the task out, or train with `--reward "
+                "score`."
+            )
+    return notes
+
+
+def _plain(found: Range | None) -> dict[str, float] | None:
+    return None if found is None else asdict(found)
