@@ -12,6 +12,7 @@ from taskmix.advise import Advice, Answer, best_runs, plan_of
 from taskmix.engine import TrainedModel, trained_model
 from taskmix.errors import printable
 from taskmix.plans import Plan
+from taskmix.records import Study
 from taskmix.report import write_report
 from taskmix.tasks import NewRows
 
