@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -67,17 +69,25 @@ class Trial:
         self.strange: dict[Path, bytes] = {}
 
     def disturb(self, chance: random.Random) -> None:
-        number, group = chance.choice(KINDS)
-        moment = chance.uniform(0, self.row.seconds)
+        """Once; a command that ended before its moment came, as all was done, is started again."""
+        longest = self.row.seconds
+        for _ in range(5):
+            began = time.monotonic()
+            if self._disturb(*chance.choice(KINDS), chance.uniform(0, longest)):
+                return
+            longest = min(longest, time.monotonic() - began)
+
+    def _disturb(self, number: signal.Signals, group: bool, moment: float) -> bool:
         words = f"{number.name} to {'all' if group else 'the command'} after {moment:.3f} s"
         with Started(self.case, self.inputs, self.out) as started:
-            time.sleep(moment)
-            over = started.process.poll() is not None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                started.process.wait(moment)
+                return False
             started.signal(number, group=group)
             seconds = started.seconds_to_end(PATIENCE)
             code, said = started.process.poll(), started.said()
         self.row.kills += 1
-        if not over and number != signal.SIGKILL:
+        if number != signal.SIGKILL:
             self.row.slowest = max(self.row.slowest, seconds)
             self._judge_stop(words, seconds, code, said)
         elif seconds == float("inf"):
@@ -85,6 +95,7 @@ class Trial:
             self.row.note(f"{words}: processes outlive it", said)
         self._judge_noise(words, said)
         self._look(words)
+        return True
 
     def _judge_stop(self, words: str, seconds: float, code: int | None, said: str) -> None:
         if seconds > GONE:
@@ -94,7 +105,7 @@ class Trial:
         stopped = code == 130 and said.splitlines().count(sentence) == 1
         # Before Python has set itself up a signal ends it without a word, as it ends any program.
         early = (code is not None and code < 0 and not said) or noise_of(said) == "python's"
-        if not stopped and not early and code != 0:
+        if not stopped and not early and code not in self.case.again:
             self.row.unsaid += 1
             self.row.note(f"{words}: exit code {code}", said)
         self.row.python_start += early
