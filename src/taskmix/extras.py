@@ -6,6 +6,7 @@ to an answer is left out and told (`missing`); where a package is used it is imp
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -34,6 +35,8 @@ PACKAGES = {  # what is imported: the package as it is installed, and the extra 
 
 def is_installed(name: str) -> bool:
     """Whether a package can be found; it is not imported, which takes some of them seconds."""
+    if name in sys.modules:
+        return sys.modules[name] is not None
     try:
         spec = find_spec(name)
     except (ImportError, ValueError):
@@ -57,9 +60,9 @@ def require(*names: str, purpose: str) -> None:
         raise error
 
 
-def load(module: str, *, purpose: str) -> Any:
-    """The module of a package that may be missing, or broken."""
-    name = module.partition(".")[0]
+def load(module: str, *, purpose: str, needs: str | None = None) -> Any:
+    """A module of a package that may be missing, or broken; or one that `needs` such a package."""
+    name = needs or module.partition(".")[0]
     require(name, purpose=purpose)
     try:
         return import_module(module)

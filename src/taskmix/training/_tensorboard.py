@@ -19,11 +19,11 @@ class TensorBoardListener:
     """Writes into a folder of its own; the file is complete after the `EndEvent`, or `close`."""
 
     def __init__(self, folder: Path | str, tasks: Sequence[str]) -> None:
-        load("tensorboard", purpose="`TensorBoardListener`")
-        from torch.utils.tensorboard import SummaryWriter
-
+        torch_side = load(
+            "torch.utils.tensorboard", purpose="`TensorBoardListener`", needs="tensorboard"
+        )
         self._tasks = tuple(tasks)
-        self._writer = SummaryWriter(str(folder))
+        self._writer = torch_side.SummaryWriter(str(folder))
 
     def __call__(self, event: Event) -> None:
         for name, value, step in points_of(event, self._tasks):
