@@ -16,6 +16,8 @@ from taskmix.files._atomic import UnreadableError, unreadable
 
 DOCUMENT_LIMIT = 256 * 2**20  # bytes; what we write ourselves as JSON is far smaller
 
+_GROWN = 1 << 20  # bytes that are read at once of what was written since the file was looked at
+
 # Without waiting for a writer of a pipe; a terminal does not become ours.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -47,7 +49,10 @@ def read_plain(path: Path, *, limit: int = DOCUMENT_LIMIT) -> bytes:
     """The whole of a plain file; a missing one is a `FileNotFoundError`."""
     with open_plain(path, limit=limit) as file:
         try:
-            data = file.read(limit + 1)
+            # Not `limit` bytes at once: that much memory would be asked for, however small the file.
+            data = file.read(os.fstat(file.fileno()).st_size + 1)
+            while len(data) <= limit and (more := file.read(_GROWN)):
+                data += more
         except OSError as error:
             raise unreadable(error, path) from error
     if len(data) > limit:  # it has grown since it was looked at
