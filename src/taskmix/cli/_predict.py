@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taskmix.errors import OptionError
+from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
     from taskmix.engine import TrainedModel
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
+_SHARE = 8  # standard input may have this part of the free memory
 
 
 def predict(
@@ -75,8 +76,24 @@ def _answers(trained: TrainedModel, rows: str, task: str) -> list[dict[str, Any]
         return trained.predict(Path(rows), task)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "standard-input.jsonl"
-        path.write_bytes(sys.stdin.buffer.read())
+        _copy_standard_input(path)
         return trained.predict(path, task)
+
+
+def _copy_standard_input(path: Path) -> None:
+    """Whatever comes, up to a part of the free memory: what never ends is told."""
+    from taskmix.files import free_memory
+
+    most, size = free_memory() // _SHARE, 0
+    with path.open("wb") as file:
+        while block := sys.stdin.buffer.read(1 << 20):
+            size += len(block)
+            if size > most:
+                raise InputError(
+                    f"Standard input should have at most {most:,} bytes, a part of the free memory. "
+                    "Found more. Send it in several parts, or name a file."
+                )
+            file.write(block)
 
 
 def _write(answers: list[dict[str, Any]], path: Path) -> None:

@@ -19,7 +19,7 @@ from taskmix.cli._sequence_words import (
     gather_split,
     make_generator,
 )
-from taskmix.errors import InputError, OptionError, RunError
+from taskmix.errors import InputError, OptionError, RecordError, RunError
 
 if TYPE_CHECKING:
     from taskmix.sequences import Comparison, MixtureState, SequenceMixture
@@ -175,11 +175,15 @@ def _finished(out: Path, name: str) -> SequenceMixture | None:
 
 
 def _summary(out: Path, name: str) -> dict[str, Any] | None:
-    path = out / "summary.json"
-    if not path.exists():
+    """What was told of this model before; None where it was another's, or can be read no more."""
+    from taskmix.files import read_plain
+
+    try:
+        found = json.loads(read_plain(out / "summary.json"))
+    except (OSError, ValueError, RecursionError, RecordError):  # then it is made and written again
         return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found if found.get("name") == name else None
+    is_ours = isinstance(found, dict) and found.get("name") == name
+    return found if is_ours and isinstance(found.get("rows"), list) else None
 
 
 def _fit(

@@ -23,6 +23,7 @@ from taskmix.files._parquet import check_parquet
 from taskmix.files._plain import (
     DOCUMENT_LIMIT,
     check_plain,
+    check_plain_folder,
     open_plain,
     read_plain,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "check_output_folder",
     "check_parquet",
     "check_plain",
+    "check_plain_folder",
     "delete",
     "free_memory",
     "holding",

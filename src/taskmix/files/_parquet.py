@@ -24,6 +24,7 @@ OFFSET = 5  # bytes of a text besides its own: where it ends, and whether it is 
 DICTIONARY, DATA, DATA_2 = 2, 0, 3  # types of pages
 IN_FULL = {0, 3, 6}  # encodings that have every text in full: plain, levels, delta length
 BY_REFERENCE = {2, 8}
+BATCH = 1 << 16  # rows whose references are followed at once
 DEEPEST = 8  # structures inside a page's header: there are three
 
 
@@ -68,7 +69,9 @@ def check_parquet(
                 uncounted.append((schema.column(place).path, batch))
         allowance.check(whole + taken)
         for path, batch in uncounted:
-            taken += _text(readers.of(path), number, path, batch, allowance, whole + taken)
+            # Arrow cannot give references to texts that build on each other.
+            reader = readers.of(path, by_reference=batch == BATCH)
+            taken += _text(reader, number, path, batch, allowance, whole + taken)
         allowance.check(whole + taken)
         whole = 0 if by_group else whole + taken
 
@@ -81,7 +84,7 @@ def _column(
     width = max(column.length, 1)  # of texts of one length
     width = WIDTHS.get(column.physical_type, width if column.length else OFFSET)
     is_text = column.physical_type == "BYTE_ARRAY"
-    taken, most, batch = 0, 0, 1 << 16
+    taken, most, batch = 0, 0, BATCH
     # A column that does not repeat is read for as many rows as there are, whatever its pages claim.
     repeats = column.max_repetition_level > 0
     longest = 0  # bytes of a text, at most
@@ -96,7 +99,8 @@ def _column(
             most += values * longest
         elif is_text and page.encoding not in IN_FULL:  # a text may be the last one and a bit more
             most += values * page.unpacked
-            batch = 1 if repeats else min(batch, max(1, allowance.unasked // (4 * page.unpacked)))
+            room = allowance.unasked // (4 * max(page.unpacked, 1))
+            batch = 1 if repeats else max(1, min(batch - 1, room))
         allowance.check(max(taken, page.unpacked))
     return (taken + most, 0) if taken + most <= allowance.unasked else (taken, batch if most else 0)
 
@@ -117,19 +121,21 @@ def _pages(chunk: Any, source: Any) -> Iterator[_Page]:
 
 
 class _Readers:
-    """For each column of texts one that gives references; it reads the footer, so it is kept."""
+    """Readers of the columns, which read the footer once each."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
         self._known: dict[str, Any] = {}
 
-    def of(self, path: str) -> Any:
+    def of(self, path: str, *, by_reference: bool) -> Any:
         import pyarrow.parquet as pq
 
-        if path not in self._known:
+        referred = path if by_reference else ""
+        if referred not in self._known:
             self._source.seek(0)
-            self._known[path] = pq.ParquetFile(self._source, read_dictionary=[path])
-        return self._known[path]
+            paths = [path] if by_reference else None
+            self._known[referred] = pq.ParquetFile(self._source, read_dictionary=paths)
+        return self._known[referred]
 
 
 def _text(parquet: Any, group: int, path: str, rows: int, allowance: Allowance, before: int) -> int:

@@ -7,12 +7,15 @@ a sentence to be tagged is the vector of its first piece.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from taskmix.errors import InputError, MissingExtraError
+from taskmix.files import check_plain_folder
 from taskmix.models._sharing import HardSharing, make_head
 from taskmix.tasks import EncodedTasks, SubwordEncoding
 
@@ -54,8 +57,9 @@ class Transformer:
         except ImportError:
             raise MissingExtraError("transformers", "text", "A pretrained encoder") from None
         try:
+            check_plain_folder(Path(self.path))
             network = AutoModel.from_pretrained(self.path, dtype=torch.float32)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, SafetensorError) as error:
             raise InputError(
                 f"`{self.path}` should be a folder with a Hugging Face model or a name on the hub. "
                 f"Loading it said: {str(error).splitlines()[0]} Check the path."

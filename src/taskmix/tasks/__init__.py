@@ -26,8 +26,9 @@ from taskmix.tasks._held import (
 )
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._metrics import METRICS, Metric, ScoredRows, evaluate_outputs, find_metric
-from taskmix.tasks._readers import read_rows
+from taskmix.tasks._readers import read_parquet, read_rows
 from taskmix.tasks._simulate import Simulation, simulate_tasks
+from taskmix.tasks._streams import text_lines
 from taskmix.tasks._subword_encoding import SubwordEncoding
 from taskmix.tasks._table_encoding import TableEncoding
 from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
@@ -82,10 +83,12 @@ __all__ = [
     "io_to_iob2",
     "learned_by",
     "load_tasks",
+    "read_parquet",
     "read_rows",
     "read_word_vectors",
     "simulate_tasks",
     "tables_as_tasks",
+    "text_lines",
     "tokenize",
     "vectors_for",
     "write_tasks",

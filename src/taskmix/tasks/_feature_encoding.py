@@ -25,9 +25,11 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from taskmix.errors import InputError, MissingExtraError, OptionError
+from taskmix.files import check_plain_folder
 from taskmix.tasks._assemble import at_least, distinct_tables, encoded_tasks
 from taskmix.tasks._cache import cached, file_hash
 from taskmix.tasks._encoded import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
@@ -171,8 +173,9 @@ def load_network(path: str) -> Any:
     except ImportError:
         raise MissingExtraError("transformers", "text", "`FeatureEncoding`") from None
     try:
+        check_plain_folder(Path(path))
         return AutoModel.from_pretrained(path, dtype=torch.float32)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise InputError(
             f"`path` should be a folder with an encoder or a name on the hub. Found `{path}`: "
             f"{str(error).strip().splitlines()[0]} Save the encoder there with `save_pretrained`."

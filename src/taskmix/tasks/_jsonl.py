@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ _COLUMN = 4096  # bytes of a column however few rows it has
 # Bytes that Python takes for a list, an object, or an item of either.
 _OBJECTS = ((b"[", 64), (b"{", 240), (b",", 48))
 _LONGEST_KEY = 2**16  # bytes; longer ones are too few to do harm
+_USUAL = 8  # keys that are looked for one by one
 _SPACED_COLON = re.compile(rb'"[ \t\r]+:')
 _NESTED = (b":{", b"[{", b" {", b"\t{", b"\r{")  # where an object in an object may begin
 _BRACE, _LINE_FEED, _RETURN = b"{\n\r"
@@ -56,6 +57,7 @@ class ObjectStream(CheckedStream):
     def __init__(self, path: Path, *, byte_limit: int | None = None) -> None:
         super().__init__(path, byte_limit=byte_limit)
         self._keys: set[int] = set()  # their hashes
+        self._usual: set[bytes] = set()  # those of the first block, where they are few
 
     def check(self, block: bytes) -> None:
         super().check(block)
@@ -73,13 +75,13 @@ class ObjectStream(CheckedStream):
         text = self._open_key + block
         if b'" ' in text or b'"\t' in text or b'"\r' in text:  # blanks before a colon are rare
             text = _SPACED_COLON.sub(b'":', text)
-        *pieces, last = text.split(b'":')
-        for piece in pieces:
-            if not _is_escaped(piece):
-                begin = piece.rfind(b'"')
-                is_whole = begin >= 0 and not _is_escaped(piece[:begin])
-                self._keys.add(hash(piece[begin:] if is_whole else piece))
-        self._open_key = last[-_LONGEST_KEY:]
+        self._open_key = text[text.rfind(b'":') + 1 :][-_LONGEST_KEY:]
+        is_plain = b'\\"' not in text
+        usual = sum(text.count(key + b'":') for key in self._usual) if is_plain else -1
+        if usual != text.count(b'":'):  # mostly they are equal, which is quick to see
+            found = set(_keys_in(text.split(b'":')[:-1], is_plain=is_plain))
+            self._keys.update(map(hash, found))
+            self._usual = self._usual or (found if len(found) <= _USUAL else set())
         if self.allowance.problem(_cells(len(self._keys), self.objects)) is not None:
             raise OddRowError
 
@@ -128,6 +130,19 @@ def _cells(keys: int, rows: int) -> int:
 def _is_escaped(before: bytes) -> bool:
     """Whether what comes next is part of a text: an odd number of backslashes precedes it."""
     return (len(before) - len(before.rstrip(b"\\"))) % 2 == 1
+
+
+def _keys_in(pieces: Sequence[bytes], *, is_plain: bool) -> Iterable[bytes]:
+    """What stands between quotes before the ends of pieces, some of which may be inside of texts."""
+    if is_plain:
+        return {piece[piece.rfind(b'"') :] for piece in pieces}
+    keys = (piece[piece.rfind(b'"') :] for piece in pieces)
+    # A key with an escaped quote in it: more than the key is taken, never less.
+    return {
+        piece if _is_escaped(piece[: len(piece) - len(key)]) else key
+        for piece, key in zip(pieces, keys, strict=True)
+        if not _is_escaped(piece)
+    }
 
 
 def _inner_keys(lines: bytes, bounds: Allowance) -> Iterator[int]:
@@ -213,19 +228,11 @@ def _without_dates(kind: pa.DataType) -> pa.DataType:
 
 
 def _read_with_python(path: Path, byte_limit: int | None) -> tuple[pa.Table, dict[str, str]]:
+    _check_table(path, byte_limit)
     columns: dict[str, list[Any]] = {}
     numbers: list[int] = []  # the row, as an editor shows it, of each object
-    inner: set[int] = set()
-    taken = 0
     with CheckedStream(path, byte_limit=byte_limit) as stream:
-        for number, line in enumerate(stream.lines(), start=1):
-            if not line.strip():
-                continue
-            taken += _python_bytes(line)
-            row = _parse_row(path, number, line, stream.allowance)
-            inner.update(_paths(row))
-            names = len(inner) + len(columns.keys() | row.keys())
-            stream.allowance.check(taken + _cells(names, len(numbers) + 1))
+        for number, row, _ in _rows(stream):
             for name in row:
                 columns.setdefault(name, [None] * len(numbers))
             for name, cells in columns.items():
@@ -248,13 +255,30 @@ def _read_with_python(path: Path, byte_limit: int | None) -> tuple[pa.Table, dic
     return pa.table(arrays), reasons
 
 
+def _check_table(path: Path, byte_limit: int | None) -> None:
+    """Raises what is wrong with a row, and where all of them make too large a table."""
+    names: set[str] = set()
+    inner: set[int] = set()
+    size = 0
+    with CheckedStream(path, byte_limit=byte_limit) as stream:
+        for count, (_, row, line) in enumerate(_rows(stream), start=1):
+            size += _python_bytes(line)
+            names.update(row)
+            inner.update(_paths(row))
+            stream.allowance.check(size + _cells(len(names) + len(inner), count))
+
+
+def _rows(stream: CheckedStream) -> Iterator[tuple[int, Mapping[str, Any], bytes]]:
+    """The number of each row that is not blank, what it says and its bytes."""
+    for number, line in enumerate(stream.lines(), start=1):
+        if line.strip():
+            yield number, _parse_row(stream.path, number, line, stream.allowance), line
+
+
 def first_keys(path: Path, byte_limit: int | None) -> tuple[str, ...]:
     """The keys of the first row."""
     with CheckedStream(path, byte_limit=byte_limit) as stream:
-        for number, line in enumerate(stream.lines(), start=1):
-            if line.strip():
-                return tuple(_parse_row(path, number, line, stream.allowance))
-    return ()
+        return next((tuple(row) for _, row, _ in _rows(stream)), ())
 
 
 def _parse_row(path: Path, number: int, line: bytes, bounds: Allowance) -> Mapping[str, Any]:

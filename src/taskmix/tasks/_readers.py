@@ -15,7 +15,7 @@ row and to say what is wrong with it.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -108,7 +108,7 @@ def read_rows(path: Path, *, byte_limit: int | None = None) -> Rows:
         case "csv":
             table = read_csv(path, byte_limit)
         case "parquet":
-            table = _read_parquet(path, byte_limit)
+            table = read_parquet(path, byte_limit=byte_limit)
         case "conll":
             table = read_conll(path, byte_limit)
         case "txt":
@@ -158,10 +158,17 @@ def _cut_lines(data: bytes) -> pa.Array:
     return lines.filter(pc.greater(pc.binary_length(pc.utf8_trim_whitespace(lines)), 0))
 
 
-def _read_parquet(path: Path, byte_limit: int | None) -> pa.Table:
+def read_parquet(
+    path: Path, columns: Sequence[str] | None = None, *, byte_limit: int | None = None
+) -> pa.Table:
+    """A Parquet file, or some of its columns, as a table."""
     with _opened_parquet(path, byte_limit) as (file, source):
-        check_parquet(file, source, allowance(path, byte_limit))
-        table = file.read()
+        check_parquet(file, source, allowance(path, byte_limit, is_table=True), columns=columns)
+        names = None if columns is None else list(columns)
+        table = file.read(names)
+        for name in set(columns or ()) - set(table.column_names):
+            should = f"The file should have the columns {', '.join(columns or ())}."
+            bad_file(path, should, f"no `{name}`", "Give another file.")
         table.validate(full=True)  # among others: that text is UTF-8
         return table
 

@@ -73,10 +73,11 @@ class FileAllowance(Allowance):
         bad_file(self.path, should, found, remedy.replace("{option}", "`byte_limit`"))
 
 
-def allowance(path: Path, byte_limit: int | None) -> FileAllowance:
+def allowance(path: Path, byte_limit: int | None, *, is_table: bool = False) -> FileAllowance:
     """For a file as large as it is now."""
     with open_file(path) as file:
-        return FileAllowance(path, os.fstat(file.fileno()).st_size, limit=byte_limit)
+        size = os.fstat(file.fileno()).st_size
+    return FileAllowance(path, size, limit=byte_limit, is_table=is_table)
 
 
 def arrow_file(stream: io.RawIOBase) -> pa.PythonFile:
@@ -207,6 +208,13 @@ class CheckedStream(io.RawIOBase):
             self._line = len(block) - block.rfind(b"\n") - 1
 
 
+def text_lines(path: Path, *, byte_limit: int | None = None) -> Iterator[str]:
+    """The lines of a text file, plain or `.gz`, without their ends."""
+    with CheckedStream(path, byte_limit=byte_limit) as stream:
+        for line in stream.lines():
+            yield line.decode()
+
+
 def file_bytes(path: Path, *, byte_limit: int | None = None) -> bytes:
     """The whole of a file that is not text, gunzipped."""
     try:
@@ -254,18 +262,22 @@ def _text_blocks(path: Path, allowance: Allowance) -> Iterator[bytes]:
 def _blocks(path: Path, allowance: Allowance) -> Iterator[bytes]:
     total = 0
     with open_file(path) as file:
-        for block in unpacked(file, is_gzip=path.suffix.lower() == ".gz"):
+        for block, packed in unpacked(file, is_gzip=path.suffix.lower() == ".gz"):
             total += len(block)
-            allowance.check(total)
+            allowance.check(total, packed=packed)
             yield block
 
 
-def unpacked(file: BinaryIO, *, is_gzip: bool) -> Iterator[bytes]:
-    """Blocks of a file."""
-    return _gunzip(file) if is_gzip else iter(lambda: file.read(_BLOCK), b"")
+def unpacked(file: BinaryIO, *, is_gzip: bool) -> Iterator[tuple[bytes, int]]:
+    """Blocks of a file, and how many of its bytes all blocks so far came from."""
+    if is_gzip:
+        yield from _gunzip(file)
+        return
+    while block := file.read(_BLOCK):
+        yield block, file.tell()
 
 
-def _gunzip(file: BinaryIO) -> Iterator[bytes]:
+def _gunzip(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
     """Uncompressed blocks, each of at most `_BLOCK` bytes; several members may follow each other."""
     engine = zlib.decompressobj(wbits=31)
     data = file.read(_BLOCK)
@@ -277,7 +289,7 @@ def _gunzip(file: BinaryIO) -> Iterator[bytes]:
         except zlib.error as error:
             raise DamagedError(f"broken gzip data ({error})") from None
         if block:
-            yield block
+            yield block, file.tell() - len(engine.unconsumed_tail) - len(engine.unused_data)
         if engine.eof:
             data = engine.unused_data.lstrip(b"\0")  # zeros after the end are padding
             while not data:

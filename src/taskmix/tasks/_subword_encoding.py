@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.errors import InputError, MissingExtraError
+from taskmix.files import check_plain_folder
 from taskmix.tasks._assemble import (
     Place,
     at_least,
@@ -156,9 +157,10 @@ def load_tokenizer(path: str) -> Any:
     except ImportError:
         raise MissingExtraError("transformers", "text", "`SubwordEncoding`") from None
     try:
+        check_plain_folder(Path(path))
         tokenizer = AutoTokenizer.from_pretrained(path)
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"`path` should be a folder with a tokenizer or a name on the hub. Found `{path}`: "
             f"{reason} Save the tokenizer there with `save_pretrained`."

@@ -151,12 +151,14 @@ def _read_text(path: Path, wanted: frozenset[str] | None) -> tuple[list[str], Ma
     return names, np.array(numbers, dtype=np.float32).reshape(len(numbers), dimension)
 
 
-def _lines(blocks: Iterator[bytes], path: Path, bounds: FileAllowance) -> Iterator[bytes]:
+def _lines(
+    blocks: Iterator[tuple[bytes, int]], path: Path, bounds: FileAllowance
+) -> Iterator[bytes]:
     """The lines, of which none is so long that it could not be one: a bomb has one alone."""
     row, rest, size = 0, b"", 0
-    for block in blocks:
+    for block, packed in blocks:
         size += len(block)
-        bounds.check(size)
+        bounds.check(size, packed=packed)
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:
             row += 1
