@@ -89,8 +89,8 @@ def test_what_deletes_no_file_is_not_accused(line: str) -> None:
     assert list(deletions(line)) == []
 
 
-# Calls that open a file by its path. Pipes, devices and sparse files wait for ever or take all memory, so
-# only `taskmix.files` opens files to read; what has a reason of its own is named here.
+# Calls that open a file by its path. Pipes, devices and sparse files wait for ever or take all memory,
+# so only `taskmix.files` opens files to read; what has a reason of its own is named here.
 OPENING = {
     "open",
     "read_bytes",
@@ -106,6 +106,7 @@ OPENING = {
     "OSFile",
     "read_table",
     "ParquetDataset",
+    "ParquetFile",
     "from_pretrained",
     "ZipFile",
     "GzipFile",
@@ -127,11 +128,12 @@ MAY_OPEN = {
     ("tasks/_cache.py", "safe_open"): "after check_plain",
     ("tasks/_vector_archive.py", "ZipFile"): "of a file that open_plain opened",
     ("tasks/_vector_archive.py", "np.load"): "of a file that open_plain opened",
+    ("tasks/_readers.py", "ParquetFile"): "of a file that open_plain opened",
+    ("records/_parts.py", "ParquetFile"): "of a file that open_plain opened",
     ("tasks/_subword_encoding.py", "from_pretrained"): "after check_plain_folder",
     ("tasks/_feature_encoding.py", "from_pretrained"): "after check_plain_folder",
     ("models/_transformer.py", "from_pretrained"): "after check_plain_folder",
     ("engine/_saved.py", "from_pretrained"): "of the folder that the model was built from",
-    ("laws/_table.py", "read_table"): "our own, on read_rows",
     ("cli/_laws.py", "read_table"): "our own, on read_rows",
 }
 
