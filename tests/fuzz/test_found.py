@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from readers import Reader, all_readers, refit_encoding
 
-from taskmix.errors import InputError, RecordError, TaskFileError
+from taskmix.engine._model_folder import replacing_model
+from taskmix.errors import InputError, RecordError, TaskFileError, TaskmixError
 from taskmix.records import load_state, save_state
 from taskmix.report import write_report
 from taskmix.sequences import load_mixture
 from taskmix.sequences._storage import load_start
-from taskmix.tasks import TableEncoding, load_tasks, read_word_vectors
+from taskmix.tasks import TableEncoding, load_tasks, read_rows, read_word_vectors
 
 READERS = {reader.name: reader for reader in all_readers()}
 
@@ -171,3 +174,40 @@ def test_a_model_of_another_form_is_refused(tmp_path: Path, data: bytes) -> None
     with pytest.raises((InputError, RecordError)) as refused:
         reader.read(tmp_path)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["\ud800", "a" * 5000, "/etc/passwd", "\0", "no-such-file", "config.json/deeper"]
+)
+def test_a_list_of_a_models_files_may_name_what_no_file_is_called(
+    tmp_path: Path, name: str
+) -> None:
+    old = "0123456789abcdef"
+    (tmp_path / f"encoder0-{old}").mkdir()
+    (tmp_path / f"encoder0-{old}" / "config.json").write_text("{}")
+    (tmp_path / f"encoder0-{old}" / "notes.txt").write_text("mine")
+    files = [f"encoder0-{old}/{name}", f"encoder0-{old}/config.json"]
+    (tmp_path / "model.json").write_text(
+        json.dumps({"version": 1, "models": [], "files": files}), encoding="utf-8"
+    )
+    with replacing_model(tmp_path) as (mark, publish):
+        (tmp_path / f"model0-{mark}.safetensors").touch()
+        publish({"version": 1, "models": []})
+    assert (tmp_path / f"encoder0-{old}" / "notes.txt").exists()
+    assert not (tmp_path / f"encoder0-{old}" / "config.json").exists()
+    assert json.loads((tmp_path / "model.json").read_text())["files"] == [
+        f"model0-{mark}.safetensors"
+    ]
+
+
+def test_a_footer_that_ends_the_process_inside_of_arrow_is_told(tmp_path: Path) -> None:
+    """Sizes of texts, said of a column of numbers: Arrow raises where nothing catches it."""
+    path = tmp_path / "rows.parquet"
+    table = pa.table({"text": ["a", "bc"], "label": [1, 2]})
+    pq.write_table(table, path)
+    data = path.read_bytes()
+    # In the footer the type of a column (field 1: 6 is text) is followed by its encodings.
+    place = data.rindex(b"\x15\x0c\x19")
+    path.write_bytes(data[:place] + b"\x15\x04" + data[place + 2 :])
+    with pytest.raises(TaskmixError, match="Parquet"):
+        read_rows(path)

@@ -10,11 +10,13 @@ reading them as references to the different ones.
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from taskmix.files._allowance import Allowance
+from taskmix.files._thrift import Fields, structure_at, structures_of
 
 COLUMN = 4096  # bytes that a column takes in memory however few rows it has
 ROW = 8  # whoever uses a row has at least a number for it
@@ -25,7 +27,7 @@ DICTIONARY, DATA, DATA_2 = 2, 0, 3  # types of pages
 IN_FULL = {0, 3, 6}  # encodings that have every text in full: plain, levels, delta length
 BY_REFERENCE = {2, 8}
 BATCH = 1 << 16  # rows whose references are followed at once
-DEEPEST = 8  # structures inside a page's header: there are three
+ROW_GROUPS = 4  # the number of the field in the footer
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,24 @@ class _Page:
     values: int
     encoding: int
     size: int  # of the header itself
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Where a column of a group of rows lies."""
+
+    values: int
+    begin: int
+    end: int
+
+    @classmethod
+    def of(cls, fields: Fields) -> _Chunk:
+        begin = fields[9]
+        if 0 < fields.get(11, 0) < begin:  # the texts that are referred to come first
+            begin = fields[11]
+        if min(begin, fields[7], fields[5]) < 0:
+            raise ValueError("a column before the beginning")
+        return cls(fields[5], begin, begin + fields[7])
 
 
 def check_parquet(
@@ -50,20 +70,22 @@ def check_parquet(
 
     Pages that cannot be found where the footer says are a `ValueError`.
     """
-    metadata, schema = parquet.metadata, parquet.schema
-    allowance.check(COLUMN * len(schema) * max(1, metadata.num_row_groups // 64))
+    schema = parquet.schema
+    allowance.check(COLUMN * len(schema))
     places = [
         place
         for place in range(len(schema))
         if columns is None or schema.column(place).path.split(".")[0] in columns
     ]
     whole, readers = 0, _Readers(source)
-    for number in range(metadata.num_row_groups):
-        taken = ROW * metadata.row_group(number).num_rows
+    for number, (rows, chunks) in enumerate(_groups(source)):
+        if len(chunks) != len(schema):
+            raise ValueError("a group of rows with other columns")
+        taken = ROW * rows
         uncounted = []
         for place in places:
             allowance.check(whole + taken)
-            size, batch = _column(metadata.row_group(number), schema, place, source, allowance)
+            size, batch = _column(schema.column(place), rows, chunks[place], source, allowance)
             taken += size
             if batch:
                 uncounted.append((schema.column(place).path, batch))
@@ -76,11 +98,22 @@ def check_parquet(
         whole = 0 if by_group else whole + taken
 
 
+def _groups(source: Any) -> Iterator[tuple[int, list[_Chunk]]]:
+    """Of each group of rows in the footer, their number and where its columns lie."""
+    source.seek(-8, io.SEEK_END)
+    length = int.from_bytes(source.read(4), "little")
+    source.seek(-8 - length, io.SEEK_END)
+    try:
+        for group in structures_of(source.read(length), ROW_GROUPS):
+            yield group[3], [_Chunk.of(each[3]) for each in group[1]]
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError("a footer that does not say where the columns are") from error
+
+
 def _column(
-    group: Any, schema: Any, place: int, source: Any, allowance: Allowance
+    column: Any, rows: int, chunk: _Chunk, source: Any, allowance: Allowance
 ) -> tuple[int, int]:
     """Bytes of a column in memory, and where that is not all of it, how many rows to read at once."""
-    column, chunk = schema.column(place), group.column(place)
     width = max(column.length, 1)  # of texts of one length
     width = WIDTHS.get(column.physical_type, width if column.length else OFFSET)
     is_text = column.physical_type == "BYTE_ARRAY"
@@ -89,7 +122,7 @@ def _column(
     repeats = column.max_repetition_level > 0
     longest = 0  # bytes of a text, at most
     for page in _pages(chunk, source):
-        values = page.values if repeats else min(page.values, group.num_rows)
+        values = page.values if repeats else min(page.values, rows)
         taken += page.unpacked if is_text or page.kind == DICTIONARY else 0
         if page.kind == DICTIONARY:
             longest = page.unpacked
@@ -105,13 +138,10 @@ def _column(
     return (taken + most, 0) if taken + most <= allowance.unasked else (taken, batch if most else 0)
 
 
-def _pages(chunk: Any, source: Any) -> Iterator[_Page]:
+def _pages(chunk: _Chunk, source: Any) -> Iterator[_Page]:
     """The pages of a column, by their own headers."""
-    place = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < place:
-        place = chunk.dictionary_page_offset
-    end, seen = place + chunk.total_compressed_size, 0
-    while place < end and seen < chunk.num_values:
+    place, seen = chunk.begin, 0
+    while place < chunk.end and seen < chunk.values:
         page = _header(source, place)
         place += page.size + page.packed
         if page.kind in (DATA, DATA_2):
@@ -171,11 +201,11 @@ def _header(source: Any, place: int) -> _Page:
     for size in HEADERS:
         source.seek(place)
         with contextlib.suppress(IndexError):  # it is longer
-            return _page(*_structure(source.read(size), 0, 0))
+            return _page(*structure_at(source.read(size), 0))
     raise ValueError("a page without a header")
 
 
-def _page(fields: dict[int, Any], size: int) -> _Page:
+def _page(fields: Fields, size: int) -> _Page:
     try:
         inner = fields.get(5) or fields.get(8) or fields.get(7) or {}
         page = _Page(
@@ -191,55 +221,3 @@ def _page(fields: dict[int, Any], size: int) -> _Page:
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("a page without a header") from error
     return page
-
-
-def _structure(data: bytes, place: int, depth: int) -> tuple[dict[int, Any], int]:
-    """The fields of a structure by number, and where it ends."""
-    if depth > DEEPEST:
-        raise ValueError("structures in structures")
-    fields: dict[int, Any] = {}
-    number = 0
-    while data[place]:
-        step, kind = data[place] >> 4, data[place] & 15
-        place += 1
-        if step:
-            number += step
-        else:
-            number, place = _whole_number(data, place)
-        fields[number], place = _value(data, place, kind, depth)
-    return fields, place + 1
-
-
-def _value(data: bytes, place: int, kind: int, depth: int) -> tuple[Any, int]:
-    match kind:
-        case 1 | 2:
-            return kind == 1, place
-        case 3:
-            return data[place], place + 1
-        case 4 | 5 | 6:
-            return _whole_number(data, place)
-        case 7:
-            return None, place + 8
-        case 8:
-            length, place = _unsigned(data, place)
-            return None, place + length
-        case 12:
-            return _structure(data, place, depth + 1)
-    raise ValueError("a type that a page's header does not have")
-
-
-def _whole_number(data: bytes, place: int) -> tuple[int, int]:
-    value, place = _unsigned(data, place)
-    return (value >> 1) ^ -(value & 1), place
-
-
-def _unsigned(data: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[place]
-        value |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 128:
-            return value, place
-        if shift > 63:
-            raise ValueError("a number without end")
