@@ -26,8 +26,11 @@ from synthetic_study import task_names, write_study
 from synthetic_transfer import transfer_document
 
 from taskmix.advise import load_advice
+from taskmix.advise._ledger import Ledger
+from taskmix.cli._sequences import _summary
 from taskmix.counterfactual import log_of_runs
 from taskmix.engine import FolderSource, Run, execute, read_model, save_models
+from taskmix.engine._model_folder import replacing_model
 from taskmix.laws import parse_formula, read_table
 from taskmix.laws._table import as_columns
 from taskmix.models import Perceptron
@@ -118,6 +121,30 @@ PLAN_1 = json.dumps(
     },
     indent=1,
 ).encode()
+DECIDED = json.dumps(
+    {
+        "version": 2,
+        "asked": {"tasks": ["a"], "budget": 10},
+        "seconds": 1.5,
+        "decisions": {"rungs": 3, "kept": ["uniform"]},
+    },
+    indent=2,
+).encode()
+SUMMARY = json.dumps({"name": "abc", "generators": 2, "rows": [{"method": "mixture"}]}).encode()
+LISTED = json.dumps(
+    {
+        "version": 1,
+        "models": [{"file": "model0-0123456789abcdef.safetensors"}],
+        "files": ["encoder0-0123456789abcdef/config.json", "model0-0123456789abcdef.safetensors"],
+    },
+    indent=1,
+).encode()
+LISTED_FILES = {
+    "m/model0-0123456789abcdef.safetensors": b"old",
+    "m/encoder0-0123456789abcdef/config.json": b"{}",
+    "m/notes.txt": b"mine",
+    "m/thesis/model.json": b"mine too",
+}
 VECTORS = b"".join(b"word%d %.3f %.3f 1e-3\n" % (n, n / 7, -n) for n in range(9))
 FORMULAS = (b"sqrt((log(T) + 0.45) * ami * n / (ami + 0.6))", b"n^-0.5 + exp(-n / 9)", b"2**n")
 
@@ -126,6 +153,18 @@ def _parquet(table: pa.Table, **options: Any) -> bytes:
     sink = io.BytesIO()
     pq.write_table(table, sink, **options)
     return sink.getvalue()
+
+
+def _referring() -> tuple[bytes, ...]:
+    """Texts as references, in lists and in pages of the second version."""
+    texts = pa.array(["one", "two", "one"] * 40).dictionary_encode()
+    lists = pa.array([["a", "b"], [], ["a"]] * 40)
+    table = pa.table({"text": texts, "tokens": lists, "label": [0, 1, 0] * 40})
+    return (
+        _parquet(table),
+        _parquet(table, data_page_version="2.0", compression="zstd"),
+        _parquet(table, row_group_size=30),
+    )
 
 
 def _npz(**arrays: Any) -> bytes:
@@ -443,8 +482,30 @@ def all_readers() -> list[Reader]:
         ),
         Reader("cached encoding", encoded_name, (encoded,), _encoded, splits, refit_encoding),
         Reader("trained model", "m/model.json", (model.pop("m/model.json"),), _trained, model),
+        Reader("model.json and its files", "m/model.json", (LISTED,), _replaced, LISTED_FILES),
+        Reader("advise.json", "advise.json", (DECIDED,), _ledger),
+        Reader("summary of sequences", "summary.json", (SUMMARY,), _summarised),
+        Reader("parquet, references", "r.parquet", _referring(), _rows("r.parquet")),
         Reader("mixture", "mixture.safetensors", (_saved_mixture(),), _model, refit=refit_state),
     ]
+
+
+def _ledger(folder: Path) -> object:
+    """As the adviser uses it: it reads, and goes on with what was decided."""
+    ledger = Ledger(folder, {"tasks": ["a"], "budget": 10})
+    return ledger.decisions, float(ledger.seconds)
+
+
+def _replaced(folder: Path) -> object:
+    """A model is kept where another one may be: its list of files says what may be deleted."""
+    with replacing_model(folder / "m") as (mark, publish):
+        (folder / "m" / f"model0-{mark}.safetensors").write_bytes(b"")
+        publish({"version": 1, "models": []})
+    return None
+
+
+def _summarised(folder: Path) -> object:
+    return _summary(folder, "abc")
 
 
 def _page(folder: Path) -> object:

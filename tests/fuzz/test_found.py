@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from bombs import peak_of
 from readers import Reader, all_readers, refit_encoding
 
+from taskmix.engine._model_folder import replacing_model
 from taskmix.errors import InputError, RecordError, TaskFileError
 from taskmix.records import load_state, save_state
 from taskmix.report import write_report
 from taskmix.sequences import load_mixture
-from taskmix.tasks import TableEncoding, load_tasks, read_word_vectors
+from taskmix.tasks import TableEncoding, load_tasks, read_rows, read_word_vectors
 
 READERS = {reader.name: reader for reader in all_readers()}
 
@@ -162,3 +166,39 @@ def test_a_model_of_another_form_is_refused(tmp_path: Path, data: bytes) -> None
     with pytest.raises((InputError, RecordError)) as refused:
         reader.read(tmp_path)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["\ud800", "a" * 5000, "/etc/passwd", "\0", "no-such-file", "config.json/deeper"]
+)
+def test_a_list_of_a_models_files_may_name_what_no_file_is_called(
+    tmp_path: Path, name: str
+) -> None:
+    old = "0123456789abcdef"
+    (tmp_path / f"encoder0-{old}").mkdir()
+    (tmp_path / f"encoder0-{old}" / "config.json").write_text("{}")
+    (tmp_path / f"encoder0-{old}" / "notes.txt").write_text("mine")
+    files = [f"encoder0-{old}/{name}", f"encoder0-{old}/config.json"]
+    (tmp_path / "model.json").write_text(
+        json.dumps({"version": 1, "models": [], "files": files}), encoding="utf-8"
+    )
+    with replacing_model(tmp_path) as (mark, publish):
+        (tmp_path / f"model0-{mark}.safetensors").touch()
+        publish({"version": 1, "models": []})
+    assert (tmp_path / f"encoder0-{old}" / "notes.txt").exists()
+    assert not (tmp_path / f"encoder0-{old}" / "config.json").exists()
+    assert json.loads((tmp_path / "model.json").read_text())["files"] == [
+        f"model0-{mark}.safetensors"
+    ]
+
+
+def test_a_footer_that_ends_the_process_inside_of_arrow_is_told(tmp_path: Path) -> None:
+    """Sizes of texts, said of a column of numbers: Arrow raises where nothing catches it."""
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"text": pa.array([b"a", b"bc"])}), path, store_schema=False)
+    data = path.read_bytes()
+    # The schema says 6, bytes, and then whether there may be none; with 2 it says whole numbers.
+    place = data.index(b"\x15\x0c\x25\x02\x18\x04text")
+    path.write_bytes(data[: place + 1] + b"\x04" + data[place + 2 :])
+    said, _ = peak_of(lambda: read_rows(path))
+    assert "should be whole Parquet" in said

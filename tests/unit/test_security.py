@@ -89,6 +89,109 @@ def test_what_deletes_no_file_is_not_accused(line: str) -> None:
     assert list(deletions(line)) == []
 
 
+# Calls that open a file by its path. Pipes, devices and sparse files wait for ever or take all memory,
+# so only `taskmix.files` opens files to read; what has a reason of its own is named here.
+OPENING = {
+    "open",
+    "read_bytes",
+    "read_text",
+    "fdopen",
+    "safe_open",
+    "load_file",
+    "fromfile",
+    "loadtxt",
+    "genfromtxt",
+    "memmap",
+    "memory_map",
+    "OSFile",
+    "read_table",
+    "ParquetDataset",
+    "ParquetFile",
+    "from_pretrained",
+    "ZipFile",
+    "GzipFile",
+    "TarFile",
+}
+OPENING_CALLS = {
+    "np.load",
+    "numpy.load",
+    "torch.load",
+    "json.load",
+    "tomllib.load",
+    "pa.input_stream",
+}
+MAY_OPEN = {
+    ("tasks/_write.py", "open"): "writes",
+    ("cli/_predict.py", "open"): "writes standard input to a file of its own",
+    ("report/_page.py", "read_text"): "reads a file of the package",
+    ("advise/_adviser.py", "open"): "opens a budget, no file",
+    ("tasks/_cache.py", "safe_open"): "after check_plain",
+    ("tasks/_vector_archive.py", "ZipFile"): "of a file that open_plain opened",
+    ("tasks/_vector_archive.py", "np.load"): "of a file that open_plain opened",
+    ("tasks/_readers.py", "ParquetFile"): "of a file that open_plain opened",
+    ("records/_parts.py", "ParquetFile"): "of a file that open_plain opened",
+    ("tasks/_subword_encoding.py", "from_pretrained"): "after check_plain_folder",
+    ("tasks/_feature_encoding.py", "from_pretrained"): "after check_plain_folder",
+    ("models/_transformer.py", "from_pretrained"): "after check_plain_folder",
+    ("engine/_saved.py", "from_pretrained"): "of the folder that the model was built from",
+    ("cli/_laws.py", "read_table"): "our own, on read_rows",
+}
+
+
+def openings(source: str) -> Iterator[str]:
+    """Calls that open a file to read it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            call = ast.unparse(node.func)
+            name = call.rpartition(".")[2]
+            if call in OPENING_CALLS:
+                yield call
+            elif name in OPENING:
+                yield name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: "/".join(path.parts[-2:]))
+def test_only_one_package_opens_files(path: Path) -> None:
+    place = path.relative_to(Path(taskmix.__file__).parent).as_posix()
+    if not place.startswith("files/"):
+        found = set(openings(path.read_text(encoding="utf-8")))
+        assert found <= {name for where, name in MAY_OPEN if where == place}
+
+
+def test_every_exception_is_still_one() -> None:
+    root = Path(taskmix.__file__).parent
+    for place, name in MAY_OPEN:
+        assert name in set(openings((root / place).read_text(encoding="utf-8"))), (place, name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "open(path)",
+        "path.open('rb')",
+        "os.open(path, flags)",
+        "path.read_bytes()",
+        "path.read_text()",
+        "np.load(path)",
+        "json.load(file)",
+        "gzip.open(path)",
+        "pq.read_table(path)",
+        "pa.OSFile(str(path))",
+        "pa.memory_map(path)",
+        "safetensors.torch.load_file(path)",
+        "AutoModel.from_pretrained(path)",
+        "tomllib.load(file)",
+    ],
+)
+def test_each_opening_would_be_seen(line: str) -> None:
+    assert len(list(openings(line))) == 1
+
+
+@pytest.mark.parametrize("line", ["json.loads(text)", "open_plain(path)", "load_state(path)"])
+def test_what_opens_no_file_is_not_accused(line: str) -> None:
+    assert list(openings(line)) == []
+
+
 def faults(source: str) -> Iterator[str]:
     """What is wrong with a module."""
     for node in ast.walk(ast.parse(source)):

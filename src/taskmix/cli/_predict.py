@@ -14,7 +14,7 @@ import typer
 
 from taskmix.cli._display import echo
 from taskmix.cli._options import StrictOption
-from taskmix.errors import OptionError
+from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
     from taskmix.engine import TrainedModel
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ENDINGS = (".jsonl", ".csv", ".parquet")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - wide ones too
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_SHARE = 8  # standard input may have this part of the free memory
 
 
 def predict(
@@ -103,7 +104,7 @@ def _answers(
         return trained.predict(Path(rows), task, strict=strict, on_note=on_note)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "standard-input.jsonl"
-        path.write_bytes(sys.stdin.buffer.read())
+        _copy_standard_input(path)
         return trained.predict(path, task, strict=strict, on_note=on_note)
 
 
@@ -118,6 +119,22 @@ def _cell(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(FORMULA) and not NUMBER.fullmatch(value):
         return f"'{value}"
     return value
+
+
+def _copy_standard_input(path: Path) -> None:
+    """Whatever comes, up to a part of the free memory: what never ends is told."""
+    from taskmix.files import free_memory
+
+    most, size = free_memory() // _SHARE, 0
+    with path.open("wb") as file:
+        while block := sys.stdin.buffer.read(1 << 20):
+            size += len(block)
+            if size > most:
+                raise InputError(
+                    f"Standard input should have at most {most:,} bytes, a part of the free memory. "
+                    "Found more. Send it in several parts, or name a file."
+                )
+            file.write(block)
 
 
 def _write(answers: list[dict[str, Any]], path: Path) -> None:

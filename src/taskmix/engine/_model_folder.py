@@ -62,7 +62,9 @@ def replacing_model(folder: Path) -> Iterator[tuple[str, Callable[[dict[str, Any
             text = json.dumps(document | {"files": sorted(new)}, indent=1, ensure_ascii=False)
             write_bytes(folder / NAME, (text + "\n").encode())
             tops = {name.split("/")[0] for name in before | new}
-            _delete(folder, before - new)
+            # Of what was listed only what is there: a list may have names that no file can have.
+            there = _marked(folder) | set(list_folder(folder))
+            _delete(folder, (before - new) & there)
             _delete(folder, {name for name in _marked(folder) if name.split("/")[0] not in tops})
 
         try:

@@ -1,5 +1,6 @@
 """Files: written whole or not at all, read only if they are plain, deleted only if they are ours."""
 
+from taskmix.files._allowance import Allowance
 from taskmix.files._atomic import (
     Sink,
     UnreadableError,
@@ -18,21 +19,26 @@ from taskmix.files._atomic import (
 from taskmix.files._lock import holding, read_note
 from taskmix.files._memory import free_memory
 from taskmix.files._output import check_output, check_output_folder, check_outside, has_keys
+from taskmix.files._parquet import check_parquet
 from taskmix.files._plain import (
     DOCUMENT_LIMIT,
     check_plain,
+    check_plain_folder,
     open_plain,
     read_plain,
 )
 
 __all__ = [
     "DOCUMENT_LIMIT",
+    "Allowance",
     "Sink",
     "UnreadableError",
     "check_output",
     "check_output_folder",
     "check_outside",
+    "check_parquet",
     "check_plain",
+    "check_plain_folder",
     "delete",
     "free_memory",
     "has_keys",

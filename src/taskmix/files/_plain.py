@@ -7,21 +7,24 @@ and never read beyond its limit, whatever it claims.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO
 
-from taskmix.files._atomic import UnreadableError, unreadable
+from taskmix.files._atomic import UnreadableError, list_folder, unreadable
 
 DOCUMENT_LIMIT = 256 * 2**20  # bytes; what we write ourselves as JSON is far smaller
+
+_GROWN = 1 << 20  # bytes that are read at once of what was written since the file was looked at
 
 # Without waiting for a writer of a pipe; a terminal does not become ours.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-def open_plain(path: Path, *, limit: int | None = None) -> BinaryIO:
+def open_plain(path: Path, *, limit: int | None = None) -> io.BufferedReader:
     """Opens a plain file, of at most `limit` bytes, to read; a missing one is a `FileNotFoundError`."""
     try:
         descriptor = os.open(path, _READ | _BINARY)
@@ -47,7 +50,10 @@ def read_plain(path: Path, *, limit: int = DOCUMENT_LIMIT) -> bytes:
     """The whole of a plain file; a missing one is a `FileNotFoundError`."""
     with open_plain(path, limit=limit) as file:
         try:
-            data = file.read(limit + 1)
+            # Not `limit` bytes at once: that much memory would be asked for, however small the file.
+            data = file.read(os.fstat(file.fileno()).st_size + 1)
+            while len(data) <= limit and (more := file.read(_GROWN)):
+                data += more
         except OSError as error:
             raise unreadable(error, path) from error
     if len(data) > limit:  # it has grown since it was looked at
@@ -58,6 +64,15 @@ def read_plain(path: Path, *, limit: int = DOCUMENT_LIMIT) -> bytes:
 def check_plain(path: Path, *, limit: int | None = None) -> None:
     """Raises where a path is given to a library that opens files itself, and is no plain file."""
     open_plain(path, limit=limit).close()
+
+
+def check_plain_folder(folder: Path) -> None:
+    """Raises where a folder is given to such a library, and a file in it is no plain one."""
+    for name in list_folder(folder):
+        if not (folder / name).is_dir():
+            is_document = (folder / name).suffix in (".json", ".txt")
+            with contextlib.suppress(FileNotFoundError):  # a link to nothing is no file
+                check_plain(folder / name, limit=DOCUMENT_LIMIT if is_document else None)
 
 
 def _too_large(path: Path, limit: int, size: int) -> UnreadableError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from taskmix.errors import InputError
@@ -50,7 +51,7 @@ class Transformer:
     def build(self, tasks: EncodedTasks) -> HardSharing:
         try:
             network = load_pretrained("AutoModel", self.path)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, SafetensorError) as error:
             raise InputError(
                 f"`{self.path}` should be a folder with a Hugging Face model or a name on the hub. "
                 f"Loading it said: {str(error).splitlines()[0]} Check the path."

@@ -29,6 +29,7 @@ from taskmix.tasks import (
     Split,
     Task,
     TaskSet,
+    read_parquet,
 )
 
 ANSWERS = ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P")
@@ -151,8 +152,6 @@ class CensusSource:
 
 
 def _read(path: Path) -> pa.Table:
-    from pyarrow import parquet
-
     if path.is_dir():
         files = sorted(path.glob("*.parquet"))
         if len(files) != 1:
@@ -161,13 +160,7 @@ def _read(path: Path) -> pa.Table:
             )
         path = files[0]
     wanted = ["state", *ANSWERS, "label"]
-    try:
-        return parquet.read_table(path, columns=wanted)
-    except (OSError, pa.ArrowInvalid, KeyError) as error:
-        raise InputError(
-            f"`{path}` should be a Parquet file with the columns {', '.join(wanted)}. Reading it said: "
-            f"{str(error).splitlines()[0]}"
-        ) from error
+    return read_parquet(path, wanted)
 
 
 def _task(table: pa.Table, name: str, rows: dict[str, NDArray[np.int64]]) -> Task:

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
-from taskmix.errors import InputError, OptionError
-from taskmix.files import check_output, make_folder, write_bytes
+from taskmix.errors import InputError, OptionError, RecordError
+from taskmix.files import check_output, make_folder, read_plain, write_bytes
 from taskmix.laws import DOCUMENT_LAWS, LawRegressor, compare_formulas
 from taskmix.numerics import Interval, mean_interval
 from taskmix.papers._laws_study import (
@@ -32,6 +32,7 @@ from taskmix.papers._laws_study import (
 from taskmix.papers._rows import row
 from taskmix.papers._runs import Executor
 from taskmix.records import Study
+from taskmix.tasks import read_parquet
 
 METRIC = "entity_f1"
 FEWEST = 4  # rows to compare a formula on
@@ -142,9 +143,11 @@ def read_rows(path: Path, *, balanced: bool) -> pa.Table:
     """A table that was written before."""
     check_table_path(path)
     try:
-        read = arrow_csv.read_csv if path.suffix == ".csv" else arrow_parquet.read_table
-        table = read(path)
-    except (OSError, pa.ArrowException) as error:
+        if path.suffix == ".csv":
+            table = arrow_csv.read_csv(io.BytesIO(read_plain(path)))
+        else:
+            table = read_parquet(path)
+    except (OSError, RecordError, pa.ArrowException) as error:
         raise InputError(f"{path} should be a table of rows. {error}") from None
     wanted = {"n"} if balanced else {"n_ner", "n_syn"}
     missing = sorted((wanted | {"T", "alpha", "ami", "f1"}) - set(table.column_names))

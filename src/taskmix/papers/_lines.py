@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 from taskmix.errors import InputError
+from taskmix.tasks import text_lines
 
 
 def read_lines(folder: Path, name: str) -> list[dict[str, Any]] | None:
@@ -17,10 +17,8 @@ def read_lines(folder: Path, name: str) -> list[dict[str, Any]] | None:
     if path is None:
         return None
     try:
-        data = path.read_bytes()
-        text = gzip.decompress(data) if path.suffix == ".gz" else data
-        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (OSError, EOFError, ValueError) as error:
+        lines = [json.loads(line) for line in text_lines(path) if line.strip()]
+    except (ValueError, RecursionError) as error:
         raise InputError(f"`{path}` should be lines of JSON. Reading it said: {error}.") from error
     if not lines or not all(isinstance(line, dict) for line in lines):
         raise InputError(f"`{path}` should have an object on every line. Found something else.")

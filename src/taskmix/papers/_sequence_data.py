@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
-import gzip
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from taskmix.errors import InputError
 from taskmix.sequences import GaussianHiddenMarkov, Generator, Markov
+from taskmix.tasks import text_lines
 
 By = dict[str, list[Any]]  # sequences of each task
 
@@ -41,8 +42,7 @@ def names(path: Path) -> By:
 
 def commands(path: Path, window: int = 20, kept: int = 60) -> By:
     """Twenty commands of a user in a row; rare commands are one symbol."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        users = [line.split() for line in lines]
+    users = [line.split() for line in text_lines(path)]
     frequent = Counter(word for user in users for word in user[1:]).most_common(kept)
     known = {word for word, _ in frequent}
     found: By = {}
@@ -55,13 +55,10 @@ def commands(path: Path, window: int = 20, kept: int = 60) -> By:
 def visits(path: Path, visitors: int = 60_000, longest: int = 30) -> By:
     """Pages of a visitor of a news site after the first one, which is the task."""
     found: By = {}
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines):
-            if number >= visitors:
-                break
-            pages = line.split()
-            if 2 <= len(pages) <= longest:
-                found.setdefault(f"first page {pages[0]}", []).append(pages[1:])
+    for line in islice(text_lines(path), visitors):
+        pages = line.split()
+        if 2 <= len(pages) <= longest:
+            found.setdefault(f"first page {pages[0]}", []).append(pages[1:])
     return found
 
 
@@ -142,5 +139,4 @@ def read_set(name: str, data: Path) -> By:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+    return list(csv.DictReader(f"{line}\n" for line in text_lines(path)))

@@ -7,6 +7,8 @@ at every moment. Pages carry checksums, and equal rows make equal files.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from taskmix.errors import OptionError
-from taskmix.files import check_plain, delete, list_folder, make_folder, replacing, unreadable
+from taskmix.files import (
+    Allowance,
+    check_parquet,
+    delete,
+    list_folder,
+    make_folder,
+    open_plain,
+    replacing,
+    unreadable,
+)
 from taskmix.records._damage import DamageError
 from taskmix.records._tables import STEPS, Vector, thin_vectors, with_tasks
 
@@ -40,6 +51,15 @@ def list_parts(folder: Path) -> list[Part]:
     """Every part in a folder, in order."""
     matches = ((name, PATTERN.fullmatch(name)) for name in list_folder(folder))
     return sorted(Part(int(m[1]), int(m[2]), folder / name) for name, m in matches if m is not None)
+
+
+def size_of_parts(folder: Path) -> int:
+    """Bytes of all parts in a folder."""
+    total = 0
+    for part in list_parts(folder):
+        with contextlib.suppress(OSError):  # merged since it was listed
+            total += part.path.stat().st_size
+    return total
 
 
 def is_part(path: Path) -> bool:
@@ -119,12 +139,14 @@ def read_part(
                 f"`columns` should be of {', '.join(schema.names)}. Found `{name}`. Check the "
                 "spelling."
             )
-    check_plain(part.path)
     try:
-        with pa.OSFile(str(part.path)) as file:
+        with open_plain(part.path) as file:
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
             if not parquet.schema_arrow.equals(schema):
                 raise _damaged(part, "other columns")
+            size = os.fstat(file.fileno()).st_size
+            bounds = Allowance(part.path, size, is_table=True)
+            check_parquet(parquet, file, bounds, columns=names, by_group=True)
             count = 0
             for batch in parquet.iter_batches(rows, columns=names, use_threads=False):
                 batch.validate(full=True)  # a page's own header has no checksum either
@@ -138,7 +160,7 @@ def read_part(
         if error.errno is None:  # Arrow's own, about the content
             raise _damaged(part, str(error)) from error
         raise unreadable(error, part.path) from error
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, ValueError) as error:
         raise _damaged(part, str(error)) from error
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from taskmix.errors import RecordError
-from taskmix.files import holding, make_folder
+from taskmix.files import Allowance, holding, make_folder
 from taskmix.records._checkpoint import (
     ATTEMPTS,
     Checkpoint,
@@ -24,7 +24,7 @@ from taskmix.records._checkpoint import (
     read_entries,
 )
 from taskmix.records._damage import DamageError
-from taskmix.records._parts import GROUP, iter_batches, list_parts
+from taskmix.records._parts import GROUP, iter_batches, list_parts, size_of_parts
 from taskmix.records._recovery import (
     SCORES_FOLDER,
     STEPS_FOLDER,
@@ -117,7 +117,7 @@ class RunFolder:
     def steps(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Every row of every step, in order; the indices of `task` are the run's task numbers."""
         names = STEPS.names if columns is None else columns
-        batches = list(self.iter_step_batches(columns))
+        batches = list(self._bounded(self.iter_step_batches(columns), STEPS_FOLDER))
         schema = batches[0].schema if batches else pa.schema([STEPS.field(name) for name in names])
         return pa.Table.from_batches(batches, schema=schema)
 
@@ -137,14 +137,27 @@ class RunFolder:
         rows, vectors = vectors_of(table)
         # The vector that holds at a row is the last one given at or before it.
         places = np.searchsorted(rows, np.arange(len(table)), side="right") - 1
+        whole = 8 * len(table) * vectors.shape[1]
+        Allowance(self.path / STEPS_FOLDER, whole).check(whole)  # at most half of the free memory
         filled = np.full((len(table), vectors.shape[1]), np.nan)
         filled[places >= 0] = vectors[places[places >= 0]]
         return filled
 
     def scores(self) -> pa.Table:
         """Every score of every evaluation, in order."""
-        batches = iter_batches(self.path / SCORES_FOLDER, SCORES, None)
+        batches = self._bounded(
+            iter_batches(self.path / SCORES_FOLDER, SCORES, None), SCORES_FOLDER
+        )
         return pa.Table.from_batches(batches, schema=SCORES)
+
+    def _bounded(self, batches: Iterator[pa.RecordBatch], folder: str) -> Iterator[pa.RecordBatch]:
+        """The batches, as long as all of them can be held at once."""
+        path = self.path / folder
+        bounds, taken = Allowance(path, size_of_parts(path), is_table=True), 0
+        for batch in batches:
+            taken += batch.nbytes
+            bounds.check(taken)
+            yield batch
 
     def checkpoint(self) -> Checkpoint | None:
         """The newest sound checkpoint; None where there is none yet."""

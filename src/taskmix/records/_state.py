@@ -9,7 +9,9 @@ pickled: reading a state runs no code of the file's.
 from __future__ import annotations
 
 import base64
+import functools
 import json
+import os
 import re
 import struct
 import sys
@@ -23,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taskmix.errors import OptionError
-from taskmix.files import free_memory, read_plain, replacing
+from taskmix.files import DOCUMENT_LIMIT, free_memory, open_plain, read_plain, replacing
 from taskmix.records._damage import DamageError
 
 if TYPE_CHECKING:
@@ -108,22 +110,42 @@ def load_state(path: str | Path, *, expected: StoredFile | None = None) -> State
     """
     path = Path(path)
     try:
+        if expected is None:
+            _check_size(path)
         data = read_plain(path, limit=free_memory() // 2 if expected is None else expected.size)
     except FileNotFoundError:
         raise DamageError(f"`{path}` should hold a state. Found no such file.") from None
     return _parse(data, path, expected)
 
 
+def _check_size(path: Path) -> None:
+    """Raises where a file is not as long as its header says: it may claim a terabyte of nothing."""
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        length = int.from_bytes(file.read(8), "little")
+        try:
+            if length > min(size, DOCUMENT_LIMIT):
+                raise ValueError("a header longer than the file")
+            header = json.loads(file.read(length))
+            ends = [each["data_offsets"][1] for name, each in header.items() if name[:2] != "__"]
+            if 8 + length + max(ends, default=0) != size:
+                raise ValueError("another size")
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise _damaged(path, "another or a broken file") from error
+
+
+def _damaged(path: Path, found: str) -> DamageError:
+    return DamageError(
+        f"`{path}` should hold a state that taskmix wrote. Found {found}. Restore the file from "
+        "a copy, or go on from an earlier checkpoint."
+    )
+
+
 def _parse(data: bytes, path: Path, expected: StoredFile | None) -> StateTree:
     import safetensors.torch
     from safetensors import SafetensorError
 
-    def damaged(found: str) -> DamageError:
-        return DamageError(
-            f"`{path}` should hold a state that taskmix wrote. Found {found}. Restore the file from "
-            "a copy, or go on from an earlier checkpoint."
-        )
-
+    damaged = functools.partial(_damaged, path)
     if expected is not None and len(data) != expected.size:
         raise damaged(f"{len(data)} bytes instead of {expected.size}")
     try:

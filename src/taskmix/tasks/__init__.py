@@ -27,9 +27,10 @@ from taskmix.tasks._held import (
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._metrics import METRICS, Metric, ScoredRows, evaluate_outputs, find_metric
 from taskmix.tasks._pretrained import load_pretrained, quiet_transformers
-from taskmix.tasks._readers import read_rows
+from taskmix.tasks._readers import read_parquet, read_rows
 from taskmix.tasks._reading import Reading, reading_lines, readings_document
 from taskmix.tasks._simulate import Simulation, simulate_tasks
+from taskmix.tasks._streams import text_lines
 from taskmix.tasks._subword_encoding import SubwordEncoding
 from taskmix.tasks._table_encoding import TableEncoding
 from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
@@ -88,12 +89,14 @@ __all__ = [
     "load_pretrained",
     "load_tasks",
     "quiet_transformers",
+    "read_parquet",
     "read_rows",
     "read_word_vectors",
     "reading_lines",
     "readings_document",
     "simulate_tasks",
     "tables_as_tasks",
+    "text_lines",
     "tokenize",
     "vectors_for",
     "write_tasks",

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.errors import RecordError, TaskmixWarning
-from taskmix.files import check_plain, make_folder, replacing
+from taskmix.files import check_plain, make_folder, open_plain, replacing
 from taskmix.tasks._encoded import (
     DenseInputs,
     EncodedSplit,
@@ -68,7 +68,7 @@ def cached(
 
 def file_hash(path: Path) -> str:
     """A hash of the bytes of a file."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -21,9 +21,13 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
-from taskmix.tasks._streams import CheckedStream, bad_file, show
+from taskmix.files import Allowance
+from taskmix.tasks._streams import CheckedStream, allowance, bad_file, show
 
-_PIECE = 32 * 2**20
+_PIECE = 32 * 2**20  # bytes at most; several times as many are taken while they are cut
+_PIECE_SHARE = 256  # of the free memory
+_CELL = 64  # bytes of a cell in Python
+_COLUMN = 12_000  # bytes that Arrow takes for a column, however few rows it has
 _BLANK = re.compile(rb"^[ \t\f\v]+$", re.MULTILINE)
 _COMMENT = re.compile(rb"^#[^\t\n]*\n", re.MULTILINE)
 _SPACES = re.compile(rb"[ \t]+")
@@ -31,13 +35,15 @@ _OUTER_TABS = re.compile(rb"^\t|\t$", re.MULTILINE)
 _DOCUMENT = b"-DOCSTART-"
 
 
-def read_conll(path: Path, byte_limit: int) -> pa.Table:
+def read_conll(path: Path, byte_limit: int | None) -> pa.Table:
     """One row a sentence; the columns `1`, `2`, ... are lists of equal lengths."""
     pieces: list[pa.Table] = []
     separator, width = b"", 0
     for piece in _pieces(path, byte_limit):
         if not width:
-            separator, width = _layout(io.BytesIO(piece))
+            bounds = allowance(path, byte_limit)
+            separator, width = _layout(io.BytesIO(piece), bounds)
+            bounds.check(_COLUMN * width)
         table = _read_piece(piece, separator, width) if width > 1 else None
         if table is None:
             _explain(path, byte_limit)
@@ -47,7 +53,7 @@ def read_conll(path: Path, byte_limit: int) -> pa.Table:
     return pa.concat_tables(pieces).combine_chunks()
 
 
-def sentence_rows(path: Path, byte_limit: int) -> Iterator[int]:
+def sentence_rows(path: Path, byte_limit: int | None) -> Iterator[int]:
     """The row where each sentence begins, as an editor shows it."""
     inside = False
     for number, cells in _parsed_rows(path, byte_limit):
@@ -57,11 +63,12 @@ def sentence_rows(path: Path, byte_limit: int) -> Iterator[int]:
         inside = is_token
 
 
-def _pieces(path: Path, byte_limit: int) -> Iterator[bytes]:
+def _pieces(path: Path, byte_limit: int | None) -> Iterator[bytes]:
     """Whole sentences, some tens of megabytes at a time."""
     with CheckedStream(path, byte_limit=byte_limit) as stream:
         rest = b""
-        while block := stream.read(_PIECE):
+        size = min(_PIECE, max(stream.allowance.free // _PIECE_SHARE, 2**16))
+        while block := stream.read(size):
             data = rest + block
             if b"\r" in data:
                 data = data.replace(b"\r\n", b"\n")
@@ -73,7 +80,7 @@ def _pieces(path: Path, byte_limit: int) -> Iterator[bytes]:
             yield rest
 
 
-def _layout(lines: Iterable[bytes]) -> tuple[bytes, int]:
+def _layout(lines: Iterable[bytes], bounds: Allowance) -> tuple[bytes, int]:
     """The separator and the number of columns, by the first row that may be a token."""
     first = b""
     for line in (line.rstrip(b"\r\n") for line in lines):
@@ -83,6 +90,7 @@ def _layout(lines: Iterable[bytes]) -> tuple[bytes, int]:
                 first = line
                 break
     separator = b"\t" if b"\t" in first else b" "
+    bounds.check(_CELL * first.count(separator))
     return separator, len(_cells(first, separator))
 
 
@@ -127,6 +135,8 @@ def _read_piece(piece: bytes, separator: bytes, width: int) -> pa.Table | None:
 def _cut(piece: bytes, width: int) -> pa.Table | None:
     # Line ends before the first token end no sentence.
     data = piece.strip(b"\n") + b"\n"
+    while b"\n\n\n" in data:  # one blank row is as good as many, and each becomes `width` cells
+        data = data.replace(b"\n\n\n", b"\n\n")
     data = data.replace(b"\n\n", b"\n" + b"\t" * (width - 1) + b"\n")
     names = [f"f{place}" for place in range(width)]
     try:
@@ -152,10 +162,10 @@ def _lengths(column: pa.StringArray) -> NDArray[np.int32]:
     return np.diff(ends)
 
 
-def _parsed_rows(path: Path, byte_limit: int) -> Iterator[tuple[int, list[bytes]]]:
+def _parsed_rows(path: Path, byte_limit: int | None) -> Iterator[tuple[int, list[bytes]]]:
     """Row by row, slowly; no cells where a row is blank. Comments are passed over."""
     with CheckedStream(path, byte_limit=byte_limit) as stream:
-        separator, _ = _layout(stream.lines())
+        separator, _ = _layout(stream.lines(), stream.allowance)
     with CheckedStream(path, byte_limit=byte_limit) as stream:
         for number, line in enumerate(stream.lines(), start=1):
             if not line.strip():
@@ -164,7 +174,7 @@ def _parsed_rows(path: Path, byte_limit: int) -> Iterator[tuple[int, list[bytes]
                 yield number, _cells(line, separator)
 
 
-def _explain(path: Path, byte_limit: int) -> NoReturn:
+def _explain(path: Path, byte_limit: int | None) -> NoReturn:
     """Say what is wrong with the first bad row."""
     remedy = "Correct that row; a token has to stand in one row with all its tags."
     first, width = 0, 0

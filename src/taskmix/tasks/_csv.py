@@ -11,17 +11,20 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from taskmix.tasks._streams import LINE_LIMIT, CheckedStream, arrow_file, bad_file
+from taskmix.tasks._streams import CheckedStream, arrow_file, bad_file
 
 _BLOCK = 4 * 2**20
+_COLUMN = 12_000  # bytes that Arrow takes for a column, however few rows it has
+_CELL = 64  # bytes of a cell in Python
 
 
-def read_csv(path: Path, byte_limit: int) -> pa.Table:
+def read_csv(path: Path, byte_limit: int | None) -> pa.Table:
     """Every cell as text: whether a column holds numbers is decided over all files of a task."""
     with CheckedStream(path, byte_limit=byte_limit) as stream:
         header = next((cells for _, cells in records(stream)), None)
     if header is None:
         return pa.table({})
+    stream.allowance.check(_COLUMN * len(header))
     table = _read_with_arrow(path, byte_limit, len(header))
     if table is None or table.num_columns != len(header):
         if not _has_rows(path, byte_limit, len(header)):
@@ -39,12 +42,12 @@ def records(stream: CheckedStream, *, strict: bool = False) -> Iterator[tuple[in
 
     `strict` sees a quote that is never closed, and ends at other things that Arrow reads as meant.
     """
-    usual = csv.field_size_limit(LINE_LIMIT)  # of the whole process, so it is put back
+    usual = csv.field_size_limit(stream.allowance.line)  # of the whole process, so it is put back
     start = 1
     try:
         buffer = io.BufferedReader(stream, _BLOCK)
         with io.TextIOWrapper(buffer, encoding="utf-8", newline="") as text:
-            reader = csv.reader(text, strict=strict)
+            reader = csv.reader(_bounded(text, stream), strict=strict)
             for cells in reader:
                 if cells:  # a blank row is none
                     yield start, cells
@@ -53,7 +56,7 @@ def records(stream: CheckedStream, *, strict: bool = False) -> Iterator[tuple[in
         if "unexpected end" in str(error) or "larger than" in str(error):
             bad_file(
                 stream.path,
-                f"A quote that opens should close, within {LINE_LIMIT // 2**20} MiB.",
+                f"A quote that opens should close, within {stream.allowance.line:,} bytes.",
                 "one that does not",
                 "Close it or take it out.",
                 start,
@@ -64,14 +67,22 @@ def records(stream: CheckedStream, *, strict: bool = False) -> Iterator[tuple[in
         csv.field_size_limit(usual)
 
 
-def _read_with_arrow(path: Path, byte_limit: int, width: int) -> pa.Table | None:
+def _bounded(text: io.TextIOWrapper, stream: CheckedStream) -> Iterator[str]:
+    """The lines, of which none has more cells than there is memory for."""
+    for line in text:
+        stream.allowance.check(_CELL * line.count(","))
+        yield line
+
+
+def _read_with_arrow(path: Path, byte_limit: int | None, width: int) -> pa.Table | None:
     """All rows with the header as the first, so that no column's type is guessed; None if not."""
     types = {f"f{place}": pa.string() for place in range(width)}
-    for block in (_BLOCK, 2 * LINE_LIMIT):
+    for is_long in (False, True):
         with (
             CheckedStream(path, byte_limit=byte_limit) as stream,
             arrow_file(stream) as source,
         ):
+            block = 2 * stream.allowance.line if is_long else _BLOCK
             options = arrow_csv.ReadOptions(autogenerate_column_names=True, block_size=block)
             try:
                 return arrow_csv.read_csv(
@@ -89,7 +100,7 @@ def _read_with_arrow(path: Path, byte_limit: int, width: int) -> pa.Table | None
     return None
 
 
-def _has_rows(path: Path, byte_limit: int, width: int) -> bool:
+def _has_rows(path: Path, byte_limit: int | None, width: int) -> bool:
     """Whether anything follows the header; a row of another width gets its sentence."""
     last = 0
     with CheckedStream(path, byte_limit=byte_limit) as stream:

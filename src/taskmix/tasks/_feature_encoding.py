@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from taskmix.errors import InputError, OptionError
@@ -169,7 +170,7 @@ def load_network(path: str) -> Any:
     """The encoder of a folder or of a name on the hub."""
     try:
         return load_pretrained("AutoModel", path)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise InputError(
             f"`path` should be a folder with an encoder or a name on the hub. Found `{path}`: "
             f"{str(error).strip().splitlines()[0]} Save the encoder there with `save_pretrained`."

@@ -9,7 +9,7 @@ from taskmix.errors import InputError, OptionError
 from taskmix.tasks._discover import Loader, some_of
 from taskmix.tasks._notes import Notes
 from taskmix.tasks._settings import Symbols, TaskSettings
-from taskmix.tasks._streams import BYTE_LIMIT, show
+from taskmix.tasks._streams import show
 from taskmix.tasks._table_cache import TableReader
 from taskmix.tasks._task import TaskKind, TaskSet
 
@@ -38,7 +38,7 @@ def load_tasks(
     first_symbol_is_task: bool | None = None,
     strict: bool = False,
     cache: Path | None = None,
-    byte_limit: int = BYTE_LIMIT,
+    byte_limit: int | None = None,
 ) -> TaskSet:
     """Load tasks from a folder, a file, or the Hugging Face hub (`hf:name` or `hf:name:config`).
 
@@ -70,7 +70,9 @@ def load_tasks(
     A column that is a number in 95 of 100 cells is one of numbers, and its other cells are missing,
     which is noted; with `strict` they are an error. `Task.reading` has what a task was taken for.
 
-    With `cache`, parsed tables are kept in that folder under a hash of the file's bytes.
+    With `cache`, parsed tables are kept in that folder under a hash of the file's bytes. A file that
+    becomes more than 200 times its size, or takes half of the free memory, is refused (see
+    `taskmix.files.Allowance`); `byte_limit` says instead how many bytes a file may have unpacked.
     """
     texts = _text_columns(text_columns)
     given = TaskSettings(

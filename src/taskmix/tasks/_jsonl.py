@@ -6,12 +6,17 @@ for that column. A key that an object has twice is refused by both.
 
 Arrow's reader (26.0) ends the process, instead of raising, on a block that begins with `null` and on
 some thousands of nested brackets. Lines that might do so are kept from it.
+
+A table has a cell for every key in every row, so rows that all have keys of their own become far more
+than they were. Keys are counted on the way, roughly, as never too few; where that is too much, the
+second reading counts exactly, and refuses.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +25,21 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 from numpy.typing import NDArray
 
+from taskmix.files import Allowance
 from taskmix.tasks._numbers import spell_number
-from taskmix.tasks._streams import LINE_LIMIT, CheckedStream, arrow_file, bad_file, show
+from taskmix.tasks._streams import CheckedStream, arrow_file, bad_file, show
 
 DEPTH_LIMIT = 500  # of nesting, also counting brackets that are part of a text
 _BLOCK = 4 * 2**20
 _INT64 = 2**63
+_CELL = 8  # bytes, of a number or of where a text ends
+_COLUMN = 4096  # bytes of a column however few rows it has
+# Bytes that Python takes for a list, an object, or an item of either.
+_OBJECTS = ((b"[", 64), (b"{", 240), (b",", 48))
+_LONGEST_KEY = 2**16  # bytes; longer ones are too few to do harm
+_USUAL = 8  # keys that are looked for one by one
+_SPACED_COLON = re.compile(rb'"[ \t\r]+:')
+_NESTED = (b":{", b"[{", b" {", b"\t{", b"\r{")  # where an object in an object may begin
 _BRACE, _LINE_FEED, _RETURN = b"{\n\r"
 
 
@@ -39,6 +53,13 @@ class ObjectStream(CheckedStream):
     objects = 0  # rows that begin with a brace
     _at_start = True  # of a row
     _depth = 0  # open brackets of the row that is not yet ended
+    _open_row = b""  # so far
+    _open_key = b""  # what follows the last key, and may be the beginning of another
+
+    def __init__(self, path: Path, *, byte_limit: int | None = None) -> None:
+        super().__init__(path, byte_limit=byte_limit)
+        self._keys: set[int] = set()  # their hashes
+        self._usual: set[bytes] = set()  # those of the first block, where they are few
 
     def check(self, block: bytes) -> None:
         super().check(block)
@@ -46,6 +67,25 @@ class ObjectStream(CheckedStream):
             data = np.frombuffer(block, dtype=np.uint8)
             self._check_starts(data, block)
             self._check_nesting(data)
+            self._check_keys(block)
+
+    def _check_keys(self, block: bytes) -> None:
+        """Count keys as never too few: `":` ends one, and what is too much costs a closer look."""
+        rows, _, self._open_row = (self._open_row + block).rpartition(b"\n")
+        if any(word in rows for word in _NESTED):
+            self._keys.update(_inner_keys(rows, self.allowance))
+        text = self._open_key + block
+        if b'" ' in text or b'"\t' in text or b'"\r' in text:  # blanks before a colon are rare
+            text = _SPACED_COLON.sub(b'":', text)
+        self._open_key = text[text.rfind(b'":') + 1 :][-_LONGEST_KEY:]
+        is_plain = b'\\"' not in text
+        usual = sum(text.count(key + b'":') for key in self._usual) if is_plain else -1
+        if usual != text.count(b'":'):  # mostly they are equal, which is quick to see
+            found = set(_keys_in(text.split(b'":')[:-1], is_plain=is_plain))
+            self._keys.update(map(hash, found))
+            self._usual = self._usual or (found if len(found) <= _USUAL else set())
+        if self.allowance.problem(_cells(len(self._keys), self.objects)) is not None:
+            raise OddRowError
 
     def _check_starts(self, data: NDArray[np.uint8], block: bytes) -> None:
         starts = np.flatnonzero(data[:-1] == _LINE_FEED) + 1
@@ -87,13 +127,65 @@ class ObjectStream(CheckedStream):
 Reasons = dict[str, str]  # by column, as words of a sentence
 
 
-def read_jsonl(path: Path, byte_limit: int) -> tuple[pa.Table, Reasons, Reasons]:
+def _cells(keys: int, rows: int) -> int:
+    """Bytes of a table."""
+    return keys * (_COLUMN + _CELL * rows)
+
+
+def _is_escaped(before: bytes) -> bool:
+    """Whether what comes next is part of a text: an odd number of backslashes precedes it."""
+    return (len(before) - len(before.rstrip(b"\\"))) % 2 == 1
+
+
+def _keys_in(pieces: Sequence[bytes], *, is_plain: bool) -> Iterable[bytes]:
+    """What stands between quotes before the ends of pieces, some of which may be inside of texts."""
+    if is_plain:
+        return {piece[piece.rfind(b'"') :] for piece in pieces}
+    keys = (piece[piece.rfind(b'"') :] for piece in pieces)
+    # A key with an escaped quote in it: more than the key is taken, never less.
+    return {
+        piece if _is_escaped(piece[: len(piece) - len(key)]) else key
+        for piece, key in zip(pieces, keys, strict=True)
+        if not _is_escaped(piece)
+    }
+
+
+def _inner_keys(lines: bytes, bounds: Allowance) -> Iterator[int]:
+    """Hashes of the paths to all keys of objects inside the rows' objects."""
+    for line in lines.split(b"\n"):
+        if any(word in line for word in _NESTED):
+            bounds.check(_python_bytes(line))
+            try:
+                yield from _paths(json.loads(line))
+            except (ValueError, RecursionError):
+                raise OddRowError from None
+
+
+def _paths(row: Any) -> Iterator[int]:
+    """One number for each way from the row to a key that is not its own."""
+    waiting = [(value, hash(key)) for key, value in row.items()] if isinstance(row, dict) else []
+    while waiting:
+        value, place = waiting.pop()
+        if isinstance(value, list):
+            waiting += [(item, place) for item in value if isinstance(item, dict | list)]
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                yield hash((place, key))
+                waiting.append((item, hash((place, key))))
+
+
+def _python_bytes(line: bytes) -> int:
+    """What a row takes in Python, about."""
+    return len(line) + sum(size * line.count(word) for word, size in _OBJECTS)
+
+
+def read_jsonl(path: Path, byte_limit: int | None) -> tuple[pa.Table, Reasons, Reasons]:
     """The table, why columns cannot be used, and why others are text although they have numbers."""
     table = _read_with_arrow(path, byte_limit)
     return (table, {}, {}) if table is not None else _read_with_python(path, byte_limit)
 
 
-def _read_with_arrow(path: Path, byte_limit: int) -> pa.Table | None:
+def _read_with_arrow(path: Path, byte_limit: int | None) -> pa.Table | None:
     """The table, or None where the file needs a closer look."""
     schema: pa.Schema | None = None
     block = _BLOCK
@@ -109,7 +201,7 @@ def _read_with_arrow(path: Path, byte_limit: int) -> pa.Table | None:
                 if stream.problem is not None and not isinstance(stream.problem, OddRowError):
                     raise stream.problem from None
                 if "block size" in str(error) and block == _BLOCK:
-                    block = 2 * LINE_LIMIT  # a row is longer than a block
+                    block = max(2 * stream.allowance.line, 2 * _BLOCK)  # a row is longer than that
                     continue
                 return None
         if schema is None and any(_has_dates(field.type) for field in table.schema):
@@ -140,14 +232,12 @@ def _without_dates(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _read_with_python(path: Path, byte_limit: int) -> tuple[pa.Table, Reasons, Reasons]:
+def _read_with_python(path: Path, byte_limit: int | None) -> tuple[pa.Table, Reasons, Reasons]:
+    _check_table(path, byte_limit)
     columns: dict[str, list[Any]] = {}
     numbers: list[int] = []  # the row, as an editor shows it, of each object
     with CheckedStream(path, byte_limit=byte_limit) as stream:
-        for number, line in enumerate(stream.lines(), start=1):
-            if not line.strip():
-                continue
-            row = _parse_row(path, number, line)
+        for number, row, _ in _rows(stream):
             for name in row:
                 columns.setdefault(name, [None] * len(numbers))
             for name, cells in columns.items():
@@ -175,17 +265,35 @@ def _read_with_python(path: Path, byte_limit: int) -> tuple[pa.Table, Reasons, R
     return pa.table(arrays), reasons, mixed
 
 
-def first_keys(path: Path, byte_limit: int) -> tuple[str, ...]:
+def _check_table(path: Path, byte_limit: int | None) -> None:
+    """Raises what is wrong with a row, and where all of them make too large a table."""
+    names: set[str] = set()
+    inner: set[int] = set()
+    size = 0
+    with CheckedStream(path, byte_limit=byte_limit) as stream:
+        for count, (_, row, line) in enumerate(_rows(stream), start=1):
+            size += _python_bytes(line)
+            names.update(row)
+            inner.update(_paths(row))
+            stream.allowance.check(size + _cells(len(names) + len(inner), count))
+
+
+def _rows(stream: CheckedStream) -> Iterator[tuple[int, Mapping[str, Any], bytes]]:
+    """The number of each row that is not blank, what it says and its bytes."""
+    for number, line in enumerate(stream.lines(), start=1):
+        if line.strip():
+            yield number, _parse_row(stream.path, number, line, stream.allowance), line
+
+
+def first_keys(path: Path, byte_limit: int | None) -> tuple[str, ...]:
     """The keys of the first row."""
     with CheckedStream(path, byte_limit=byte_limit) as stream:
-        for number, line in enumerate(stream.lines(), start=1):
-            if line.strip():
-                return tuple(_parse_row(path, number, line))
-    return ()
+        return next((tuple(row) for _, row, _ in _rows(stream)), ())
 
 
-def _parse_row(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
+def _parse_row(path: Path, number: int, line: bytes, bounds: Allowance) -> Mapping[str, Any]:
     """One row; a sentence where it is no object."""
+    bounds.check(_python_bytes(line))
     should = "Every row of a .jsonl file should be one JSON object."
     remedy = "Correct that row or take it out."
     try:
@@ -228,7 +336,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def exact_cells(path: Path, name: str, byte_limit: int) -> pa.Array:
+def exact_cells(path: Path, name: str, byte_limit: int | None) -> pa.Array:
     """A column of numbers as the file writes them: a large whole number is not rounded."""
     cells: list[str | None] = []
     with CheckedStream(path, byte_limit=byte_limit) as stream:

@@ -10,10 +10,12 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 from taskmix.errors import TaskmixWarning
 from taskmix.extras import load
+from taskmix.files import check_plain_folder
 
 UNUSED = "pooler"  # a layer after the last one: whoever trains on other tasks never had it
 
@@ -43,6 +45,7 @@ def load_pretrained(kind: Literal["AutoModel", "AutoTokenizer"], path: str) -> A
     import torch
 
     transformers = load("transformers", purpose="A pretrained encoder")
+    check_plain_folder(Path(path))
     with quiet_transformers():
         loader = getattr(transformers, kind)
         if kind == "AutoTokenizer":

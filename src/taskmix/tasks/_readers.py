@@ -14,35 +14,37 @@ row and to say what is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import BinaryIO, Literal, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as arrow_parquet
 
 from taskmix.errors import TaskFileError
+from taskmix.files import check_parquet
 from taskmix.tasks._conll import read_conll, sentence_rows
 from taskmix.tasks._csv import read_csv, records
 from taskmix.tasks._jsonl import first_keys, read_jsonl
 from taskmix.tasks._streams import (
-    BYTE_LIMIT,
     CheckedStream,
+    allowance,
     bad_file,
     file_bytes,
     open_file,
     show,
-    too_large,
 )
 
 Format = Literal["jsonl", "csv", "parquet", "conll", "txt"]
 FORMATS: tuple[Format, ...] = ("jsonl", "csv", "parquet", "conll", "txt")
 TABLES = ("jsonl", "csv", "parquet")  # formats whose columns have names
 
-_BLOCK = 4 * 2**20
+_BLOCK = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Rows:
     path: Path  # for a data set of the hub, its name
     format: Format | Literal["hub"]
     unusable: Mapping[str, str] = field(default_factory=dict)  # why a column cannot be used
-    byte_limit: int = BYTE_LIMIT
+    byte_limit: int | None = None
     typed: bool = True  # in CSV every cell is text, whatever it says
     mixed: Mapping[str, str] = field(default_factory=dict)  # columns of numbers and text, as text
 
@@ -94,7 +96,7 @@ def file_format(path: Path) -> tuple[str, Format] | None:
     return None
 
 
-def read_rows(path: Path, *, byte_limit: int = BYTE_LIMIT) -> Rows:
+def read_rows(path: Path, *, byte_limit: int | None = None) -> Rows:
     """The file as a table."""
     known = file_format(path)
     if known is None:
@@ -112,7 +114,7 @@ def read_rows(path: Path, *, byte_limit: int = BYTE_LIMIT) -> Rows:
         case "csv":
             table = read_csv(path, byte_limit)
         case "parquet":
-            table = _read_parquet(path, byte_limit)
+            table = read_parquet(path, byte_limit=byte_limit)
         case "conll":
             table = read_conll(path, byte_limit)
         case "txt":
@@ -121,13 +123,14 @@ def read_rows(path: Path, *, byte_limit: int = BYTE_LIMIT) -> Rows:
     return Rows(table, path, known[1], unusable, byte_limit, known[1] != "csv", mixed)
 
 
-def column_names(path: Path, *, byte_limit: int = BYTE_LIMIT) -> tuple[str, ...]:
+def column_names(path: Path, *, byte_limit: int | None = None) -> tuple[str, ...]:
     """The columns of a .csv, .jsonl (those of its first row) or .parquet file, without its rows."""
     known = file_format(path)
     if known is None or known[1] not in TABLES:
         return ()
     if known[1] == "parquet":
-        return tuple(_open_parquet(path, byte_limit).schema_arrow.names)
+        with _opened_parquet(path, byte_limit) as (file, _):
+            return tuple(file.schema_arrow.names)
     if known[1] == "jsonl":
         return first_keys(path, byte_limit)
     with CheckedStream(path, byte_limit=byte_limit) as stream:
@@ -143,7 +146,7 @@ def _check_names(path: Path, names: list[str]) -> None:
         seen.add(name)
 
 
-def _read_lines(path: Path, byte_limit: int) -> pa.Table:
+def _read_lines(path: Path, byte_limit: int | None) -> pa.Table:
     """The lines that are not blank."""
     chunks: list[pa.Array] = []
     with CheckedStream(path, byte_limit=byte_limit) as stream:
@@ -161,30 +164,35 @@ def _cut_lines(data: bytes) -> pa.Array:
     return lines.filter(pc.greater(pc.binary_length(pc.utf8_trim_whitespace(lines)), 0))
 
 
-def _read_parquet(path: Path, byte_limit: int) -> pa.Table:
-    file = _open_parquet(path, byte_limit)
-    groups = (file.metadata.row_group(place) for place in range(file.num_row_groups))
-    if sum(group.total_byte_size for group in groups) > byte_limit:
-        too_large(path, byte_limit)
-    try:
-        table = file.read()
+def read_parquet(
+    path: Path, columns: Sequence[str] | None = None, *, byte_limit: int | None = None
+) -> pa.Table:
+    """A Parquet file, or some of its columns, as a table."""
+    with _opened_parquet(path, byte_limit) as (file, source):
+        check_parquet(file, source, allowance(path, byte_limit, is_table=True), columns=columns)
+        names = None if columns is None else list(columns)
+        table = file.read(names)
+        for name in set(columns or ()) - set(table.column_names):
+            should = f"The file should have the columns {', '.join(columns or ())}."
+            bad_file(path, should, f"no `{name}`", "Give another file.")
         table.validate(full=True)  # among others: that text is UTF-8
         return table
-    except (pa.ArrowException, OSError, UnicodeDecodeError, ValueError) as error:
-        _bad_parquet(path, error)
 
 
-def _open_parquet(path: Path, byte_limit: int) -> arrow_parquet.ParquetFile:
-    with open_file(path):  # a sentence where the file cannot be opened at all
-        pass
-    compressed = path.suffix.lower() == ".gz"
-    source = pa.BufferReader(file_bytes(path, byte_limit=byte_limit)) if compressed else path
-    try:
-        file = arrow_parquet.ParquetFile(source)
-        file.schema_arrow.names  # noqa: B018 - names that are not UTF-8 fail here
-        return file
-    except (pa.ArrowException, OSError, UnicodeDecodeError, ValueError) as error:
-        _bad_parquet(path, error)
+@contextmanager
+def _opened_parquet(
+    path: Path, byte_limit: int | None
+) -> Iterator[tuple[arrow_parquet.ParquetFile, BinaryIO]]:
+    """A Parquet file to read; whatever is wrong with it is told in a sentence."""
+    with open_file(path) as plain:
+        compressed = path.suffix.lower() == ".gz"
+        source = io.BytesIO(file_bytes(path, byte_limit=byte_limit)) if compressed else plain
+        try:
+            file = arrow_parquet.ParquetFile(source)
+            file.schema_arrow.names  # noqa: B018 - names that are not UTF-8 fail here
+            yield file, source
+        except (pa.ArrowException, OSError, UnicodeDecodeError, ValueError) as error:
+            _bad_parquet(path, error)
 
 
 def _bad_parquet(path: Path, error: Exception) -> NoReturn:

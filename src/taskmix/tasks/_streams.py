@@ -1,6 +1,7 @@
-"""The bytes of a task file, gunzipped and checked while they go by.
+"""The bytes of a task file, gunzipped, counted and checked while they go by.
 
-Nothing larger than a block is held, so a compressed bomb costs time up to `byte_limit` and no memory.
+Nothing larger than a block is held. What a file may become is an `Allowance` of `taskmix.files`, a ratio
+and a share of free memory, and `byte_limit` takes their place where it is given.
 Whatever is wrong with the bytes themselves (gzip, UTF-8, a NUL, an endless line) is said here, once,
 for every text format; `rows` counts the line ends seen so far, so the sentence can name the row.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import io
-import stat
+import os
 import zlib
 from collections.abc import Iterator
 from itertools import chain
@@ -19,9 +20,8 @@ from typing import Any, BinaryIO, NoReturn
 import pyarrow as pa
 
 from taskmix.errors import TaskFileError
+from taskmix.files import Allowance, UnreadableError, open_plain
 
-BYTE_LIMIT = 16 * 2**30  # uncompressed, of one file
-LINE_LIMIT = 64 * 2**20
 _BLOCK = 2**20
 _MARK = codecs.BOM_UTF8
 _LONGEST = 500  # characters of a sentence that may come from a file
@@ -66,14 +66,18 @@ def tame(words: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in words)
 
 
-def too_large(path: Path, byte_limit: int) -> NoReturn:
-    """Raise the sentence about a file over the limit."""
-    bad_file(
-        path,
-        f"A file should have at most {byte_limit} uncompressed bytes.",
-        "more",
-        "Split the file, or raise `byte_limit` if it is meant to be so large.",
-    )
+class FileAllowance(Allowance):
+    """What the reading of a task file may take; `byte_limit` None is a ratio and a share of memory."""
+
+    def refuse(self, should: str, found: str, remedy: str) -> NoReturn:
+        bad_file(self.path, should, found, remedy.replace("{option}", "`byte_limit`"))
+
+
+def allowance(path: Path, byte_limit: int | None, *, is_table: bool = False) -> FileAllowance:
+    """For a file as large as it is now."""
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+    return FileAllowance(path, size, limit=byte_limit, is_table=is_table)
 
 
 def arrow_file(stream: io.RawIOBase) -> pa.PythonFile:
@@ -88,12 +92,13 @@ def arrow_file(stream: io.RawIOBase) -> pa.PythonFile:
 class CheckedStream(io.RawIOBase):
     """A text file as a readable stream of valid UTF-8 without NUL, byte order mark taken off."""
 
-    def __init__(self, path: Path, *, byte_limit: int = BYTE_LIMIT) -> None:
+    def __init__(self, path: Path, *, byte_limit: int | None = None) -> None:
         self.path = path
+        self.allowance = allowance(path, byte_limit)
         self.rows = 0  # line ends so far
         self.size = 0  # uncompressed bytes so far
         self.problem: Exception | None = None
-        self._blocks = _text_blocks(path, byte_limit)
+        self._blocks = _text_blocks(path, self.allowance)
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._pending = False  # a character is cut by the end of the last block
         self._line = 0  # bytes of the line that is not yet ended
@@ -147,7 +152,7 @@ class CheckedStream(io.RawIOBase):
     def _next_block(self) -> bytes:
         try:
             return next(self._blocks, b"")
-        except _DamagedError as damage:
+        except DamagedError as damage:
             bad_file(
                 self.path,
                 "A .gz file should be whole.",
@@ -191,10 +196,10 @@ class CheckedStream(io.RawIOBase):
         # A block is far shorter than the limit, so only the line that goes on can be too long.
         first = block.find(b"\n")
         self._line += len(block) if first < 0 else first
-        if self._line > LINE_LIMIT:
+        if self._line > self.allowance.line:
             bad_file(
                 self.path,
-                f"A row should have at most {LINE_LIMIT // 2**20} MiB.",
+                f"A row should have at most {self.allowance.line:,} bytes.",
                 f"a longer one, beginning near byte {self.size - self._line + len(block)},",
                 "Check that the file has line ends.",
                 self.rows + 1,
@@ -203,21 +208,28 @@ class CheckedStream(io.RawIOBase):
             self._line = len(block) - block.rfind(b"\n") - 1
 
 
-def file_bytes(path: Path, *, byte_limit: int = BYTE_LIMIT) -> bytes:
+def text_lines(path: Path, *, byte_limit: int | None = None) -> Iterator[str]:
+    """The lines of a text file, plain or `.gz`, without their ends."""
+    with CheckedStream(path, byte_limit=byte_limit) as stream:
+        for line in stream.lines():
+            yield line.decode()
+
+
+def file_bytes(path: Path, *, byte_limit: int | None = None) -> bytes:
     """The whole of a file that is not text, gunzipped."""
     try:
-        return b"".join(_blocks(path, byte_limit))
-    except _DamagedError as damage:
+        return b"".join(_blocks(path, allowance(path, byte_limit)))
+    except DamagedError as damage:
         bad_file(path, "A .gz file should be whole.", f"{damage}", "Copy or make the file again.")
 
 
 def open_file(path: Path) -> BinaryIO:
     """Open a regular file for reading; anything else gets a sentence."""
     try:
-        # Opening a pipe would wait for ever for somebody to write to it.
-        if not stat.S_ISREG(path.stat().st_mode):
-            bad_file(path, "A task file should be a plain file.", "something else", "Rename it.")
-        return path.open("rb")
+        return open_plain(path)
+    except UnreadableError as error:
+        should = "A task file should be a plain file that can be read."
+        bad_file(path, should, error.found, "Rename it, or check its rights.")
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         bad_file(path, "A task file should be readable.", reason, "Check the path and its rights.")
@@ -225,12 +237,12 @@ def open_file(path: Path) -> BinaryIO:
         bad_file(path, "A path should have no NUL.", "one", "Check the path.")
 
 
-class _DamagedError(Exception):
+class DamagedError(Exception):
     """What is wrong with a gzip file."""
 
 
-def _text_blocks(path: Path, byte_limit: int) -> Iterator[bytes]:
-    blocks = _blocks(path, byte_limit)
+def _text_blocks(path: Path, allowance: Allowance) -> Iterator[bytes]:
+    blocks = _blocks(path, allowance)
     first = b""
     for block in blocks:  # a block may be as short as the writer flushed it
         first += block
@@ -247,30 +259,37 @@ def _text_blocks(path: Path, byte_limit: int) -> Iterator[bytes]:
         yield rest
 
 
-def _blocks(path: Path, byte_limit: int) -> Iterator[bytes]:
+def _blocks(path: Path, allowance: Allowance) -> Iterator[bytes]:
     total = 0
     with open_file(path) as file:
-        plain = iter(lambda: file.read(_BLOCK), b"")
-        for block in _gunzip(file) if path.suffix.lower() == ".gz" else plain:
+        for block, packed in unpacked(file, is_gzip=path.suffix.lower() == ".gz"):
             total += len(block)
-            if total > byte_limit:
-                too_large(path, byte_limit)
+            allowance.check(total, packed=packed)
             yield block
 
 
-def _gunzip(file: BinaryIO) -> Iterator[bytes]:
+def unpacked(file: BinaryIO, *, is_gzip: bool) -> Iterator[tuple[bytes, int]]:
+    """Blocks of a file, and how many of its bytes all blocks so far came from."""
+    if is_gzip:
+        yield from _gunzip(file)
+        return
+    while block := file.read(_BLOCK):
+        yield block, file.tell()
+
+
+def _gunzip(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
     """Uncompressed blocks, each of at most `_BLOCK` bytes; several members may follow each other."""
     engine = zlib.decompressobj(wbits=31)
     data = file.read(_BLOCK)
     if not data:
-        raise _DamagedError("an empty file, not gzip,")
+        raise DamagedError("an empty file, not gzip,")
     while True:
         try:
             block = engine.decompress(data, _BLOCK)
         except zlib.error as error:
-            raise _DamagedError(f"broken gzip data ({error})") from None
+            raise DamagedError(f"broken gzip data ({error})") from None
         if block:
-            yield block
+            yield block, file.tell() - len(engine.unconsumed_tail) - len(engine.unused_data)
         if engine.eof:
             data = engine.unused_data.lstrip(b"\0")  # zeros after the end are padding
             while not data:
@@ -284,6 +303,6 @@ def _gunzip(file: BinaryIO) -> Iterator[bytes]:
         elif not block or not data:
             data = file.read(_BLOCK)
             if not data:
-                raise _DamagedError("gzip data that break off")
+                raise DamagedError("gzip data that break off")
         else:
             data = b""  # the engine may still hold output

@@ -154,8 +154,8 @@ def _flat(rows: list[list[int]]) -> Tensor:
 def load_tokenizer(path: str) -> Any:
     try:
         tokenizer = load_pretrained("AutoTokenizer", path)
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"`path` should be a folder with a tokenizer or a name on the hub. Found `{path}`: "
             f"{reason} Save the tokenizer there with `save_pretrained`."

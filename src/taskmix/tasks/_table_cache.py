@@ -24,7 +24,7 @@ _DIGEST = 32
 class TableReader:
     """Reads each file once."""
 
-    def __init__(self, *, cache: Path | None, byte_limit: int, notes: Notes) -> None:
+    def __init__(self, *, cache: Path | None, byte_limit: int | None, notes: Notes) -> None:
         self._cache = cache
         self._byte_limit = byte_limit
         self._notes = notes

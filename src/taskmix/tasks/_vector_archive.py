@@ -7,18 +7,23 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import TaskFileError
+from taskmix.files import UnreadableError, open_plain
+from taskmix.tasks._streams import FileAllowance
 
 Matrix = NDArray[np.float32]
 ONLY_TEXT = (
     "Word vectors are read from GloVe `.txt`, fastText `.vec`, either with `.gz`, or `.npz`."
 )
-_DENSEST = 200  # bytes of the arrays for each byte of the file; words and numbers come to 3 or so
+_WORDS, _VECTORS = (
+    64,
+    5,
+)  # bytes in memory for each of a member: short words, and single bytes as floats
 # What numpy and zipfile make of an archive that is none of theirs.
 _BROKEN = (
     ValueError,
@@ -36,14 +41,30 @@ _BROKEN = (
 )
 
 
+def open_vectors(path: Path) -> BinaryIO:
+    """Opens a plain file to read; anything else gets a sentence."""
+    try:
+        return open_plain(path)
+    except (OSError, UnreadableError) as error:
+        reason = error.found if isinstance(error, UnreadableError) else error.strerror
+        raise TaskFileError(
+            f"{path} should be a file of word vectors. There is no such file that can be read "
+            f"({reason}). Check the path.",
+            path=path,
+        ) from None
+
+
 @functools.lru_cache(maxsize=1)  # a study encodes many selections of tasks with one file
 def read_archive(path: Path, state: tuple[int, int]) -> tuple[list[str], Matrix]:
     """All words and vectors of a file that was last changed then and has this size."""
-    if not zipfile.is_zipfile(path):
-        raise zipfile.BadZipFile("it is not an archive")
     try:
-        words, vectors = _arrays(path, state[1])
+        with open_vectors(path) as file:
+            if not zipfile.is_zipfile(file):
+                raise zipfile.BadZipFile("it is not an archive")
+            words, vectors = _arrays(file, path, FileAllowance(path, state[1]))
         names = _names(words, path)
+    except zipfile.BadZipFile:
+        raise
     except _BROKEN as error:  # also what numpy says of pickled objects, which can run code
         raise TaskFileError(
             f"{path} should hold plain arrays. Found something else ({error}). "
@@ -63,11 +84,16 @@ def read_archive(path: Path, state: tuple[int, int]) -> tuple[list[str], Matrix]
     return names, vectors
 
 
-def _arrays(path: Path, size: int) -> tuple[NDArray[Any], Matrix]:
-    with zipfile.ZipFile(path) as archive:
-        if sum(part.file_size for part in archive.infolist()) > _DENSEST * size:
-            raise ValueError("arrays far larger than the file")
-    with np.load(path, allow_pickle=False) as arrays, np.errstate(all="ignore"):
+def _arrays(file: BinaryIO, path: Path, bounds: FileAllowance) -> tuple[NDArray[Any], Matrix]:
+    with zipfile.ZipFile(file) as archive:  # which reads no more of a member than is said here
+        bounds.check(
+            sum(
+                part.file_size * (_WORDS if part.filename == "words.npy" else _VECTORS)
+                for part in archive.infolist()
+            )
+        )
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays, np.errstate(all="ignore"):
         if not {"words", "vectors"} <= set(arrays):
             found = ", ".join(arrays) or "nothing"
             raise TaskFileError(

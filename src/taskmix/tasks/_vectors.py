@@ -12,25 +12,31 @@ twice, its first vector is taken.
 
 from __future__ import annotations
 
-import errno
-import gzip
 import os
 import zipfile
-import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import TaskFileError
-from taskmix.tasks._vector_archive import ONLY_TEXT, Matrix, bad_row, decode_word, read_archive
+from taskmix.tasks._streams import DamagedError, FileAllowance, unpacked
+from taskmix.tasks._vector_archive import (
+    ONLY_TEXT,
+    Matrix,
+    bad_row,
+    decode_word,
+    open_vectors,
+    read_archive,
+)
 from taskmix.tasks._words import PADDING, UNKNOWN
 
 _LONGEST = 2**22  # bytes of a line
+_ROW = 200  # bytes of a word and its array in Python, besides their own
+_NUMBER = 32  # bytes of a number while a line is parsed
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,23 +60,16 @@ def read_word_vectors(
     path = Path(path)
     wanted = None if words is None else frozenset(words)
     try:
-        if not path.is_file():  # opening a pipe would wait for ever
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         if path.suffix == ".npz":
-            status = path.stat()
+            with open_vectors(path) as file:
+                status = os.fstat(file.fileno())
             found, vectors = read_archive(path, (status.st_mtime_ns, status.st_size))
         else:
             found, vectors = _read_text(path, wanted)
-    except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
+    except (DamagedError, zipfile.BadZipFile) as error:
         raise TaskFileError(
             f"{path} should be a whole compressed file. It ends early or is damaged ({error}). "
             "Copy it again.",
-            path=path,
-        ) from None
-    except OSError as error:
-        raise TaskFileError(
-            f"{path} should be a file of word vectors. There is no such file that can be read "
-            f"({error.strerror}). Check the path.",
             path=path,
         ) from None
     places: dict[str, int] = {}
@@ -117,11 +116,12 @@ def with_lower(words: Collection[str]) -> frozenset[str]:
 
 
 def _read_text(path: Path, wanted: frozenset[str] | None) -> tuple[list[str], Matrix]:
-    opener = gzip.open if path.suffix == ".gz" else open
     names: list[str] = []
     numbers: list[Matrix] = []
-    with cast("IO[bytes]", opener(path, "rb")) as file:
-        lines = _lines(file, path)
+    taken = 0
+    with open_vectors(path) as file:
+        bounds = FileAllowance(path, os.fstat(file.fileno()).st_size)
+        lines = _lines(unpacked(file, is_gzip=path.suffix == ".gz"), path, bounds)
         first = next(lines, b"")
         sizes = first.split()
         header = len(sizes) == 2 and all(part.isdigit() and len(part) < 12 for part in sizes)
@@ -130,6 +130,7 @@ def _read_text(path: Path, wanted: frozenset[str] | None) -> tuple[list[str], Ma
             raise bad_row(path, 1, "a word and its numbers", "none", ONLY_TEXT)
         row = 1
         for row, line in enumerate(lines if header else chain([first], lines), start=1 + header):
+            bounds.check(taken + _NUMBER * line.count(b" "))
             # From the right: some words of GloVe have spaces inside.
             parts = line.rstrip().rsplit(b" ", dimension)
             if len(parts) != dimension + 1:
@@ -139,6 +140,7 @@ def _read_text(path: Path, wanted: frozenset[str] | None) -> tuple[list[str], Ma
             if wanted is None or word in wanted:
                 names.append(word)
                 numbers.append(_parse(parts[1:], path, row))
+                taken += _ROW + 2 * numbers[-1].nbytes + len(word)  # both as rows and as a matrix
     if header and int(sizes[0]) != row - 1:
         raise TaskFileError(
             f"{path} should have the {int(sizes[0])} words that its first line announces. Found "
@@ -149,14 +151,27 @@ def _read_text(path: Path, wanted: frozenset[str] | None) -> tuple[list[str], Ma
     return names, np.array(numbers, dtype=np.float32).reshape(len(numbers), dimension)
 
 
-def _lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
+def _lines(
+    blocks: Iterator[tuple[bytes, int]], path: Path, bounds: FileAllowance
+) -> Iterator[bytes]:
     """The lines, of which none is so long that it could not be one: a bomb has one alone."""
-    row = 0
-    while line := file.readline(_LONGEST + 1):
-        row += 1
-        if len(line) > _LONGEST:
-            raise bad_row(path, row, f"at most {_LONGEST} bytes", "more", ONLY_TEXT)
-        yield line
+    row, rest, size = 0, b"", 0
+    for block, packed in blocks:
+        size += len(block)
+        bounds.check(size, packed=packed)
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            row += 1
+            _check_length(line, path, row)
+            yield line
+        _check_length(rest, path, row + 1)
+    if rest:
+        yield rest
+
+
+def _check_length(line: bytes, path: Path, row: int) -> None:
+    if len(line) > _LONGEST:
+        raise bad_row(path, row, f"at most {_LONGEST} bytes", "more", ONLY_TEXT)
 
 
 def _parse(parts: list[bytes], path: Path, row: int) -> Matrix:

@@ -1,0 +1,182 @@
+"""Pipes, devices, sockets, folders and sparse files in the place of every file that is read."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from readers import Reader, all_readers
+from trial import deadline
+
+from taskmix.errors import TaskmixError
+from taskmix.files import read_plain
+
+# They go on without the file: a cache is made anew, a run that cannot be read is told in a note, and
+# before a checkpoint there is another.
+GOES_ON = {"cached table", "cached encoding", "run.json", "summary of sequences", "state of a run"}
+
+
+def _readers() -> list[Reader]:
+    """All, and some of them with an odd file beside the one that is read."""
+    known = {reader.name: reader for reader in all_readers() if reader.name != "formula"}
+    model, entries = known["trained model"], known["list of checkpoints"]
+    (weights,) = (name for name in model.beside if name.endswith(".safetensors"))
+    others = [
+        replace(
+            model,
+            name="weights of a model",
+            file=weights,
+            beside={**model.beside, model.file: model.seeds[0]},
+        ),
+        replace(entries, name="state of a run", file="1/checkpoint/state-4.safetensors"),
+    ]
+    return [*known.values(), *others]
+
+
+READERS = _readers()
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_endless_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def make_standard_input(path: Path) -> None:
+    path.symlink_to("/dev/stdin")
+
+
+def make_socket(path: Path) -> None:
+    before = Path.cwd()
+    os.chdir(path.parent)  # a socket's path may have some hundred characters only
+    try:
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(path.name)
+    finally:
+        os.chdir(before)
+
+
+def make_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def make_link_to_itself(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def make_sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(20 * 2**30)
+
+
+KINDS = (
+    make_pipe,
+    make_endless_device,
+    make_standard_input,
+    make_socket,
+    make_folder,
+    make_link_to_itself,
+    make_sparse,
+)
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_what_is_no_plain_file_is_told_in_a_sentence(reader: Reader, tmp_path: Path) -> None:
+    for make in KINDS:
+        folder = tmp_path / make.__name__
+        folder.mkdir()
+        reader.prepare(folder)
+        (folder / reader.file).unlink(missing_ok=True)
+        make(folder / reader.file)
+        said = ""
+        with warnings.catch_warnings(), deadline(20):
+            warnings.simplefilter("ignore")
+            try:
+                reader.read(folder)
+            except TaskmixError as error:
+                said = str(error)
+        if reader.name not in GOES_ON:
+            is_there = (folder / reader.file).exists()  # a link to itself is like no file
+            assert said or not is_there, (reader.name, make.__name__)
+        assert "\n" not in said
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_up_to_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(b"12345")
+    look = os.fstat
+
+    def look_and_grow(descriptor: int) -> os.stat_result:
+        found = look(descriptor)
+        with path.open("ab") as file:
+            file.write(b"6" * 1000)
+        return found
+
+    monkeypatch.setattr("taskmix.files._plain.os.fstat", look_and_grow)
+    with pytest.raises(TaskmixError, match="at most 100 bytes"):
+        read_plain(path, limit=100)
+    assert read_plain(path, limit=10_000).startswith(b"123456")
+
+
+def model_of(folder: Path) -> list[str]:
+    (folder / "model").mkdir()
+    make_endless_device(folder / "model" / "model.json")
+    (folder / "rows.csv").write_text("x\n1\n")
+    return ["predict", str(folder / "model"), str(folder / "rows.csv")]
+
+
+def study_of(folder: Path) -> list[str]:
+    (folder / "study" / "run").mkdir(parents=True)
+    make_pipe(folder / "study" / "run" / "run.json")
+    return ["report", str(folder / "study"), "--out", str(folder / "page.html")]
+
+
+def tasks_of(folder: Path) -> list[str]:
+    (folder / "tasks" / "a").mkdir(parents=True)
+    make_pipe(folder / "tasks" / "a" / "train.jsonl")
+    return ["train", str(folder / "tasks"), "--out", str(folder / "study")]
+
+
+@pytest.mark.parametrize("place", [model_of, study_of, tasks_of], ids=lambda place: place.__name__)
+def test_a_command_tells_it_and_ends(tmp_path: Path, place: Callable[[Path], list[str]]) -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "taskmix", *place(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert said.returncode in (1, 2), said
+    assert "Traceback" not in said.stderr
+    assert "should" in said.stderr
+
+
+def test_standard_input_without_end_is_told(tmp_path: Path) -> None:
+
+    code = (
+        "import taskmix.files as files; files.free_memory = lambda: 8 << 20\n"
+        "from pathlib import Path; from taskmix.cli._predict import _copy_standard_input as copy\n"
+        f"copy(Path({str(tmp_path / 'rows')!r}))"
+    )
+    with Path("/dev/zero").open("rb") as endless:
+        said = subprocess.run(
+            [sys.executable, "-c", code],
+            stdin=endless,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert "Standard input should have at most" in said.stderr

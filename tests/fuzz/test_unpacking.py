@@ -1,0 +1,186 @@
+"""Bombs under the default limits: refused in a sentence, before a tenth of the free memory is used."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import bombs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from bombs import GIGABYTE, peak_of, zeros_of
+
+from taskmix.laws import read_table
+from taskmix.tasks import load_tasks, read_rows, read_word_vectors
+
+MOST = GIGABYTE // 10
+LARGEST_FILE = 8 << 20  # bytes of a bomb as it lies on the disk
+
+
+def must_be_refused(path: Path, read: Callable[[], object], names: str = "byte_limit") -> None:
+    assert path.stat().st_size < LARGEST_FILE
+    said, grown = peak_of(read)
+    assert "should" in said, said
+    assert names in said, said
+    assert not said.startswith("broken"), said
+    assert grown < MOST, f"{grown >> 20} MB"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        bombs.parquet_of_references,
+        bombs.parquet_of_nested_references,
+        bombs.parquet_of_rows,
+        bombs.parquet_of_nulls,
+        bombs.parquet_of_one_list,
+        bombs.parquet_of_prefixes,
+        bombs.parquet_that_lies,
+    ],
+    ids=lambda make: make.__name__,
+)
+def test_a_parquet_bomb_is_refused_by_default(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    path = make(tmp_path / "train.parquet")
+    must_be_refused(path, lambda: read_rows(path))
+
+
+@pytest.mark.parametrize(
+    ("ending", "begin", "word"),
+    [
+        ("csv", b"text,label\n", b"aaaaaaaaaaaa,1\n"),
+        ("csv", b"text\n", b"a\n"),
+        ("csv", b"x,y\n1,", b"a"),
+        ("csv", b'x,y\n1,"', b"a\n"),
+        ("csv", b"", b","),
+        ("csv", b"x\n", b"\n"),
+        ("jsonl", b"", b'{"text": "a", "label": 1}\n'),
+        ("jsonl", b"", b"{}\n"),
+        ("jsonl", b"", b"\n"),
+        ("jsonl", b'{"a": "', b"a"),
+        ("jsonl", b'{"a": ', b"["),
+        ("jsonl", b'{"a": [', b"[],"),
+        ("conll", b"", b"word\tO\n"),
+        ("conll", b"a\tb\n", b"\n"),
+        ("conll", b"", b"a b "),
+        ("txt", b"", b"a\n"),
+        ("txt", b"", b"\n"),
+        ("parquet", b"PAR1", b"\0"),
+    ],
+)
+def test_a_gzip_bomb_is_refused_by_default(
+    tmp_path: Path, ending: str, begin: bytes, word: bytes
+) -> None:
+    path = tmp_path / f"train.{ending}.gz"
+    path.write_bytes(zeros_of(word, begin))
+    said, grown = peak_of(lambda: read_rows(path))
+    assert "should" in said, said
+    assert not said.startswith("broken"), said
+    assert grown < MOST, f"{grown >> 20} MB"
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (bombs.csv_of_columns, "train.csv"),
+        (bombs.jsonl_of_keys, "train.jsonl"),
+        (bombs.jsonl_of_spaced_keys, "train.jsonl"),
+        (bombs.jsonl_of_paths, "train.jsonl"),
+        (bombs.jsonl_of_lists, "train.jsonl.gz"),
+        (bombs.conll_of_columns, "train.conll"),
+    ],
+    ids=lambda thing: getattr(thing, "__name__", thing),
+)
+def test_a_text_that_becomes_a_huge_table_is_refused(
+    tmp_path: Path, make: Callable[[Path], Path], name: str
+) -> None:
+    path = make(tmp_path / name)
+    must_be_refused(path, lambda: read_rows(path))
+
+
+def test_blank_rows_of_a_wide_conll_file_are_read_in_little_memory(tmp_path: Path) -> None:
+    path = bombs.conll_of_blank_rows(tmp_path / "train.conll")
+    said, grown = peak_of(lambda: read_rows(path))
+    assert said == "read"
+    assert grown < MOST
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (bombs.vectors_of_one_word, "v.txt.gz"),
+        (bombs.vectors_archive, "v.npz"),
+        (bombs.vectors_that_lie, "v.npz"),
+    ],
+    ids=lambda thing: getattr(thing, "__name__", thing),
+)
+def test_a_bomb_of_word_vectors_is_refused_by_default(
+    tmp_path: Path, make: Callable[[Path], Path], name: str
+) -> None:
+    path = make(tmp_path / name)
+    must_be_refused(path, lambda: read_word_vectors(path), names="v.")
+
+
+def test_a_bomb_is_refused_as_a_task_folder_and_as_a_table_of_laws(tmp_path: Path) -> None:
+    path = bombs.parquet_of_references(tmp_path / "train.parquet")
+    must_be_refused(path, lambda: load_tasks(tmp_path))
+    must_be_refused(path, lambda: load_tasks(tmp_path, cache=tmp_path / "cache"))
+    must_be_refused(path, lambda: read_table(path, ["label"]))
+
+
+def test_who_means_it_says_so_and_is_not_refused(tmp_path: Path) -> None:
+    path = tmp_path / "train.txt.gz"
+    path.write_bytes(gzip.compress(b"a" * 999_999 + b"\n") * 30)
+    assert peak_of(lambda: read_rows(path))[0] != "read"
+    assert peak_of(lambda: read_rows(path, byte_limit=40 << 20))[0] == "read"
+    plain = tmp_path / "train.txt"
+    plain.write_bytes(gzip.decompress(path.read_bytes()))  # unpacked, it is no bomb
+    assert peak_of(lambda: read_rows(plain))[0] == "read"
+
+
+def test_a_plain_file_of_more_than_half_of_the_memory_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "train.txt"
+    path.write_bytes(b"some words\n" * 200_000)
+    said, _ = peak_of(lambda: read_rows(path), free=3 << 20)
+    assert "half of the free memory" in said
+    assert peak_of(lambda: read_rows(path), free=6 << 20)[0] == "read"
+
+
+def test_honest_data_that_packs_well_is_read(tmp_path: Path) -> None:
+    """Each becomes more than is taken without a question, at a hundred times its size or so."""
+    chance = random.Random(1)
+    sparse = "\n".join(
+        ",".join("1" if chance.random() < 0.003 else "0" for _ in range(100)) for _ in range(70_000)
+    )
+    header = ",".join(f"c{place}" for place in range(100))
+    (tmp_path / "sparse.csv.gz").write_bytes(gzip.compress(f"{header}\n{sparse}\n".encode()))
+    log = "".join(
+        f'{{"time": {second}, "text": "GET /index.html HTTP/1.1 200", "label": "ok"}}\n'
+        for second in range(200_000)
+    )
+    (tmp_path / "log.jsonl.gz").write_bytes(gzip.compress(log.encode()))
+    ones = np.random.default_rng(1).random((200_000, 40)) < 0.05
+    table = pa.table({f"c{place}": ones[:, place].astype(np.int64) for place in range(40)})
+    pq.write_table(table, tmp_path / "sparse.parquet")
+    words = [f"word{chance.randrange(2000)}" for _ in range(400_000)]
+    lists = pa.array([words[place : place + 20] for place in range(0, len(words), 20)] * 20)
+    pq.write_table(pa.table({"tokens": lists}), tmp_path / "tokens.parquet", compression="zstd")
+    for path in sorted(tmp_path.iterdir()):
+        said, grown = peak_of(lambda path=path: read_rows(path))
+        assert said == "read", (path.name, said)
+        assert grown > GIGABYTE // 80, (path.name, grown)  # so that it was asked about
+
+
+def test_wide_rows_and_nested_objects_that_are_meant_are_read(tmp_path: Path) -> None:
+    (tmp_path / "wide.csv").write_text(
+        ",".join(f"c{place}" for place in range(5000))
+        + "\n"
+        + (",".join("12345" * 1 for _ in range(5000)) + "\n") * 20
+    )
+    row = '{"answer": {"text": "a: {b}", "spans": [{"from": 1, "to": 2}]}, "label": "x\\": y"}\n'
+    (tmp_path / "nested.jsonl").write_text(row * 30_000)
+    for path in tmp_path.iterdir():
+        assert peak_of(lambda path=path: read_rows(path))[0] == "read", path.name
