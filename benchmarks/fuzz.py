@@ -2,7 +2,8 @@
 
 A million inputs by default, shared out by how fast each reader is. Every reader works in a process of
 its own whose memory is bounded; one that dies is a defect like any other, and so is an input that
-takes longer than its deadline or a reader that leaves something behind. Inputs that showed a defect
+takes longer than its deadline or a reader that leaves something behind. Some inputs are no plain files:
+pipes, devices, sockets, folders, sparse files. Inputs that showed a defect
 are kept in `--keep`. `--seed` makes other inputs. A row's figures: inputs tried, and defects found.
 """
 
@@ -24,10 +25,12 @@ from _common import ROOT, row
 
 sys.path[:0] = [str(ROOT / "tests" / "fuzz"), str(ROOT / "tests" / "unit" / "report")]
 
+from odd import KINDS  # noqa: E402
 from readers import Reader, all_readers  # noqa: E402
 from trial import attempt, make_input  # noqa: E402
 
 MEMORY = 1 << 30  # bytes that reading may take beyond what the process has already
+ODD = 50  # inputs, of which one is no plain file
 DEATHS = 20  # of one reader, before it is given up
 
 
@@ -58,14 +61,15 @@ def work(
     before, chance, found = bound_memory(), random.Random(seed), Counter[str]()
     slowest = 0.0
     for number in range(1, count + 1):
-        data = make_input(reader, chance)
+        is_odd = number % ODD == 0 and reader.name != "formula"
+        data = chance.choice(KINDS) if is_odd else make_input(reader, chance)
         begin = time.process_time()
         defect = attempt(reader, folder, data)
         slowest = max(slowest, time.process_time() - begin)
         if defect is not None:
             if keep is not None and not found[defect.what]:
                 keep.mkdir(parents=True, exist_ok=True)
-                (keep / f"{reader.name}-{len(found)}".replace("/", "-")).write_bytes(data)
+                (keep / f"{reader.name}-{len(found)}".replace("/", "-")).write_bytes(defect.data)
             found[defect.what] += 1
         if number % 64 == 0 or number == count or defect is not None:
             grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -98,7 +102,7 @@ def tried(reader: Reader, count: int, seed: int, keep: Path | None) -> dict[str,
                 found[f"the process died ({code})"] += 1
                 if keep is not None:
                     keep.mkdir(parents=True, exist_ok=True)
-                    fatal = (folder / reader.file).read_bytes()
+                    fatal = (folder / reader.file).read_bytes()  # no odd one ended a process yet
                     (keep / f"{reader.name}-died-{deaths}".replace("/", "-")).write_bytes(fatal)
     return {
         **row(f"fuzz/{reader.name}", total, None, "-", "inputs"),

@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from readers import all_readers
 
 from taskmix.errors import TaskmixError
+from taskmix.records._tables import STEPS
 
 GIGABYTE = 1 << 30
 PIECE = 10 << 20
@@ -209,3 +211,37 @@ def vectors_that_lie(path: Path) -> Path:
         data[place : place + 4] = struct.pack("<I", 1000)
     path.write_bytes(data)
     return path
+
+
+def _run(folder: Path) -> Path:
+    """A run of four steps; gives the part that has its last ones."""
+    reader = next(each for each in all_readers() if each.name == "steps")
+    reader.prepare(folder)
+    return folder / reader.file
+
+
+def run_of_equal_steps(folder: Path) -> Path:
+    """Three million rows that are all the same."""
+    part = _run(folder)
+    row = pa.Table.from_pylist([{"step": 3, "task": "a", "loss": 0.5}], schema=STEPS)
+    group = row.take(pa.array(np.zeros(65536, np.int64)))
+    with pq.ParquetWriter(part, STEPS, compression="zstd", write_page_checksum=True) as writer:
+        for _ in range(50):
+            writer.write_table(group)
+    return part
+
+
+def run_of_long_names(folder: Path) -> Path:
+    """Names of tasks of 100 kB, in a group of rows that refer to them."""
+    part = _run(folder)
+    names = pa.array(["a" * 100_000])
+    columns = {
+        field.name: pa.DictionaryArray.from_arrays(
+            pa.array(np.zeros(50_000, np.int32)).cast(field.type.index_type), names
+        )
+        if pa.types.is_dictionary(field.type)
+        else pa.nulls(50_000, field.type)
+        for field in STEPS
+    }
+    pq.write_table(pa.table(columns, schema=STEPS), part, write_page_checksum=True)
+    return part

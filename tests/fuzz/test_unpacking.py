@@ -15,6 +15,7 @@ import pytest
 from bombs import GIGABYTE, peak_of, zeros_of
 
 from taskmix.laws import read_table
+from taskmix.records import Study
 from taskmix.tasks import load_tasks, read_rows, read_word_vectors
 
 MOST = GIGABYTE // 10
@@ -152,11 +153,12 @@ def test_a_plain_file_of_more_than_half_of_the_memory_is_refused(tmp_path: Path)
 def test_honest_data_that_packs_well_is_read(tmp_path: Path) -> None:
     """Each becomes more than is taken without a question, at a hundred times its size or so."""
     chance = random.Random(1)
-    sparse = "\n".join(
-        ",".join("1" if chance.random() < 0.003 else "0" for _ in range(100)) for _ in range(70_000)
-    )
+    cells = np.full((70_000, 200), ord(","), np.uint8)
+    cells[:, ::2] = ord("0") + (np.random.default_rng(1).random((70_000, 100)) < 0.003)
+    cells[:, -1] = ord("\n")
+    sparse = cells.tobytes()
     header = ",".join(f"c{place}" for place in range(100))
-    (tmp_path / "sparse.csv.gz").write_bytes(gzip.compress(f"{header}\n{sparse}\n".encode()))
+    (tmp_path / "sparse.csv.gz").write_bytes(gzip.compress(f"{header}\n".encode() + sparse))
     log = "".join(
         f'{{"time": {second}, "text": "GET /index.html HTTP/1.1 200", "label": "ok"}}\n'
         for second in range(200_000)
@@ -184,3 +186,18 @@ def test_wide_rows_and_nested_objects_that_are_meant_are_read(tmp_path: Path) ->
     (tmp_path / "nested.jsonl").write_text(row * 30_000)
     for path in tmp_path.iterdir():
         assert peak_of(lambda path=path: read_rows(path))[0] == "read", path.name
+
+
+def test_rows_of_a_run_that_are_a_bomb_are_refused(tmp_path: Path) -> None:
+    part = bombs.run_of_equal_steps(tmp_path)
+    run = Study(tmp_path).run_named("1")
+    must_be_refused(part, run.steps, names="steps")
+    said, grown = peak_of(lambda: sum(len(batch) for batch in run.iter_step_batches()))
+    assert said == "read"  # piece by piece there is nothing wrong with them
+    assert grown < MOST
+
+
+def test_a_group_of_rows_of_a_run_that_is_a_bomb_is_refused(tmp_path: Path) -> None:
+    part = bombs.run_of_long_names(tmp_path)
+    run = Study(tmp_path).run_named("1")
+    must_be_refused(part, lambda: list(run.iter_step_batches()), names="part-")

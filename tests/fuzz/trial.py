@@ -7,7 +7,7 @@ import random
 import signal
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,16 +55,33 @@ def make_input(reader: Reader, chance: random.Random) -> bytes:
     return data
 
 
-def attempt(reader: Reader, folder: Path, data: bytes, *, seconds: float = 20.0) -> Defect | None:
+Make = Callable[[Path], None]  # puts something odd at a path
+
+
+def attempt(
+    reader: Reader,
+    folder: Path,
+    data: bytes | Make,
+    *,
+    seconds: float = 20.0,
+    told: Callable[[str], object] = str,  # gets the sentence of a refusal
+) -> Defect | None:
     """Reads the file; anything but a result or our own error in a sentence is a defect."""
     path = folder / reader.file
-    path.write_bytes(data)
+    is_file = path.is_file() and not path.is_symlink()
+    if isinstance(data, bytes) and is_file:
+        path.write_bytes(data)
+    else:
+        _clear(path)
+        path.write_bytes(data) if isinstance(data, bytes) else data(path)
+    data = data if isinstance(data, bytes) else data.__name__.encode()
     before = _files(folder)
     try:
         with warnings.catch_warnings(), deadline(seconds):
             warnings.simplefilter("ignore")
             reader.read(folder)
     except TaskmixError as error:
+        told(str(error))
         if "\n" in str(error) or len(str(error)) > SENTENCE:
             return Defect(reader.name, f"no sentence: {str(error)[:60]!r}", data)
         left = {name for name in _files(folder) - before if not name.startswith("cache")}
@@ -74,6 +91,12 @@ def attempt(reader: Reader, folder: Path, data: bytes, *, seconds: float = 20.0)
     except Exception as error:
         return Defect(reader.name, _place(error), data)
     return None
+
+
+def _clear(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    path.unlink(missing_ok=True)
 
 
 def _place(error: Exception) -> str:
