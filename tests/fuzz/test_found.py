@@ -202,3 +202,17 @@ def test_a_footer_that_ends_the_process_inside_of_arrow_is_told(tmp_path: Path) 
     path.write_bytes(data[: place + 1] + b"\x04" + data[place + 2 :])
     said, _ = peak_of(lambda: read_rows(path))
     assert "should be whole Parquet" in said
+
+
+@pytest.mark.parametrize("wrong", [{"size": {}}, {"size": "9"}, {"size": 1.5}, {"crc32": 3}])
+def test_a_list_of_checkpoints_with_sizes_of_another_type_is_told(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    reader = next(each for each in all_readers() if each.name == "list of checkpoints")
+    reader.prepare(tmp_path)
+    document = json.loads(reader.seeds[0])
+    document["checkpoints"][0]["state"] |= wrong
+    assert reader.refit is not None
+    (tmp_path / reader.file).write_bytes(reader.refit(json.dumps(document).encode()))
+    with pytest.raises(RecordError, match="another form"):
+        reader.read(tmp_path)

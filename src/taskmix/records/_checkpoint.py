@@ -59,6 +59,8 @@ def entry_of(document: Mapping[str, Any]) -> CheckpointEntry:
         file = StoredFile(**document[key])
         if not STATES.fullmatch(file.file):
             raise ValueError(f"{file.file!r} as the name of a state")
+        if type(file.size) is not int or type(file.crc32) is not str:
+            raise TypeError("a size or a checksum of another type")
         return file
 
     entry = CheckpointEntry(**{**document, "state": stored("state"), "best": stored("best")})

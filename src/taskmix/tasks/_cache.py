@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.errors import RecordError, TaskmixWarning
-from taskmix.files import check_plain, make_folder, open_plain, replacing
+from taskmix.files import check_plain, free_memory, make_folder, open_plain, replacing
 from taskmix.tasks._encoded import (
     DenseInputs,
     EncodedSplit,
@@ -109,7 +109,7 @@ def _read(path: Path, tasks: TaskSet) -> EncodedTasks | None:
     from safetensors import SafetensorError, safe_open
 
     try:
-        check_plain(path)
+        check_plain(path, limit=free_memory() // 2)  # which is mapped as a whole
         with safe_open(path, "pt") as file:
             metadata: dict[str, str] = file.metadata() or {}
             tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
