@@ -259,7 +259,7 @@ def test_a_record_of_a_later_format_is_left_alone(
     path = folder.path / "run.json"
     path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
     files = sorted(folder.path.rglob("*"))
-    with pytest.raises(RecordError, match="another version of taskmix"):
+    with pytest.raises(RecordError, match="which a newer taskmix"):
         TOY.toy(tmp_path / "study")
     assert sorted(folder.path.rglob("*")) == files
 

@@ -27,7 +27,6 @@ from synthetic_transfer import transfer_document
 
 from taskmix.advise import load_advice
 from taskmix.advise._ledger import Ledger
-from taskmix.cli._sequences import _summary
 from taskmix.counterfactual import log_of_runs
 from taskmix.engine import FolderSource, Run, execute, read_model, save_models
 from taskmix.engine._model_folder import replacing_model
@@ -38,7 +37,7 @@ from taskmix.plans import Plan
 from taskmix.records import Study, load_state
 from taskmix.records._checkpoint import _sum as entries_sum
 from taskmix.report import write_report
-from taskmix.sequences import Markov, SequenceMixture, load_mixture, save_mixture
+from taskmix.sequences import Markov, MixtureFolder, SequenceMixture, load_mixture, save_mixture
 from taskmix.tasks import TableEncoding, load_tasks, read_rows, read_word_vectors
 from taskmix.tasks import _cache as encoding_cache
 from taskmix.transfer import load_transfer
@@ -505,7 +504,7 @@ def _replaced(folder: Path) -> object:
 
 
 def _summarised(folder: Path) -> object:
-    return _summary(folder, "abc")
+    return MixtureFolder(folder).summary("abc")
 
 
 def _page(folder: Path) -> object:

@@ -9,7 +9,7 @@ import pytest
 
 from taskmix.cli import main
 from taskmix.files import _atomic
-from taskmix.plans import Plan
+from taskmix.plans import Part, Plan, Shares
 
 BAD = {
     "rows.csv": b'x,label\n1,0\n"2\n',
@@ -62,7 +62,8 @@ def test_a_plan_that_cannot_be_written_whole_leaves_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "plan.json"
-    Plan(tasks=("a",), probabilities=(1.0,)).save(path)
+    part = Part(tasks=("a",), scored=("a",), share=1.0, division=Shares.equal(1))
+    Plan(parts=(part,)).save(path)
     old = path.read_bytes()
 
     def full(descriptor: int) -> None:
@@ -70,6 +71,6 @@ def test_a_plan_that_cannot_be_written_whole_leaves_the_old_one(
 
     monkeypatch.setattr(_atomic.os, "fsync", full)
     with pytest.raises(Exception, match="No space left"):
-        Plan(tasks=("a", "b"), probabilities=(0.5, 0.5)).save(path)
+        Plan(name="another", parts=(part,)).save(path)
     assert path.read_bytes() == old
     assert [each.name for each in tmp_path.iterdir()] == ["plan.json"]

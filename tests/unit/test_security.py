@@ -130,10 +130,8 @@ MAY_OPEN = {
     ("tasks/_vector_archive.py", "np.load"): "of a file that open_plain opened",
     ("tasks/_readers.py", "ParquetFile"): "of a file that open_plain opened",
     ("records/_parts.py", "ParquetFile"): "of a file that open_plain opened",
-    ("tasks/_subword_encoding.py", "from_pretrained"): "after check_plain_folder",
-    ("tasks/_feature_encoding.py", "from_pretrained"): "after check_plain_folder",
-    ("models/_transformer.py", "from_pretrained"): "after check_plain_folder",
-    ("engine/_saved.py", "from_pretrained"): "of the folder that the model was built from",
+    ("tasks/_pretrained.py", "from_pretrained"): "after check_plain_folder",
+    ("_signals.py", "open"): "reads what the kernel tells of processes",
     ("cli/_laws.py", "read_table"): "our own, on read_rows",
 }
 

@@ -28,7 +28,7 @@ from taskmix.files._atomic import UnreadableError
 from taskmix.files._memory import free_memory
 
 RATIO = 200
-UNASKED_TEXT, UNASKED_TABLE = 80, 20  # parts of the free memory
+UNASKED_TEXT, UNASKED_TABLE = 100, 20  # parts of the free memory
 LARGEST = 2
 LINE_SHARE = 100  # a row is held several times while it is read
 LINE_LIMIT = 64 * 2**20

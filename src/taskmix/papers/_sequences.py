@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from taskmix.errors import OptionError, RecordError
-from taskmix.files import check_output_folder, make_folder, read_plain, write_bytes
+from taskmix.files import check_output_folder, free_memory, make_folder, read_plain, write_bytes
 from taskmix.numerics import mean_interval
 from taskmix.papers._rows import row
 from taskmix.papers._sequence_data import SETS, By, SequenceSet, read_set
@@ -140,7 +140,9 @@ def _synthetic_cells(setting: SequencesOptions, tell: Progress) -> Iterator[Cell
 def _real_cells(setting: SequencesOptions, name: str, tell: Progress) -> Iterator[Cell]:
     assert setting.data is not None
     chosen, everything = SETS[name], read_set(name, setting.data)
-    content = hashlib.sha256((setting.data / chosen.file).read_bytes()).hexdigest()
+    content = hashlib.sha256(
+        read_plain(setting.data / chosen.file, limit=free_memory() // 2)
+    ).hexdigest()
     for size in setting.sizes:
 
         def draw(seed: int, size: int = size) -> tuple[By, By]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taskmix.errors import RunError
+from taskmix.errors import RecordError, RunError
 from taskmix.files import (
     check_output,
     check_output_folder,
@@ -79,10 +79,10 @@ class MixtureFolder:
         """The figures, where they are those of this name."""
         try:
             found = json.loads(read_plain(self.path / SUMMARY))
-        except (FileNotFoundError, ValueError):
+        except (OSError, ValueError, RecursionError, RecordError):
             return None  # none, or damaged: they can be made again
-        known = isinstance(found, dict) and found.get("name") == name and "rows" in found
-        return found if known else None
+        known = isinstance(found, dict) and found.get("name") == name
+        return found if known and isinstance(found.get("rows"), list) and "page" in found else None
 
     def write_summary(self, summary: dict[str, Any]) -> None:
         text = json.dumps(summary, indent=2, ensure_ascii=False)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
-import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taskmix.cli import _sequences
+from taskmix import _signals
+from taskmix.cli import _sequences, main
 from taskmix.records import Study, save_state
 from taskmix.sequences import MixtureFolder, SequenceMixture, load_mixture
 from taskmix.sequences._trees import to_tree
@@ -40,6 +41,12 @@ def letters(tmp_path: Path) -> Path:
 def fit(monkeypatch: pytest.MonkeyPatch, letters: Path, out: Path, *words: str) -> int:
     given = ("--characters", "--generators", "2", "--restarts", "1", "--out", out, *words)
     return run_cli(monkeypatch, "sequences", letters, *given)
+
+
+def fit_as_program(monkeypatch: pytest.MonkeyPatch, letters: Path, out: Path, *words: str) -> None:
+    given = ("--characters", "--generators", "2", "--restarts", "1", "--out", str(out), *words)
+    monkeypatch.setattr(sys, "argv", ["taskmix", "sequences", str(letters), *given])
+    main()
 
 
 def test_a_folder_becomes_a_model_a_page_and_figures(
@@ -131,14 +138,15 @@ def test_a_stop_keeps_what_was_learned_and_the_next_run_goes_on(
     def stop_at_third(model: SequenceMixture, *data: Any, **options: Any) -> Iterator[Any]:
         for state in given(model, *data, **options):
             if state.done == 3:
-                signal.raise_signal(signal.SIGTERM)
+                monkeypatch.setattr(_signals._State, "asked", True)
             yield state
 
     monkeypatch.setattr(SequenceMixture, "fit_states", stop_at_third)
-    assert fit(monkeypatch, letters, out, "--json") == 1
-    assert "Stopped. Run the same command again" in capsys.readouterr().err
+    with pytest.raises(_signals.Stopped):  # which the program says in its sentence
+        fit_as_program(monkeypatch, letters, out, "--json")
     assert [run.status for run in Study(out / "fits").summaries()] == ["stopped"]
     assert not (out / "summary.json").exists()
+    monkeypatch.setattr(_signals._State, "asked", False)
     monkeypatch.setattr(SequenceMixture, "fit_states", given)
     assert fit(monkeypatch, letters, out, "--json") == 0
     assert figures(json.loads(capsys.readouterr().out)) == figures(whole)
