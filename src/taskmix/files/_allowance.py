@@ -5,7 +5,7 @@ and only where there is enough of it to do harm:
 
 | bytes that reading has taken so far                     | what happens                 |
 |---------------------------------------------------------|------------------------------|
-| up to 1/80 of the free memory, or 1/20 as a table       | nothing is asked             |
+| up to 1/100 of the free memory, or 1/20 as a table      | nothing is asked             |
 | more, and over 200 times the size of the file           | refused: it may be a bomb    |
 | over half of the free memory                            | refused, whatever the ratio  |
 
