@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 STOPPED = 130  # the exit code; 128 + SIGINT, as of shells
-GRACE = 1.2  # seconds for a checkpoint; all have to be gone two seconds after the signal
+GRACE = 1.0  # seconds for a checkpoint; all have to be gone two seconds after the signal
 CONTINUE = "taskmix: stopped. Run the same command again to continue."
 BEGIN_ANEW = "taskmix: stopped. Nothing is kept: the same command begins anew."
 # Commands that write once, at their end.

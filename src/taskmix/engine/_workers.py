@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from taskmix.engine._run import Executed
     from taskmix.engine._units import Progress, Unit
 
-GRACE = 1.2  # seconds for the checkpoints of runs that are broken off
+GRACE = 1.0  # seconds for the checkpoints of runs that are broken off
 FAREWELL = 1.0  # seconds for the kernel to end a killed process
 
 
