@@ -47,7 +47,7 @@ from taskmix.models import Architecture, choose_architecture
 from taskmix.own._advised import Advised
 from taskmix.own._data import gather_tasks
 from taskmix.own._module import own_module
-from taskmix.tasks import HeldEncoding, TaskSet
+from taskmix.tasks import HeldEncoding, TaskSet, reading_lines
 
 Tasks = str | Path | TaskSet | Mapping[str, Any]
 Model = str | nn.Module | Callable[..., nn.Module] | None
@@ -115,9 +115,15 @@ def advise(
     study = open_study(out, loaded, source, model=None if own else Path(out) / "model")
     timer, history, probe = Timer(begin=begin), History(), probe_of(template)
 
-    def tell(news: News) -> None:
+    def say(words: str) -> None:
         if not quiet:
-            print(printable(f"[{news.spent:4.0%} spent] {news.words}"), file=sys.stderr)  # noqa: T201
+            print(printable(words), file=sys.stderr)  # noqa: T201
+
+    def tell(news: News) -> None:
+        say(f"[{news.spent:4.0%} spent] {news.words}")
+
+    for line in (*reading_lines(loaded), *(f"Note: {note}" for note in loaded.notes)):
+        say(line)
 
     def document(advice: Advice, *, end: bool) -> Any:
         found = answer(advice)

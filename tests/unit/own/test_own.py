@@ -86,6 +86,15 @@ def test_what_is_predicted_has_the_recorded_score(tmp_path: Path) -> None:
     assert accuracy == pytest.approx(best.test["a"])
 
 
+def test_it_says_how_the_tasks_were_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match="should pay for"):  # so nothing is trained for it
+        taskmix.advise("digits", out=tmp_path / "out", budget="1-steps")
+    assert "accuracy" in capsys.readouterr().err.splitlines()[0]
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_and_a_task_set_give_the_same_plan(tmp_path: Path) -> None:
     tasks = digits_tasks().select(["parity", "half"])
     taskmix.advise(tasks, out=tmp_path / "a", **QUICK)
