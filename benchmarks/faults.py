@@ -13,6 +13,8 @@ tracebacks    times that a traceback or a warning of Python was on the terminal
 python_start  the same, but before the first line of taskmix was read: Python's own start
 unsaid        interrupts without exit code 130 and one sentence, Python's own start aside
 slowest       seconds from an interrupt until all processes were gone, the largest
+
+Ctrl-C ends it after the commands at work, and tells what was done until then.
 """
 
 from __future__ import annotations
@@ -74,7 +76,11 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
                 left -= TOGETHER
         chance.shuffle(jobs)
 
+        stop = threading.Event()  # by Ctrl-C: what was done until then is told
+
         def work(number: int) -> None:
+            if stop.is_set():
+                return
             case, times, seed = jobs[number]
             row = Row(case.name, seconds=rows[case.name].seconds)
             out = folder / f"out-{number}"
@@ -90,7 +96,12 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
                 print(f"{done} of {kills}", end="\r", file=sys.stderr, flush=True)
 
         with ThreadPoolExecutor(options.at_once) as pool:
-            list(pool.map(work, range(len(jobs))))
+            done = [pool.submit(work, number) for number in range(len(jobs))]
+            try:
+                for each in done:
+                    each.result()
+            except KeyboardInterrupt:
+                stop.set()
     return [_told(row) for row in rows.values()]
 
 
