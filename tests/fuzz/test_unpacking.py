@@ -161,7 +161,7 @@ def test_honest_data_that_packs_well_is_read(tmp_path: Path) -> None:
     (tmp_path / "sparse.csv.gz").write_bytes(gzip.compress(f"{header}\n".encode() + sparse))
     log = "".join(
         f'{{"time": {second}, "text": "GET /index.html HTTP/1.1 200", "label": "ok"}}\n'
-        for second in range(200_000)
+        for second in range(300_000)
     )
     (tmp_path / "log.jsonl.gz").write_bytes(gzip.compress(log.encode()))
     ones = np.random.default_rng(1).random((200_000, 40)) < 0.05
