@@ -135,7 +135,10 @@ def _advised(out: Path) -> Any:
 
 def _mixture(out: Path) -> Any:
     models = [file_digest(path) for path in sorted(out.glob("model-*.safetensors"))]
-    return models, document(out / "summary.json"), page(out / "report.html", out)
+    summary = document(out / "summary.json")
+    if summary is not None:
+        summary.pop("model")  # the path of its file
+    return models, summary, page(out / "report.html", out)
 
 
 def _made(out: Path) -> Any:
