@@ -192,7 +192,8 @@ CASES = (
     ),
     Case(
         "predict",
-        "predict {inputs}/model {inputs}/tasks/a/test.csv --task a --out {out}/answers.jsonl",
+        "predict {inputs}/model {inputs}/tasks/a/test.csv --task a --overwrite "
+        "--out {out}/answers.jsonl",
         lambda out: file_digest(out / "answers.jsonl"),
         keeps=False,
     ),
