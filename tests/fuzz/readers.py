@@ -25,15 +25,14 @@ from synthetic_advice import advice_document
 from synthetic_study import task_names, write_study
 from synthetic_transfer import transfer_document
 
-from taskmix.advise import load_advice
-from taskmix.advise._ledger import Ledger
+from taskmix.adviser._ledger import Ledger
 from taskmix.counterfactual import log_of_runs
 from taskmix.engine import FolderSource, Run, execute, read_model, save_models
 from taskmix.engine._model_folder import replacing_model
 from taskmix.laws import parse_formula, read_table
 from taskmix.laws._table import as_columns
 from taskmix.models import Perceptron
-from taskmix.plans import Plan
+from taskmix.plans import Plan, load_advice
 from taskmix.records import Study, load_state
 from taskmix.records._checkpoint import _sum as entries_sum
 from taskmix.report import write_report

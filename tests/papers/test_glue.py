@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from taskmix.engine import Here
 from taskmix.papers import GlueOptions, reproduce_glue
 from taskmix.records import Study
 
@@ -48,7 +49,7 @@ def test_all_policies_run_and_stand_beside_the_papers_figures(
         single_epochs=1.0,
     )
     study = Study(tmp_path / "study")
-    rows = {row["quantity"]: row for row in reproduce_glue(options, study, workers=1)}
+    rows = {row["quantity"]: row for row in reproduce_glue(options, study, Here(workers=1))}
     assert rows["glue/uniform/average"]["paper"] == 79.1
     assert rows["glue/single/cola"]["paper"] == 52.1
     assert rows["glue/majority/wnli"]["paper"] == 65.1
@@ -60,6 +61,6 @@ def test_all_policies_run_and_stand_beside_the_papers_figures(
     ]
     assert sum(shares) == pytest.approx(1)
     before = {folder.name for folder in study.runs()}
-    again = {row["quantity"]: row for row in reproduce_glue(options, study, workers=1)}
+    again = {row["quantity"]: row for row in reproduce_glue(options, study, Here(workers=1))}
     assert again == rows, "finished runs are not repeated, and the figures are the records'"
     assert {folder.name for folder in study.runs()} == before

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from taskmix.engine import Auto
 from taskmix.errors import InputError, OptionError
 from taskmix.papers import (
-    Executor,
     LawsOptions,
     law_rows,
     laws_figure,
@@ -76,15 +76,15 @@ def test_rows_are_trained_gathered_and_gone_on_with(conll: Path, tmp_path: Path)
             return [GridRow(n, n, t, 0.9) for n in (1000, 1500, 2000, 2500) for t in (1, 2, 3)]
 
     options = Small(data=conll, seeds=2, epochs=1.0, hidden=4, dimension=8)
-    executor = Executor(study=Study(tmp_path / "study"), workers=1)
-    table = reproduce_laws(options, executor)
+    study, executor = Study(tmp_path / "study"), Auto(workers=1)
+    table = reproduce_laws(options, study, executor)
     assert table.num_rows == 12
     assert set(table.column("seeds").to_pylist()) == {2}
     alone = table.filter(pa.compute.equal(table.column("T"), 1))
     assert set(alone.column("ami").to_pylist()) == {1.0}
     related = table.filter(pa.compute.equal(table.column("T"), 2)).column("ami").to_numpy()
     assert np.all((related > 0.4) & (related < 0.9))
-    again = reproduce_laws(options, executor)
+    again = reproduce_laws(options, study, executor)
     assert again.equals(table)
     write_table(table, tmp_path / "rows.csv")
     assert (tmp_path / "rows.csv").read_text().startswith('"n","T"')

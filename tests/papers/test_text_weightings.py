@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from taskmix.engine import Here
 from taskmix.errors import OptionError
 from taskmix.papers import (
     NewsgroupsOptions,
@@ -107,7 +108,7 @@ def test_the_topics_give_accuracies_differences_variances_and_sweeps(
         evaluations=1,
     )
     study = Study(tmp_path / "study")
-    rows = reproduce_newsgroups(options, study, workers=1)
+    rows = reproduce_newsgroups(options, study, Here(workers=1))
     found = {row["quantity"]: row for row in rows}
     for method in (*options.methods, "radius_0.1", "step_size_0.9"):
         assert 0 <= found[f"newsgroups/{method}/average"]["ours"] <= 100
@@ -120,7 +121,7 @@ def test_the_topics_give_accuracies_differences_variances_and_sweeps(
     assert found["newsgroups/equal/weight_change"]["ours"] == 0
     assert found["newsgroups/bandit/weight_change"]["ours"] > 0
     assert len(list(study.runs())) == 2 * (4 + 3) + 2, "one run a task where tasks are alone"
-    assert reproduce_newsgroups(options, study, workers=1) == rows, "asking twice costs once"
+    assert reproduce_newsgroups(options, study, Here(workers=1)) == rows, "asking twice costs once"
 
     variance, weights = text_figure(options, study)["vconcat"]
     drawn = [each["variance"] for each in variance["data"]["values"] if each["method"] == "bandit"]
@@ -135,7 +136,7 @@ def test_reviews_that_also_occur_in_train_are_left_out_of_the_second_figures(
     options = ReviewsOptions(
         data=reviews, methods=("equal", "bandit"), seeds=1, steps=12, batch_size=12, evaluations=1
     )
-    rows = reproduce_reviews(options, Study(tmp_path / "study"), workers=1)
+    rows = reproduce_reviews(options, Study(tmp_path / "study"), Here(workers=1))
     found = {row["quantity"]: row["ours"] for row in rows}
     # The rows in train have the wrong label in test: a model that has learned fails on them alone.
     assert found["reviews/equal/average"] < 65
@@ -172,7 +173,7 @@ def test_a_few_steps_on_the_real_reviews(tmp_path: Path) -> None:
         max_length=20,
         evaluations=1,
     )
-    rows = reproduce_reviews(options, Study(tmp_path), workers=1)
+    rows = reproduce_reviews(options, Study(tmp_path), Here(workers=1))
     found = {row["quantity"]: row["ours"] for row in rows}
     assert found["reviews/bandit/average"] > 40
     assert found["reviews_not_in_train/bandit/average"] > 40

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from taskmix.engine import Fleet
 from taskmix.errors import InputError
-from taskmix.papers import Executor, WeakOptions, reproduce_weak_supervision
+from taskmix.papers import WeakOptions, reproduce_weak_supervision
 from taskmix.papers._weak_data import WeakSource, chosen_labels, read_weak_rows
 from taskmix.papers._weak_supervision import direct_rows
 from taskmix.records import Study
@@ -101,8 +102,8 @@ def test_direct_votes_by_hand(wrench: Path) -> None:
 def test_the_function_that_is_always_wrong_is_left_out(
     wrench: Path, encoder: Path, tmp_path: Path
 ) -> None:
-    executor = Executor(study=Study(tmp_path / "study"), engine="fleet", workers=1)
-    found = reproduce_weak_supervision(options(wrench, encoder), executor)
+    study, executor = Study(tmp_path / "study"), Fleet(workers=1)
+    found = reproduce_weak_supervision(options(wrench, encoder), study, executor)
     rows = {row["quantity"]: row for row in found}
     name = "weak_supervision/toy"
     assert rows[f"{name}/selected_minus_best"]["paper"] == 3.6
@@ -111,7 +112,7 @@ def test_the_function_that_is_always_wrong_is_left_out(
     assert rows[f"{name}/gain_against_accuracy"]["ours"] > 0
     assert rows[f"{name}/truth"]["ours"] > 90
     assert rows[f"{name}/selected"]["ours"] > rows[f"{name}/all_sources"]["ours"]
-    assert reproduce_weak_supervision(options(wrench, encoder), executor) == found
+    assert reproduce_weak_supervision(options(wrench, encoder), study, executor) == found
 
 
 def test_the_command_prints_the_rows_and_tells_bad_input(

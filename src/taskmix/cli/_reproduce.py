@@ -9,15 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from taskmix.cli._display import echo
-from taskmix.cli._engines import (
-    AddressOption,
-    Engine,
-    EngineOption,
-    StoreOption,
-    choose_device_on,
-    join_cluster,
-)
 from taskmix.cli._extras import check_extras
+from taskmix.cli._options import CacheOption, OneByOneOptions, grouped
 from taskmix.cli._reproduce_laws import laws_study
 from taskmix.cli._reproduce_sequences import sequences
 from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
@@ -108,12 +101,12 @@ def bandit(
         echo(f"Drew {plot}.")
 
 
-@app.command()
 def glue(
     context: typer.Context,
     data: Annotated[
         Path, typer.Argument(help="The folder of GLUE tasks: cola/, mnli/, mrpc/, ... wnli/.")
     ],
+    where: OneByOneOptions,
     encoder: Annotated[
         str, typer.Option("--encoder", help="A Hugging Face encoder's path or name.")
     ] = "bert-base-uncased",
@@ -127,17 +120,8 @@ def glue(
         bool, typer.Option("--single/--no-single", help="Fine-tune on each task alone as well.")
     ] = True,
     single_epochs: Annotated[float, typer.Option("--single-epochs", min=0)] = 3.0,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda, ...")] = "auto",
     precision: Annotated[Precision, typer.Option("--precision")] = Precision.FLOAT32,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
-    ] = None,
-    engine: EngineOption = Engine.HERE,
-    address: AddressOption = None,
-    store: StoreOption = None,
-    cache: Annotated[
-        Path | None, typer.Option("--cache", help="Keep encoded tasks here for the next run.")
-    ] = None,
+    cache: CacheOption = None,
     quick: QuickOption = False,
     json_: JsonOption = False,
 ) -> None:
@@ -147,14 +131,12 @@ def glue(
 
     Example: taskmix reproduce glue glue/ --encoder minilm/ --steps 4000 --batch-size 32 --device cuda
     """
-    from taskmix.cli._display import counting_bar
-    from taskmix.cli._stopping import clean_stop
     from taskmix.engine import own_study
     from taskmix.papers import GlueOptions, reproduce_glue
 
     begin = time.monotonic()
-    check_extras(model=encoder, engine=engine, store=store)
-    join_cluster(context, engine, address=address, store=store, workers=workers)
+    check_extras(model=encoder, where=where)
+    where.join(context)
     options = GlueOptions(
         data=data,
         encoder=encoder,
@@ -165,19 +147,12 @@ def glue(
         seeds=1 if quick else seeds,
         single=single and not quick,
         single_epochs=single_epochs,
-        device=choose_device_on(engine, device),
+        device=where.choose_device(),
         precision=precision.value,
         cache=cache,
     )
-    with clean_stop() as should_stop, counting_bar("glue", quiet=json_) as tell:
-        rows = reproduce_glue(
-            options,
-            own_study(out),
-            workers=workers,
-            on_progress=tell,
-            should_stop=should_stop,
-            engine=engine.value,
-        )
+    with where.executing("glue", quiet=json_) as executor:
+        rows = reproduce_glue(options, own_study(out), executor)
     tell_rows("glue", rows, time.monotonic() - begin, as_json=json_)
 
 
@@ -204,14 +179,15 @@ def transfer_theory(
     tell_rows("transfer-theory", rows, time.monotonic() - begin, as_json=json_)
 
 
-app.command()(census)
-app.command("weak-supervision")(weak_supervision)
-app.command()(nlp25)
-app.command("laws-balanced")(laws_study)
-app.command("laws-unbalanced")(laws_study)
-app.command()(newsgroups)
-app.command()(sequences)
-app.command()(reviews)
+app.command()(grouped(glue))
+app.command()(grouped(census))
+app.command("weak-supervision")(grouped(weak_supervision))
+app.command()(grouped(nlp25))
+app.command("laws-balanced")(grouped(laws_study))
+app.command("laws-unbalanced")(grouped(laws_study))
+app.command()(grouped(newsgroups))
+app.command()(grouped(sequences))
+app.command()(grouped(reviews))
 
 
 def _teller(quiet: bool) -> Any:

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taskmix.cli._display import echo
-from taskmix.cli._engines import (
-    AddressOption,
-    Engine,
-    EngineOption,
-    StoreOption,
-    choose_device_on,
-    join_cluster,
-)
+from taskmix.cli._options import WhereOptions
 from taskmix.cli._reproduce_text import JsonOption, QuickOption
 from taskmix.cli._reproduced import tell_rows
 from taskmix.cli._train import Precision
@@ -36,6 +29,7 @@ def laws_study(
     data: Annotated[
         Path, typer.Argument(help="The task folder of CoNLL 2003, or a table written before.")
     ],
+    where: WhereOptions,
     vectors: Annotated[
         Path | None,
         typer.Option("--vectors", help="Word vectors: GloVe or fastText text, or .npz."),
@@ -63,12 +57,7 @@ def laws_study(
     task_layers: Annotated[
         str, typer.Option("--task-layers", help="Units of dense layers each task has: 100")
     ] = "",
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda, ...")] = "auto",
     precision: Annotated[Precision, typer.Option("--precision")] = Precision.FLOAT32,
-    workers: Annotated[int | None, typer.Option("--workers", min=1)] = None,
-    engine: EngineOption = Engine.AUTO,
-    address: AddressOption = None,
-    store: StoreOption = None,
     quick: QuickOption = False,
     json_: JsonOption = False,
 ) -> None:
@@ -94,7 +83,7 @@ def laws_study(
             raise OptionError("`--plot` should go with laws-balanced, whose figure it is.")
     if table is not None:
         check_new_table(table)
-    join_cluster(context, engine, address=address, store=store, workers=workers)
+    where.join(context)
     options = LawsOptions(
         data=data,
         vectors=vectors,
@@ -105,16 +94,14 @@ def laws_study(
         hidden=min(hidden, 8) if quick else hidden,
         shared_layers=_layers("--shared-layers", shared_layers),
         task_layers=_layers("--task-layers", task_layers),
-        device=choose_device_on(engine, device),
+        device=where.choose_device(),
         precision=precision.value,
     )
     begin = time.monotonic()
     if data.suffix in (".csv", ".parquet") and data.is_file():
         found = read_rows(data, balanced=options.balanced)
     else:
-        found = _trained(
-            name, options, out, minutes=minutes, engine=engine, workers=workers, quiet=json_
-        )
+        found = _trained(name, options, out, where, minutes=minutes, quiet=json_)
     _tell(name, options, found, table, plot, time.monotonic() - begin, as_json=json_)
 
 
@@ -122,28 +109,19 @@ def _trained(
     name: str,
     options: LawsOptions,
     out: Path,
+    where: WhereOptions,
     *,
     minutes: float | None,
-    engine: Engine,
-    workers: int | None,
     quiet: bool,
 ) -> pa.Table:
-    from taskmix.cli._display import many_runs_bar
-    from taskmix.cli._stopping import clean_stop
     from taskmix.engine import own_study
-    from taskmix.papers import Executor, reproduce_laws
+    from taskmix.papers import reproduce_laws
 
     end = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
-    runs = list(options.all_runs())
-    with clean_stop() as asked, many_runs_bar(runs, quiet=quiet, title=name) as tell:
-        executor = Executor(
-            study=own_study(out, lean=True),
-            engine=engine.value,
-            workers=workers,
-            on_progress=tell,
-            should_stop=lambda: asked() or time.monotonic() > end,
-        )
-        return reproduce_laws(options, executor)
+    with where.executing(
+        name, quiet=quiet, rounds=False, is_over=lambda: time.monotonic() > end
+    ) as executor:
+        return reproduce_laws(options, own_study(out, lean=True), executor)
 
 
 def _tell(

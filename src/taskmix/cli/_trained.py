@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from taskmix.tasks import TaskSet
 
 
-def tell_results(
+def print_results(
     runs: list[Run], results: list[Executed], study: Study, tasks: TaskSet, *, as_json: bool
 ) -> None:
     """Scores with intervals as tables, or everything as JSON; raises where a run did not finish."""

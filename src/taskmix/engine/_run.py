@@ -116,6 +116,11 @@ class Executed:
     error: str | None = None  # what made it fail, where many runs go on without this one
     recorded: bool = True  # False where it was the disk that failed, which tells nothing of the run
 
+    @property
+    def is_done(self) -> bool:
+        """Whether the study holds the whole run now."""
+        return self.outcome in ("finished", "already finished")
+
 
 def execute(
     run: Run,

@@ -22,7 +22,6 @@ from taskmix.papers._laws_table import (
     write_table,
 )
 from taskmix.papers._nlp25 import Nlp25Options, reproduce_nlp25
-from taskmix.papers._runs import Executor
 from taskmix.papers._sequences import SequencesOptions, reproduce_sequences
 from taskmix.papers._text_figure import text_figure
 from taskmix.papers._text_weightings import (
@@ -38,7 +37,6 @@ __all__ = [
     "BanditOptions",
     "BanditResult",
     "CensusOptions",
-    "Executor",
     "GlueOptions",
     "LawsOptions",
     "NewsgroupsOptions",

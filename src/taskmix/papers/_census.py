@@ -34,18 +34,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from taskmix.engine import Run, load_model
+from taskmix.engine import Executor, Run, finish, load_model
 from taskmix.models import HardSharing, Perceptron
 from taskmix.numerics import mean_interval, paired_interval
 from taskmix.papers._census_data import GROUP, CensusEncoding, CensusSource
 from taskmix.papers._rows import row
-from taskmix.papers._runs import Executor
 from taskmix.papers._selected import HeldOut, cost_rows, f1_rows, held_out_table, select_sources
 from taskmix.papers._sign_test import sign_test
 from taskmix.papers._transfer_options import TransferOptions
 from taskmix.records import Study
 from taskmix.tasks import DenseInputs, Inputs
-from taskmix.transfer import TransferStudy, best_prefixes, measure
+from taskmix.transfer import TransferStudy, best_prefixes, measure_trials
 from taskmix.weighting import FixedWeights, GroupDRO
 
 PAPER_GAIN = 1.29  # of worst-group accuracy over group DRO, in hundredths
@@ -86,21 +85,22 @@ class CensusOptions(TransferOptions):
         return TransferStudy(template=template, targets=template.load().names, design=design)
 
 
-def reproduce_census(options: CensusOptions, executor: Executor) -> list[dict[str, Any]]:
+def reproduce_census(
+    options: CensusOptions, study: Study, executor: Executor
+) -> list[dict[str, Any]]:
     """Both figures of the document as rows; runs that the study holds already cost nothing."""
     description, trial = options.study(held_out=False), options.study(held_out=True)
-    perform, study = executor.perform, executor.study
-    fitted = measure(
-        description, [*description.alone(), *description.subsets(options.subsets)], study, perform
+    fitted = measure_trials(
+        description, [*description.alone(), *description.subsets(options.subsets)], study, executor
     )
     surrogates, chosen = select_sources(
-        fitted, executor, prefixes=partial(best_prefixes, count=3), seeds=2
+        fitted, study, executor, prefixes=partial(best_prefixes, count=3), seeds=2
     )
-    tried = measure(
+    tried = measure_trials(
         trial,
         [*trial.subsets(options.held_out), *trial.held_out(options.held_out)],
         study,
-        perform,
+        executor,
     )
     generator = np.random.default_rng(options.seed)
     roles: dict[str, HeldOut] = {"": "design", "/other_sizes": "held out"}
@@ -111,7 +111,7 @@ def reproduce_census(options: CensusOptions, executor: Executor) -> list[dict[st
             for target, fit in surrogates.items()
         ]
         rows += f1_rows(f"f1_transfer/census{name}", tests)
-    rows += compared_rows(options, description, chosen, executor)
+    rows += compared_rows(options, description, chosen, study, executor)
     return [*rows, *cost_rows("census", [fitted, tried], chosen)]
 
 
@@ -119,16 +119,19 @@ def compared_rows(
     options: CensusOptions,
     description: TransferStudy,
     chosen: dict[str, tuple[str, ...]],
+    study: Study,
     executor: Executor,
 ) -> list[dict[str, Any]]:
     """Average and worst-group accuracy of every method, and ours less theirs."""
     methods = _methods(options, description, chosen)
-    executor.finish([run for runs in methods.values() for some in runs.values() for run in some])
+    finish(
+        executor,
+        [run for runs in methods.values() for some in runs.values() for run in some],
+        study,
+    )
     people = _People(options)
     tables = {
-        name: np.array(
-            [people.accuracies(runs[target], target, executor.study) for target in chosen]
-        )
+        name: np.array([people.accuracies(runs[target], target, study) for target in chosen])
         for name, runs in methods.items()
     }  # [target, (average, worst)]
     rows = []

@@ -12,7 +12,7 @@ dev scores. WNLI is not trained on; it gets its majority class, as there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 
 from taskmix.counterfactual import improve_policy, log_of_runs
-from taskmix.engine import Engine, FolderSource, Optimization, Progress, Run
+from taskmix.engine import Executor, FolderSource, Optimization, Run, finish
 from taskmix.errors import OptionError
 from taskmix.models import Transformer
 from taskmix.numerics import Interval, mean_interval, paired_interval
 from taskmix.papers._rows import row
-from taskmix.papers._runs import carry_out
 from taskmix.policies import (
     Exp3S,
     Fixed,
@@ -158,32 +157,17 @@ def learned_runs(
 def reproduce_glue(
     options: GlueOptions,
     study: Study,
-    *,
-    workers: int | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    engine: Engine = "here",
+    executor: Executor,
 ) -> list[dict[str, Any]]:
     """Tables 1 and 3 from runs in `study`; runs that are there already cost nothing."""
     runs = glue_runs(options)
-
-    def do(some: list[Run]) -> None:
-        carry_out(
-            some,
-            study,
-            workers=workers,
-            on_progress=on_progress,
-            should_stop=should_stop,
-            engine=engine,
-        )
-
     # The long ones first, so that no core waits for one of them at the end.
     first = sorted((r for some in runs.values() for r in some), key=lambda r: -r.steps)
-    do(first)
+    finish(executor, first, study)
     policies = {}
     for label, entropy in (("counterfactual", "auto"), ("counterfactual_paper", 0.15)):
         runs[label], policies[label] = learned_runs(study, runs["uniform"], entropy, label)
-    do([run for label in policies for run in runs[label]])
+    finish(executor, [run for label in policies for run in runs[label]], study)
     scores = {label: final_scores(study, some, options.seeds) for label, some in runs.items()}
     rows = glue_rows(scores, policies, options.seeds)
     if (options.data / "wnli").is_dir():

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
+from taskmix.engine import Executor
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.files import check_output, make_folder, read_plain, write_bytes
 from taskmix.laws import DOCUMENT_LAWS, LawRegressor, compare_formulas
@@ -30,7 +31,6 @@ from taskmix.papers._laws_study import (
     LawsOptions,
 )
 from taskmix.papers._rows import row
-from taskmix.papers._runs import Executor
 from taskmix.records import Study
 from taskmix.tasks import read_parquet
 
@@ -52,10 +52,10 @@ UNBALANCED_LAWS = (
 )
 
 
-def reproduce_laws(options: LawsOptions, executor: Executor) -> pa.Table:
+def reproduce_laws(options: LawsOptions, study: Study, executor: Executor) -> pa.Table:
     """Trains what the study does not hold yet, and gathers the rows that are finished."""
-    executor.perform(list(options.all_runs()))
-    return laws_table(options, executor.study)
+    executor.run(list(options.all_runs()), study)
+    return laws_table(options, study)
 
 
 def laws_table(options: LawsOptions, study: Study) -> pa.Table:

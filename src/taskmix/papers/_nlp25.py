@@ -23,12 +23,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from taskmix.engine import Optimization, Run
+from taskmix.engine import Executor, Optimization, Run, finish
 from taskmix.models import Perceptron, Transformer
 from taskmix.numerics import mean_interval, paired_interval
 from taskmix.papers._nlp25_data import Nlp25Source
 from taskmix.papers._rows import row
-from taskmix.papers._runs import Executor
 from taskmix.papers._selected import (
     cost_rows,
     f1_rows,
@@ -38,8 +37,9 @@ from taskmix.papers._selected import (
 )
 from taskmix.papers._sign_test import sign_test
 from taskmix.papers._transfer_options import TransferOptions
+from taskmix.records import Study
 from taskmix.tasks import FeatureEncoding
-from taskmix.transfer import SubsetDesign, TransferStudy, measure
+from taskmix.transfer import SubsetDesign, TransferStudy, measure_trials
 from taskmix.weighting import BanditMTL
 
 PAPER_GAIN = 1.8
@@ -98,6 +98,7 @@ class Nlp25Options(TransferOptions):
 
 def reproduce_nlp25(
     options: Nlp25Options,
+    study: Study,
     executor: Executor,
     *,
     on_texts: Callable[[int, int], None] | None = None,  # texts encoded, of how many
@@ -110,15 +111,16 @@ def reproduce_nlp25(
     description = options.study(design)
     pairs = options.study(replace(design, kind="fixed", size=1, count=len(tasks) - 1))
     trial = options.study(options.design(options.size, options.subsets, held_out=True))
-    perform, study = executor.perform, executor.study
     single = description.alone()
-    fitted = measure(description, [*single, *description.subsets(options.subsets)], study, perform)
-    paired = measure(pairs, [*single, *pairs.subsets(len(tasks) - 1)], study, perform)
-    tried = measure(trial, trial.subsets(options.held_out), study, perform)
-    surrogates, chosen = select_sources(fitted, executor)
-    of_pairs, chosen_by_pairs = select_sources(paired, executor)
+    fitted = measure_trials(
+        description, [*single, *description.subsets(options.subsets)], study, executor
+    )
+    paired = measure_trials(pairs, [*single, *pairs.subsets(len(tasks) - 1)], study, executor)
+    tried = measure_trials(trial, trial.subsets(options.held_out), study, executor)
+    surrogates, chosen = select_sources(fitted, study, executor)
+    of_pairs, chosen_by_pairs = select_sources(paired, study, executor)
     selections = {"pairwise": chosen_by_pairs, "selected": chosen}
-    rows = compared_rows(options, description, selections, executor)
+    rows = compared_rows(options, description, selections, study, executor)
     generator = np.random.default_rng(options.seed)
     for name, fits in (("nlp25", surrogates), ("nlp25/pairwise", of_pairs)):
         tests = [
@@ -133,6 +135,7 @@ def compared_rows(
     options: Nlp25Options,
     description: TransferStudy,
     selections: dict[str, dict[str, tuple[str, ...]]],
+    study: Study,
     executor: Executor,
 ) -> list[dict[str, Any]]:
     """The score of every method on every task, and ours less theirs."""
@@ -156,9 +159,9 @@ def compared_rows(
             ]
             for target, sources in chosen.items()
         }
-    executor.finish([run for of in runs.values() for some in of.values() for run in some])
+    finish(executor, [run for of in runs.values() for some in of.values() for run in some], study)
     tables = {
-        method: np.array([scores_on_test(of[name], name, executor.study) for name in names]).T
+        method: np.array([scores_on_test(of[name], name, study) for name in names]).T
         for method, of in runs.items()
     }  # [seed, task]
     rows = []

@@ -8,20 +8,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.engine import Run
+from taskmix.engine import Executor, Run
 from taskmix.numerics import mean_interval
 from taskmix.papers._rows import row
-from taskmix.papers._runs import Executor
 from taskmix.papers._sign_test import SignTest
 from taskmix.records import Study
 from taskmix.transfer import (
-    Carried,
     LinearSurrogate,
     SubsetOutcomes,
+    TrialOutcomes,
     best_prefixes,
     choose_prefix,
     fit_linear_surrogate,
-    measure,
+    measure_trials,
     outcomes_of_target,
 )
 
@@ -34,7 +33,8 @@ Prefixes = Callable[[LinearSurrogate], NDArray[np.bool_]]  # to [prefix, source]
 
 
 def select_sources(
-    carried: Carried,
+    measured: TrialOutcomes,
+    study: Study,
     executor: Executor,
     *,
     prefixes: Prefixes = best_prefixes,
@@ -47,9 +47,9 @@ def select_sources(
     surrogate predicts best unless said otherwise, are trained under a few seeds, and the one of the
     best dev outcome is taken.
     """
-    description = carried.description
+    description = measured.description
     surrogates = {
-        target: fit_linear_surrogate(carried.table(target), ridge=ridge)
+        target: fit_linear_surrogate(measured.table(target), ridge=ridge)
         for target in description.targets
     }
     tried = {target: prefixes(surrogate) for target, surrogate in surrogates.items()}
@@ -59,7 +59,7 @@ def select_sources(
         for member in members
         for trial in description.prefix(target, _names(surrogates[target], member), seeds)
     ]
-    found = measure(description, trials, executor.study, executor.perform)
+    found = measure_trials(description, trials, study, executor)
     chosen, begin = {}, 0
     for target, members in tried.items():
         end = begin + len(members) * seeds
@@ -76,7 +76,7 @@ def select_sources(
 
 
 def held_out_table(
-    fitted: Carried, tried: Carried, target: str, role: HeldOut = "design"
+    fitted: TrialOutcomes, tried: TrialOutcomes, target: str, role: HeldOut = "design"
 ) -> SubsetOutcomes:
     """The subsets of `tried` that the surrogate was not fitted to, with the anchor that it has."""
     description = fitted.description
@@ -119,11 +119,11 @@ def f1_rows(quantity: str, tests: Sequence[SignTest]) -> list[dict[str, Any]]:
 
 
 def cost_rows(
-    experiment: str, carried: Sequence[Carried], chosen: dict[str, tuple[str, ...]]
+    experiment: str, measured: Sequence[TrialOutcomes], chosen: dict[str, tuple[str, ...]]
 ) -> list[dict[str, Any]]:
     """How many runs there were, how many failed, and how many sources were chosen."""
-    runs = {(trial.tasks, trial.run.seed) for each in carried for trial in each.trials}
-    failed = sum(each.failed for each in carried)
+    runs = {(trial.tasks, trial.run.seed) for each in measured for trial in each.trials}
+    failed = sum(each.failed for each in measured)
     sources = [len(names) for names in chosen.values()]
     return [
         row(f"{experiment}/subset_runs", None, mean_interval([len(runs)])),

@@ -22,19 +22,18 @@ moves in a step, in the mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from taskmix.engine import Engine, FolderSource, Optimization, Progress, Run
+from taskmix.engine import Executor, FolderSource, Optimization, Run, finish
 from taskmix.errors import OptionError
 from taskmix.models import TextConvolution
 from taskmix.numerics import mean_interval, paired_interval
 from taskmix.papers._rows import row
-from taskmix.papers._runs import carry_out
 from taskmix.papers._text_measures import (
     Table,
     accuracies_on,
@@ -121,46 +120,24 @@ class ReviewsOptions(TextOptions):
 def reproduce_newsgroups(
     options: NewsgroupsOptions,
     study: Study,
-    *,
-    workers: int | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    engine: Engine = "here",
+    executor: Executor,
 ) -> list[dict[str, Any]]:
     """Figures 3 to 9 for the topics, as rows; runs that `study` holds already cost nothing."""
     runs = text_runs(options)
     wanted = [run for some in runs.values() for run in some]
-    carry_out(
-        wanted,
-        study,
-        workers=workers,
-        on_progress=on_progress,
-        should_stop=should_stop,
-        engine=engine,
-    )
+    finish(executor, wanted, study)
     return text_rows("newsgroups", options, runs, study)
 
 
 def reproduce_reviews(
     options: ReviewsOptions,
     study: Study,
-    *,
-    workers: int | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    engine: Engine = "here",
+    executor: Executor,
 ) -> list[dict[str, Any]]:
     """Figures 2 and 4 to 9 for the reviews, as rows, on all test rows and on those not in train."""
     runs = text_runs(options)
     wanted = [run for some in runs.values() for run in some]
-    carry_out(
-        wanted,
-        study,
-        workers=workers,
-        on_progress=on_progress,
-        should_stop=should_stop,
-        engine=engine,
-    )
+    finish(executor, wanted, study)
     rows = text_rows("reviews", options, runs, study)
     unseen = rows_not_in_train(options.source.load())
     tables = {

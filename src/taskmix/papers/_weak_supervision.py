@@ -28,11 +28,11 @@ from typing import Any
 
 import numpy as np
 
+from taskmix.engine import Executor, finish
 from taskmix.models import Perceptron
 from taskmix.numerics import Interval, mean_interval, paired_interval
 from taskmix.papers._label_model import ABSTAIN, fit_label_model, majority_vote
 from taskmix.papers._rows import row
-from taskmix.papers._runs import Executor
 from taskmix.papers._selected import (
     cost_rows,
     f1_rows,
@@ -53,8 +53,9 @@ from taskmix.papers._weak_data import (
     class_balance,
     read_weak_rows,
 )
+from taskmix.records import Study
 from taskmix.tasks import FeatureEncoding, TaskSet, evaluate_outputs
-from taskmix.transfer import TransferStudy, measure
+from taskmix.transfer import TransferStudy, measure_trials
 
 PAPER_GAIN = 3.6  # hundredths of accuracy, "up to"
 LARGEST = 20  # sources of a subset where half of them are more
@@ -100,6 +101,7 @@ class WeakOptions(TransferOptions):
 
 def reproduce_weak_supervision(
     options: WeakOptions,
+    study: Study,
     executor: Executor,
     *,
     on_texts: Callable[[int, int], None] | None = None,  # texts encoded, of how many
@@ -108,20 +110,19 @@ def reproduce_weak_supervision(
     tasks = options.source.load()
     options.encoding.encode(tasks, cache=options.cache, on_progress=on_texts)
     description, trial = (options.study(tasks, held_out=held) for held in (False, True))
-    perform, study = executor.perform, executor.study
     count = options.subsets or description.design.usual_count(len(description.tasks) - 1)
-    fitted = measure(
-        description, [*description.alone(), *description.subsets(count)], study, perform
+    fitted = measure_trials(
+        description, [*description.alone(), *description.subsets(count)], study, executor
     )
-    surrogates, chosen = select_sources(fitted, executor, prefixes=spread_prefixes)
-    tried = measure(trial, trial.subsets(options.held_out), study, perform)
+    surrogates, chosen = select_sources(fitted, study, executor, prefixes=spread_prefixes)
+    tried = measure_trials(trial, trial.subsets(options.held_out), study, executor)
     name = f"weak_supervision/{options.data.name}"
     test = sign_test(
         surrogates[TARGET],
         held_out_table(fitted, tried, TARGET),
         generator=np.random.default_rng(options.seed),
     )
-    rows = compared_rows(name, options, description, chosen[TARGET], executor)
+    rows = compared_rows(name, options, description, chosen[TARGET], study, executor)
     raw = read_weak_rows(options.data)
     rows += direct_rows(name, raw, tasks[TARGET].metric, tasks[TARGET].labels)
     rows += source_rows(name, raw["train"], surrogates[TARGET], chosen[TARGET])
@@ -134,6 +135,7 @@ def compared_rows(
     options: WeakOptions,
     description: TransferStudy,
     selected: Sequence[str],
+    study: Study,
     executor: Executor,
 ) -> list[dict[str, Any]]:
     """The target's test score after training with each choice of sources, and ours less theirs."""
@@ -155,8 +157,8 @@ def compared_rows(
         ]
         for method, sources in company.items()
     }
-    executor.finish([run for some in runs.values() for run in some])
-    scores = {method: scores_on_test(some, TARGET, executor.study) for method, some in runs.items()}
+    finish(executor, [run for some in runs.values() for run in some], study)
+    scores = {method: scores_on_test(some, TARGET, study) for method, some in runs.items()}
     rows = [row(f"{name}/{method}", None, mean_interval(each)) for method, each in scores.items()]
     best = max(BASELINES, key=lambda method: float(scores[method].mean()))
     for method in ("best", *(other for other in scores if other != "selected")):

@@ -85,7 +85,7 @@ def _advice(folder: Path) -> Mapping[str, Any] | None:
     """What `taskmix advise` wrote beside the runs, if it did."""
     if not (folder / "advice.json").exists():
         return None
-    from taskmix.advise import load_advice
+    from taskmix.plans import load_advice
 
     return load_advice(folder)
 

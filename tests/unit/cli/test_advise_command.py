@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taskmix.advise import advising_alone
+from taskmix.adviser import advising_alone
 from taskmix.engine import read_model
 from taskmix.plans import Plan
 from taskmix.records import Study

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from taskmix.engine import DigitsSource, Executed, Progress, Run, Workers, run_all
+from taskmix.engine import DigitsSource, Executed, Here, Observers, Progress, Run, Workers
 from taskmix.engine._encodings import KeptEncodings
 from taskmix.engine._run import encode
 from taskmix.engine._units import work_off
@@ -24,13 +24,13 @@ RUN = Run(label="x", source=DigitsSource(), architecture=Perceptron(hidden=(4,))
 
 def test_workers_stay_for_the_next_call_and_change_nothing(tmp_path: Path) -> None:
     runs = [replace(RUN, seed=seed) for seed in range(3)]
-    alone = run_all(runs, Study(tmp_path / "alone"), workers=1)
+    alone = Here(workers=1).run(runs, Study(tmp_path / "alone"))
     told: list[Progress] = []
     with Workers(2) as workers:
         study = Study(tmp_path / "kept")
-        first = run_all(runs[:2], study, workers=workers, on_progress=told.append)
+        first = Here(workers=workers, observers=Observers.telling(told.append)).run(runs[:2], study)
         processes = process_ids(workers)
-        second = run_all(runs, study, workers=workers, on_progress=told.append)
+        second = Here(workers=workers, observers=Observers.telling(told.append)).run(runs, study)
         assert process_ids(workers) == processes
     assert [each.outcome for each in second] == ["already finished"] * 2 + ["finished"]
     assert len([each for each in told if each.done]) == 5
@@ -48,7 +48,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
     with Workers(2) as workers:
         workers.start(2)
         os.kill(next(iter(process_ids(workers))) or 0, signal.SIGKILL)
-        results = run_all([RUN, replace(RUN, seed=1)], Study(tmp_path), workers=workers)
+        results = Here(workers=workers).run([RUN, replace(RUN, seed=1)], Study(tmp_path))
     assert [each.outcome for each in results] == ["finished", "finished"]
 
 
@@ -59,7 +59,7 @@ def test_workers_that_are_killed_again_and_again_are_told_in_a_sentence(tmp_path
         for process in process_ids(workers):
             os.kill(process or 0, signal.SIGKILL)
         with pytest.raises(RunError, match="3 of them were killed"):
-            run_all(runs, Study(tmp_path), workers=workers)
+            Here(workers=workers).run(runs, Study(tmp_path))
         assert not process_ids(workers)
 
 

@@ -22,7 +22,7 @@ from taskmix.engine._ray._sender import Sender
 from taskmix.engine._ray._store import Copies
 from taskmix.engine._ray._work import Done
 from taskmix.engine._run import Executed, Run
-from taskmix.engine._units import Progress, ShouldStop, Tell
+from taskmix.engine._units import Progress, Stop, Tell
 from taskmix.errors import InputError, RecordError, RunError
 from taskmix.records import RunFolder, RunSummary, Study, unpack_run
 
@@ -44,13 +44,12 @@ class Flight:
         sender: Sender,
         *,
         copies: Copies | None,
-        on_progress: Tell | None,
-        should_stop: ShouldStop | None,
+        tell: Tell,
+        stop: Stop,
         fresh: bool,
     ) -> None:
         self._study, self._sender, self._copies, self._fresh = study, sender, copies, fresh
-        self._on_progress = on_progress
-        self._should_stop = should_stop or (lambda: False)
+        self._tell, self._stop = tell, stop
         self._queue = Queue(runs, self._is_done)
         self._flying: dict[Any, Job] = {}  # by Ray's reference to the result
         self._drawn: dict[int, RunFolder] = {}  # of runs that have no result yet
@@ -61,7 +60,7 @@ class Flight:
     def results(self) -> Iterator[Outcome]:
         """Yields results until all runs have one, or until the work has stopped."""
         while True:
-            self._stopping = self._stopping or self._should_stop()
+            self._stopping = self._stopping or self._stop()
             if not self._stopping:
                 self._send_jobs()
             if self._copies is not None:
@@ -209,7 +208,7 @@ class Flight:
 
     def _start_again(self) -> None:
         """Our own cluster, after its death; one that is not ours is its owner's to mend."""
-        self._stopping = self._stopping or self._should_stop()
+        self._stopping = self._stopping or self._stop()
         if self._stopping:  # a signal to all processes ended it too
             self._flying.clear()
             return
@@ -245,10 +244,6 @@ class Flight:
             return self._drawn[number].summary()
         except RecordError:  # whoever claims the run sees to it
             return None
-
-    def _tell(self, progress: Progress) -> None:
-        if self._on_progress is not None:
-            self._on_progress(progress)
 
     def __enter__(self) -> Flight:
         return self
