@@ -13,16 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from taskmix.errors import InputError
-from taskmix.tasks._assemble import Encoding
 from taskmix.tasks._columns import Stack
-from taskmix.tasks._encoded import EncodedTasks
-from taskmix.tasks._inputs import InputPlan, build_inputs, remarks_on_cells
-from taskmix.tasks._readers import Rows, read_rows
-from taskmix.tasks._reading import Reading
-from taskmix.tasks._table_encoding import TableEncoding, families_of
-from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
-from taskmix.tasks._window_encoding import WindowEncoding
-from taskmix.tasks._word_encoding import WordEncoding
+from taskmix.tasks._encoding import (
+    EncodedTasks,
+    Encoding,
+    TableEncoding,
+    WindowEncoding,
+    WordEncoding,
+    families_of,
+)
+from taskmix.tasks._formats import Rows, read_rows
+from taskmix.tasks._loading import InputPlan, build_inputs, remarks_on_cells
+from taskmix.tasks._reading import InputKind, Reading, TaskKind
+from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 ROWS = "rows"  # the one split of rows without targets
 STANDARD = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}

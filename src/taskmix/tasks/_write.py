@@ -14,7 +14,7 @@ import numpy as np
 
 from taskmix.errors import InputError, RunError
 from taskmix.files import check_output_folder, making_folder
-from taskmix.tasks._streams import show
+from taskmix.tasks._formats import show
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 _ROWS = 10_000  # turned into text at a time

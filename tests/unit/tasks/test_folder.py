@@ -16,7 +16,7 @@ import pytest
 
 from taskmix.errors import InputError, OptionError, TaskFileError
 from taskmix.tasks import Task, TaskSet, load_tasks
-from taskmix.tasks._splits import divide, name_splits, put_aside
+from taskmix.tasks._loading._splits import divide, name_splits, put_aside
 
 Row = Mapping[str, Any]
 
@@ -218,7 +218,7 @@ def test_rows_too_many_to_be_joined_are_divided_all_the_same(
 ) -> None:
     text_task(tmp_path, train=100, dev=0)
     (joined,) = load_tasks(tmp_path)
-    monkeypatch.setattr("taskmix.tasks._layout._TAKE_LIMIT", 0)
+    monkeypatch.setattr("taskmix.tasks._loading._layout._TAKE_LIMIT", 0)
     (apart,) = load_tasks(tmp_path)
     assert apart.sizes == joined.sizes
     for split in joined.splits:
@@ -624,7 +624,7 @@ def test_a_cached_table_is_read_in_place_of_the_file(
     cache = tmp_path / ".cache"
     first = load_tasks(tmp_path, cache=cache)
     assert len(list(cache.iterdir())) == 3
-    monkeypatch.setattr("taskmix.tasks._table_cache.read_rows", None)
+    monkeypatch.setattr("taskmix.tasks._loading._table_cache.read_rows", None)
     assert same(load_tasks(tmp_path, cache=cache), first)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from taskmix.errors import InputError, OptionError, TaskFileError
 from taskmix.tasks import load_tasks
-from taskmix.tasks._settings import TaskSettings, read_entries, read_task_settings
+from taskmix.tasks._loading._settings import TaskSettings, read_entries, read_task_settings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
