@@ -1,6 +1,5 @@
 """Which task is trained on next, and what a step on it was worth."""
 
-from taskmix.policies._bandit import BanditOptimum, MultitaskBandit, Round, play
 from taskmix.policies._exp3 import Exp3, Exp3State
 from taskmix.policies._exp3s import Exp3S, Exp3SState, lift_weights, share_weights
 from taskmix.policies._fixed import Fixed
@@ -28,7 +27,6 @@ from taskmix.policies._uniform import Uniform
 __all__ = [
     "AnyPolicy",
     "AnyReward",
-    "BanditOptimum",
     "Choice",
     "Exp3",
     "Exp3S",
@@ -36,7 +34,6 @@ __all__ = [
     "Exp3State",
     "Fixed",
     "HardProgress",
-    "MultitaskBandit",
     "Outcome",
     "Policy",
     "PredictionGain",
@@ -44,7 +41,6 @@ __all__ = [
     "QuantileScaled",
     "QuantileScaledState",
     "Reward",
-    "Round",
     "Scheduled",
     "ScheduledState",
     "ScoreImprovement",
@@ -59,6 +55,5 @@ __all__ = [
     "draw_many",
     "hard_progress",
     "lift_weights",
-    "play",
     "share_weights",
 ]

@@ -48,13 +48,20 @@ from taskmix.tasks._scoring import (
     find_metric,
     io_to_iob2,
 )
-from taskmix.tasks._simulating import Simulation, digits_tasks, simulate_tasks
+from taskmix.tasks._simulating import (
+    BanditOptimum,
+    MultitaskBandit,
+    Simulation,
+    digits_tasks,
+    simulate_tasks,
+)
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 from taskmix.tasks._write import check_new_folder, write_tasks
 
 __all__ = [
     "METRICS",
     "MISSING",
+    "BanditOptimum",
     "CollatedInputs",
     "DenseInputs",
     "EncodedSplit",
@@ -68,6 +75,7 @@ __all__ = [
     "Inputs",
     "KeptByTable",
     "Metric",
+    "MultitaskBandit",
     "NewRows",
     "PairInputs",
     "Question",

@@ -4,15 +4,7 @@ import numpy as np
 import pytest
 
 from taskmix.errors import OptionError
-from taskmix.policies import (
-    Fixed,
-    HardProgress,
-    MultitaskBandit,
-    PredictionGain,
-    QuantileScaled,
-    Uniform,
-    play,
-)
+from taskmix.tasks import MultitaskBandit
 
 
 def small(**options: object) -> MultitaskBandit:
@@ -102,37 +94,6 @@ def test_the_optimum_gives_up_the_arm_that_gains_least_for_its_cost() -> None:
     # Five pulls of arm 0 cost 5, the rest buys 2.5 of arm 1: scores 1 and 0.5.
     np.testing.assert_allclose(best.probabilities, [2 / 3, 1 / 3])
     assert best.score == pytest.approx(0.75)
-
-
-def test_the_optimum_beats_the_oracle_and_the_uniform_policy_when_played() -> None:
-    generator = np.random.default_rng(2)
-    bandit = MultitaskBandit.sample(generator, steps=3000)
-    best = np.maximum(bandit.optimum().probabilities, 1e-4)
-
-    def final(policy: object) -> float:
-        *_, last = play(bandit, policy, reward=HardProgress(), generator=generator)  # type: ignore[arg-type]
-        return float(last.scores.mean())
-
-    optimum = final(Fixed(best / best.sum()))
-    assert optimum > final(Fixed(bandit.oracle))
-    assert optimum > final(Uniform())
-
-
-def test_playing_spends_the_budget_and_reports_losses_before_and_after() -> None:
-    bandit = small(cost=np.array([1.0, 3.0]))
-    reward = QuantileScaled(reward=PredictionGain())
-    generator = np.random.default_rng(0)
-    rounds = list(play(bandit, Uniform(), reward=reward, generator=generator))
-    spent = [one.outcome.cost for one in rounds]
-    assert sum(spent) >= 10 > sum(spent[:-1])
-    for one in rounds:
-        assert one.outcome.loss_after == pytest.approx(-np.log(one.scores[one.outcome.choice.task]))
-        assert one.outcome.reward is not None
-    seen: dict[int, float] = {}
-    for one in rounds:
-        task = one.outcome.choice.task
-        assert one.outcome.previous_loss == seen.get(task)
-        seen[task] = one.outcome.loss
 
 
 @pytest.mark.parametrize(

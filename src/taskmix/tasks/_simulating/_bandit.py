@@ -12,15 +12,12 @@ a pull costs (`cost`); with the defaults neither changes anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.policies._policy import AnyPolicy, Outcome
-from taskmix.policies._reward import AnyReward
 
 # A score of zero has an infinite loss, and the difference of two such is not a number.
 LOWEST_SCORE = 1e-12
@@ -32,14 +29,6 @@ class BanditOptimum:
 
     probabilities: NDArray[np.float64]  # [arm]
     score: float  # the mean over arms at the end
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One pull, what came of it, and all scores after it."""
-
-    outcome: Outcome
-    scores: NDArray[np.float64]  # [arm]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,32 +136,3 @@ class MultitaskBandit:
         )
         visits = np.asarray(answer.x[:count])
         return BanditOptimum(visits / visits.sum(), float(-answer.fun))
-
-
-def play(
-    bandit: MultitaskBandit,  # of one environment
-    policy: AnyPolicy,
-    *,
-    reward: AnyReward,
-    generator: np.random.Generator,
-) -> Iterator[Round]:
-    """Plays until pulls have cost as much as `bandit.steps`, one environment and one policy."""
-    count = len(bandit.oracle)
-    scores = bandit.init()
-    state, reward_state = policy.init(np.ones(count, dtype=np.int64)), reward.init(count)
-    latest: list[float | None] = [None] * count
-    left = float(bandit.steps)
-    while left > 0:
-        choice = policy.select(state, generator)
-        arm = choice.task
-        before = float(bandit.losses(scores[arm]))
-        scores = bandit.pull(scores, np.asarray(arm))
-        after = float(bandit.losses(scores[arm]))
-        cost = float(bandit.cost[arm])
-        outcome = Outcome(choice, before, latest[arm], after, cost)
-        value, reward_state = reward.observe(reward_state, outcome, generator)
-        outcome = Outcome(choice, before, latest[arm], after, cost, value)
-        state = policy.update(state, outcome)
-        latest[arm] = before
-        left -= cost
-        yield Round(outcome, scores)
