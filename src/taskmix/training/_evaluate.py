@@ -18,6 +18,7 @@ from taskmix.tasks import (
     EncodedTask,
     EncodedTasks,
     Inputs,
+    PaddedInputs,
     evaluate_outputs,
     find_metric,
 )
@@ -170,10 +171,10 @@ def _batches(inputs: Inputs, batch_size: int) -> tuple[Tensor, list[int]]:
     Rows of different lengths are padded to the longest of their batch, so those of like length go
     together; on the CPU fewer of them where they are long: what falls out of the caches is slow.
     """
-    lengths: Tensor | None = getattr(inputs, "lengths", None)
-    if lengths is None:
+    if not isinstance(inputs, PaddedInputs):
         full, rest = divmod(len(inputs), batch_size)
         return torch.arange(len(inputs)), [batch_size] * full + [rest] * bool(rest)
+    lengths = inputs.lengths
     most = PLACES if lengths.device.type == "cpu" else math.inf
     lengths = lengths.cpu()
     order = torch.argsort(lengths, stable=True)

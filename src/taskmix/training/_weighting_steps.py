@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from taskmix.models import SharedCode
+from taskmix.models import SharedCode, named_last_layer
 from taskmix.training._events import StepEvent
 from taskmix.training._machinery import Machinery, input_groups, must_be_finite
 from taskmix.training._streams import Stream
@@ -43,7 +43,7 @@ class WeightingSteps:
         self._balancer = Balancer(
             weighting,
             shared=encoder,
-            last_layer=getattr(encoder, "last_layer", None),
+            last_layer=named_last_layer(encoder),
             average="gradients",  # so that several processes are one with the whole batch
         )
         self._groups = input_groups(machinery.tasks)

@@ -26,7 +26,7 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import softmax, weights_of
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import CountsEpochs, Needs
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class DynamicWeightAverageState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DynamicWeightAverage:
+class DynamicWeightAverage(CountsEpochs[DynamicWeightAverageState]):
     """Weights that sum to the number of tasks."""
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST | Needs.EPOCH

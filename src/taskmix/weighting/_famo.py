@@ -36,7 +36,7 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import per_task, precise, softmax
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import LearnsAfterStep, Needs
 
 SMALLEST = 1e-8  # of a loss above its bound
 
@@ -49,7 +49,7 @@ class FAMOState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FAMO:
+class FAMO(LearnsAfterStep[FAMOState]):
     """Weights proportional to softmax(logits) / (loss - bound)."""
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.LOSSES_AFTER | Needs.EVERY_TASK

@@ -25,11 +25,11 @@ import torch
 from torch import Tensor
 
 from taskmix.weighting._scale import precise, softmax_of_present, times_tasks
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeometricMean:
+class GeometricMean(HasOwnScale[None]):
     """Weights proportional to 1 / loss; no state."""
 
     needs: ClassVar[Needs] = Needs.LOSSES

@@ -28,7 +28,7 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import softmax, weights_of
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs
 
 LARGEST = 700.0  # exponent whose power is still a float64
 
@@ -40,7 +40,7 @@ class IMTLLState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IMTLL:
+class IMTLL(HasOwnScale[IMTLLState]):
     """Weights proportional to learned scales exp(s)."""
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST

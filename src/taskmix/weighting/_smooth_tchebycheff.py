@@ -30,11 +30,11 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import precise, softmax_of_present, sum_to_tasks
 from taskmix.weighting._tchebycheff import check_preferences, distances
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothTchebycheff:
+class SmoothTchebycheff(HasOwnScale[None]):
     """Weights from a softmax of the losses; no state."""
 
     needs: ClassVar[Needs] = Needs.LOSSES

@@ -28,11 +28,11 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import per_task, precise, sum_to_tasks
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tchebycheff:
+class Tchebycheff(HasOwnScale[None]):
     """All weight on the largest of `weights` * (losses - `ideal`); no state."""
 
     needs: ClassVar[Needs] = Needs.LOSSES

@@ -35,7 +35,7 @@ from torch import Tensor
 from taskmix.errors import OptionError, ShapeError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import weights_of
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs
 
 Form = Literal["classification", "regression"]
 LARGEST = 700.0  # exponent whose power is still a float64
@@ -49,7 +49,7 @@ class UncertaintyState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uncertainty:
+class Uncertainty(HasOwnScale[UncertaintyState]):
     """Weights proportional to exp(-s), by half for regression."""
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol, Self, overload
+from typing import Any, Protocol, Self, overload, runtime_checkable
 
 import numpy as np
 import torch
@@ -30,6 +30,16 @@ class Inputs(Protocol):
         ...
 
     def to(self, device: torch.device) -> Self: ...
+
+
+@runtime_checkable
+class PaddedInputs(Protocol):
+    """Inputs whose rows differ in length: a batch is as wide as its longest, so like go with like."""
+
+    @property
+    def lengths(self) -> Tensor:
+        """Places that each row takes [row]."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
