@@ -39,7 +39,7 @@ Estimator = Callable[[LogStatistics, NDArray[np.float64]], Influence]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ValueEstimate:
     """Values of policies, or differences of values, and what they rest on."""
 
     value: NDArray[np.float64]  # [...]
@@ -105,7 +105,7 @@ def estimate(
     *,
     estimator: Estimator = weighted_importance_sampling,
     level: float = 0.95,
-) -> Estimate:
+) -> ValueEstimate:
     """Values with Student intervals (the effective rows as degrees of freedom), many policies at once.
 
     The leading axes of `policies` and of `statistics` broadcast: a matrix [policy, task] and one log
@@ -123,7 +123,7 @@ def compare(
     *,
     estimator: Estimator = weighted_importance_sampling,
     level: float = 0.95,
-) -> Estimate:
+) -> ValueEstimate:
     """The value of `policies` less that of `others` on the same rows.
 
     Both are estimated from the same draws, so the difference is far better known than either.
@@ -142,7 +142,7 @@ def bernstein(
     reward_range: tuple[float, float],
     smallest_probability: float | None = None,
     level: float = 0.95,
-) -> Estimate:
+) -> ValueEstimate:
     """Importance sampling with an empirical Bernstein interval, which holds at any number of rows.
 
     Maurer and Pontil, "Empirical Bernstein Bounds and Sample Variance Penalization", 2009, Theorem 4,
@@ -167,7 +167,7 @@ def bernstein(
     doubt = np.log(4.0 / (1.0 - level))
     # The standard error is that of the mean: times the rows, it is the variance of one row.
     half = plain.standard_error * np.sqrt(2 * doubt) + 7 * span * doubt / (3 * (rows - 1))
-    return Estimate(
+    return ValueEstimate(
         plain.value,
         plain.standard_error,
         plain.value - half,
@@ -224,7 +224,7 @@ def _finish(
     influence: Influence,
     shares: list[NDArray[np.float64]],
     level: float,
-) -> Estimate:
+) -> ValueEstimate:
     from scipy.special import stdtrit
 
     check_level(level)
@@ -250,7 +250,7 @@ def _finish(
         [(share * statistics.largest_weight).max(axis=-1) for share in shares]
     )
     half = stdtrit(np.maximum(effective - 1, 1.0), (1 + level) / 2) * error
-    return Estimate(
+    return ValueEstimate(
         influence.value,
         error,
         influence.value - half,

@@ -90,7 +90,7 @@ def maximise(
     )
 
 
-def search(
+def maximise_by_cmaes(
     statistics: LogStatistics,  # [task]
     entropy: float,
     *,

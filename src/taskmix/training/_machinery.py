@@ -117,7 +117,7 @@ def input_groups(tasks: EncodedTasks) -> list[list[int]]:
     return list(groups.values())
 
 
-class Steps(Protocol):
+class TrainingSteps(Protocol):
     """Takes steps, and can be put where it was."""
 
     def take(self, step: int) -> StepEvent: ...

@@ -35,7 +35,7 @@ from taskmix.weighting._weighting import (
     Needs,
     check_method,
 )
-from taskmix.weighting._workers import Workers
+from taskmix.weighting._workers import WorkerGroup
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Balancer:
             )
         self._normalize = normalize
         self._update_every = update_every
-        self._workers = Workers(process_group)
+        self._workers = WorkerGroup(process_group)
         self._names: tuple[str, ...] | None = None
         self._state: Any = None
         self._saved: Any = None  # a loaded state, until the first losses tell the device

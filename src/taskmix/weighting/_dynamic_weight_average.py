@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.weighting._scale import softmax, weights_of
+from taskmix.weighting._scale import softmax_shares, weights_of
 from taskmix.weighting._weighting import CountsEpochs, Needs
 
 
@@ -68,7 +68,7 @@ class DynamicWeightAverage(CountsEpochs[DynamicWeightAverageState]):
             state.epochs.tolist(), state.latest.tolist(), state.previous.tolist(), strict=True
         )
         rates = [new / old if count >= 2 and old != 0 else 1.0 for count, new, old in known]
-        shares = softmax([rate / self.temperature for rate in rates])
+        shares = softmax_shares([rate / self.temperature for rate in rates])
         return weights_of(shares, losses, present)
 
     def update(

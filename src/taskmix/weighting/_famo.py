@@ -35,7 +35,7 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
-from taskmix.weighting._scale import per_task, precise, softmax
+from taskmix.weighting._scale import per_task, precise, softmax_shares
 from taskmix.weighting._weighting import LearnsAfterStep, Needs
 
 SMALLEST = 1e-8  # of a loss above its bound
@@ -50,7 +50,7 @@ class FAMOState:
 
 @dataclass(frozen=True, kw_only=True)
 class FAMO(LearnsAfterStep[FAMOState]):
-    """Weights proportional to softmax(logits) / (loss - bound)."""
+    """Weights proportional to softmax_shares(logits) / (loss - bound)."""
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.LOSSES_AFTER | Needs.EVERY_TASK
 
@@ -82,7 +82,7 @@ class FAMO(LearnsAfterStep[FAMOState]):
         """The state once the losses [task] of the same batch after the step are known."""
         gains: list[float] = (state.before - self._logarithms(losses)).tolist()
         logits: list[float] = state.logits.tolist()
-        shares = softmax(logits)
+        shares = softmax_shares(logits)
         mean = sum(map(mul, shares, gains))
         gradient = [
             share * (gain - mean) + self.decay * logit

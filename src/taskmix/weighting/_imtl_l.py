@@ -27,7 +27,7 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
-from taskmix.weighting._scale import softmax, weights_of
+from taskmix.weighting._scale import softmax_shares, weights_of
 from taskmix.weighting._weighting import HasOwnScale, Needs
 
 LARGEST = 700.0  # exponent whose power is still a float64
@@ -56,7 +56,7 @@ class IMTLL(HasOwnScale[IMTLLState]):
         return IMTLLState(start, adam_init(len(losses)))
 
     def weigh(self, state: IMTLLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
-        return weights_of(softmax(state.log_scale.tolist()), losses, present)
+        return weights_of(softmax_shares(state.log_scale.tolist()), losses, present)
 
     def unscaled(self, state: IMTLLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
         """The paper's own weights, whose sum moves with the losses."""

@@ -21,7 +21,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from taskmix.weighting._scale import softmax, weights_of
+from taskmix.weighting._scale import softmax_shares, weights_of
 from taskmix.weighting._weighting import Needs
 
 
@@ -46,7 +46,7 @@ class RandomWeights:
     ) -> Tensor:
         # A text as seed is hashed: steps that follow each other have nothing in common.
         generator = random.Random(f"{self.seed} {int(state.steps)}")
-        shares = softmax([generator.gauss(0.0, 1.0) for _ in range(len(losses))])
+        shares = softmax_shares([generator.gauss(0.0, 1.0) for _ in range(len(losses))])
         return weights_of(shares, losses, present)
 
     def update(

@@ -18,7 +18,7 @@ from taskmix.tasks._formats import _conll, _jsonl, _streams
 from taskmix.tasks._formats._csv import read_csv
 from taskmix.tasks._formats._jsonl import ObjectStream, OddRowError
 from taskmix.tasks._formats._readers import column_names, file_format, read_rows
-from taskmix.tasks._formats._streams import show
+from taskmix.tasks._formats._streams import quoted
 
 
 def write(path: Path, data: str | bytes) -> Path:
@@ -494,7 +494,7 @@ def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
 
 
 def test_values_are_shown_short_and_escaped() -> None:
-    assert show("a\nb\u202e") == r"'a\nb\u202e'"
-    assert show("é") == "'é'"
-    assert len(show("x" * 10**6)) == 60
-    assert show(b"\xff") == r"'\\xff'"
+    assert quoted("a\nb\u202e") == r"'a\nb\u202e'"
+    assert quoted("é") == "'é'"
+    assert len(quoted("x" * 10**6)) == 60
+    assert quoted(b"\xff") == r"'\\xff'"

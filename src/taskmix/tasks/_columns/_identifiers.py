@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._stack import Stack, family
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
 
 NEARLY = 0.95
 LEAST_ROWS = 20  # fewer may differ, or count up, by chance
@@ -32,11 +32,11 @@ _NAMES = re.compile(
 _CAMEL = re.compile(r".*[a-z](Id|ID|UUID)")
 
 
-def identifies(stack: Stack, name: str) -> str | None:
+def identifies(stack: StackedFiles, name: str) -> str | None:
     """Why the column tells rows apart and no more; None where it may be a feature."""
     cells = stack.column(name)
     count = len(cells) - cells.null_count
-    kind = family(cells.type)
+    kind = cell_family(cells.type)
     if kind == "text" and count >= LEAST_ROWS and _distinct(cells) >= NEARLY * count:
         return "differs in every row"
     if kind == "number" and not cells.null_count and _counts_rows(stack, cells):
@@ -56,21 +56,21 @@ def _distinct(cells: pa.ChunkedArray) -> int:
     return int(pc.count_distinct(cells, mode="only_valid").as_py())
 
 
-def _pieces(stack: Stack, cells: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+def _pieces(stack: StackedFiles, cells: pa.ChunkedArray) -> list[pa.ChunkedArray]:
     starts = stack.starts.tolist()
     return [
         cells.slice(start, size) for start, size in zip(starts, stack.sizes.tolist(), strict=False)
     ]
 
 
-def _always_differs(stack: Stack, cells: pa.ChunkedArray) -> bool:
+def _always_differs(stack: StackedFiles, cells: pa.ChunkedArray) -> bool:
     """Over all rows, or in each file where every file counts afresh."""
     if _distinct(cells) == len(cells):
         return True
     return all(_distinct(piece) == len(piece) for piece in _pieces(stack, cells))
 
 
-def _counts_rows(stack: Stack, cells: pa.ChunkedArray) -> bool:
+def _counts_rows(stack: StackedFiles, cells: pa.ChunkedArray) -> bool:
     if len(cells) < LEAST_ROWS:
         return False
     if pa.types.is_floating(cells.type) and cells[0].as_py() != int(cells[0].as_py() or 0):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from taskmix.tasks._columns._stack import Stack, family
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
 
 _USUAL = frozenset(
     {
@@ -61,12 +61,12 @@ _DIFFERENT, _DIFFERENT_IF_NAMED = 0.5, 1 / 3
 _LEAST = 10  # different cells, where the name does not help
 
 
-def holds_sentences(stack: Stack, name: str) -> bool:
+def holds_sentences(stack: StackedFiles, name: str) -> bool:
     """Whether the cells of a column are texts, and not one of several categories."""
-    if family(stack.parts[0].table.column(name).type) not in ("text", "nothing"):
+    if cell_family(stack.parts[0].table.column(name).type) not in ("text", "nothing"):
         return False
     cells = stack.column(name)
-    if family(cells.type) != "text":
+    if cell_family(cells.type) != "text":
         return False
     is_named = name.strip().lower() in _USUAL or _NUMBERED.sub(r"\1", name.lower()) in _USUAL
     places = np.unique(np.linspace(0, len(cells) - 1, _LOOKED_AT).astype(np.int64))

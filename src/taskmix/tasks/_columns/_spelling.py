@@ -24,8 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._stack import Stack, cells_of, family, plain
-from taskmix.tasks._formats import EXACT, Rows, exact_cells, said, show
+from taskmix.tasks._columns._stack import StackedFiles, cell_family, cells_of, plain
+from taskmix.tasks._formats import EXACT, Rows, exact_cells, quoted, said
 
 _WHOLE_FLOAT = re.compile(r"(-?(?:0|[1-9]\d*))\.0")
 _IN_QUOTES = "has numbers in some rows and text in others; in quotes or not, a number is one label"
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class SpelledColumn:
     """A column as text: the different words in their order, and which one each cell has."""
 
     words: tuple[str, ...]
@@ -51,9 +51,9 @@ def normal_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.utf8_normalize(pc.utf8_trim_whitespace(column), form="NFC")
 
 
-def words_of(column: pa.ChunkedArray | pa.Array) -> Words:
+def words_of(column: pa.ChunkedArray | pa.Array) -> SpelledColumn:
     """The cells of a column of one type; numbers that are whole are written without a point."""
-    is_number = family(column.type) == "number"
+    is_number = cell_family(column.type) == "number"
     return _collect([_Part(_whole_if_all(column), _word)], are_numbers=is_number)
 
 
@@ -66,12 +66,14 @@ def _whole_if_all(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Ar
     return column.cast(pa.int64(), safe=False) if is_whole else column
 
 
-def spell(stack: Stack, name: str) -> Words:
+def spell(stack: StackedFiles, name: str) -> SpelledColumn:
     """The cells of a column of all files, as they are written."""
     cells = stack.column(name)
-    is_number = family(cells.type) == "number"
+    is_number = cell_family(cells.type) == "number"
     raw = [cells_of(part, name) for part in stack.parts]
-    has_text = any(family(each.type) == "text" or pa.types.is_dictionary(each.type) for each in raw)
+    has_text = any(
+        cell_family(each.type) == "text" or pa.types.is_dictionary(each.type) for each in raw
+    )
     if not has_text and not _is_rounded(cells):
         return words_of(cells)
     parts = [
@@ -80,7 +82,7 @@ def spell(stack: Stack, name: str) -> Words:
     ]
     found = _collect(parts, are_numbers=is_number, column=name)
     families = {
-        family(each.type)
+        cell_family(each.type)
         for part, each in zip(stack.parts, raw, strict=True)
         if not part.is_loose(name)
     }
@@ -104,13 +106,13 @@ def _is_rounded(cells: pa.ChunkedArray) -> bool:
 
 
 def _read_part(part: Rows, cells: pa.ChunkedArray, name: str, *, is_number: bool) -> _Part:
-    if family(cells.type) == "number":
+    if cell_family(cells.type) == "number":
         if part.format == "jsonl" and _is_rounded(plain(cells)):
             return _Part(exact_cells(part.path, name, part.byte_limit), _exact)
         is_decimal = pa.types.is_decimal(cells.type)  # exact, and floating no more once it is plain
         return _Part(cells if is_decimal else _whole_if_all(plain(cells)), _word)
     column = plain(cells)
-    if not is_number or family(column.type) != "text":
+    if not is_number or cell_family(column.type) != "text":
         return _Part(column, _word)
     column = said(column)
     texts = pc.unique(column.drop_null()).to_pylist()
@@ -119,7 +121,7 @@ def _read_part(part: Rows, cells: pa.ChunkedArray, name: str, *, is_number: bool
     return _Part(column, _word)
 
 
-def _collect(parts: Sequence[_Part], *, are_numbers: bool, column: str = "") -> Words:
+def _collect(parts: Sequence[_Part], *, are_numbers: bool, column: str = "") -> SpelledColumn:
     """One list of words over all parts."""
     spellings: dict[str, dict[str, None]] = {}  # of each word, as they came up
     codes: list[NDArray[np.int64]] = []
@@ -145,7 +147,7 @@ def _collect(parts: Sequence[_Part], *, are_numbers: bool, column: str = "") -> 
     ranks[order] = np.arange(len(order))
     words = tuple(found[place] for place in order)
     remarks = (*_joined(column, spellings, parts), *_parted(column, words)) if column else ()
-    return Words(words, ranks[np.concatenate([np.zeros(0, np.int64), *codes])], remarks)
+    return SpelledColumn(words, ranks[np.concatenate([np.zeros(0, np.int64), *codes])], remarks)
 
 
 def _rank(word: str, are_numbers: bool) -> tuple[int, Decimal, str]:
@@ -186,7 +188,7 @@ def _joined(
         return ()
     word, found = next(iter(several.items()))
     more = f", and {len(several) - 1} more like it" if len(several) > 1 else ""
-    shown = " and ".join(show(text) for text in found[:3])
+    shown = " and ".join(quoted(text) for text in found[:3])
     if any(part.had_points for part in parts) and f"{word}.0" in found:
         why = "one of the files writes all its whole numbers with `.0`"
     else:
@@ -205,7 +207,7 @@ def _parted(column: str, words: Sequence[str]) -> tuple[str, ...]:
                 known.setdefault(value, []).append(word)
         several = [found for found in known.values() if len(found) > 1]
         if several:
-            shown = " and ".join(show(word) for word in several[0][:3])
+            shown = " and ".join(quoted(word) for word in several[0][:3])
             more = f", and {len(several) - 1} more like it" if len(several) > 1 else ""
             remarks.append(
                 f"`{column}`: {shown} are different labels{more}, as they are written differently; "

@@ -24,8 +24,8 @@ from taskmix.tasks._formats import (
     Rows,
     are_numbers,
     numbers_of,
+    quoted,
     said,
-    show,
     show_path,
     spell_number,
 )
@@ -42,7 +42,7 @@ _WORDS: Mapping[Family, str] = {
 }
 
 
-def family(kind: pa.DataType) -> Family:
+def cell_family(kind: pa.DataType) -> Family:
     """What cells of that type are to a task."""
     types = pa.types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
@@ -50,7 +50,7 @@ def family(kind: pa.DataType) -> Family:
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return "text"
     if types.is_dictionary(kind):
-        return family(kind.value_type)
+        return cell_family(kind.value_type)
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return "list"
     if types.is_boolean(kind):
@@ -58,7 +58,7 @@ def family(kind: pa.DataType) -> Family:
     return "nothing" if types.is_null(kind) else "other"
 
 
-class Stack:
+class StackedFiles:
     """Files of equal meaning, one below the other; `parts` are in the order of the rows."""
 
     def __init__(
@@ -125,11 +125,11 @@ class Stack:
         column = self.column(name)
         should = f"`{name}` should be a finite number in every row, {purpose}."
         remedy = "Correct that row or take it out."
-        if family(column.type) != "number":
+        if cell_family(column.type) != "number":
             wrong = self._first_not_number(column)
-            self.bad(wrong, should, show(column[wrong].as_py()), remedy)
+            self.bad(wrong, should, quoted(column[wrong].as_py()), remedy)
         if odd := self.odd(name):
-            self.bad(odd.place, should, show(odd.value), remedy)
+            self.bad(odd.place, should, quoted(odd.value), remedy)
         self.bad_where(pc.is_null(column), should, "no value", remedy)
         values = column.cast(pa.float64(), safe=False).to_numpy()
         places = np.flatnonzero(~np.isfinite(values))
@@ -145,12 +145,12 @@ class Stack:
         for part in self.parts:
             column = plain(cells_of(part, name, as_text=True))
             wrong = pc.is_null(column)
-            if family(column.type) not in ("text", "nothing"):
+            if cell_family(column.type) not in ("text", "nothing"):
                 wrong = pa.array(np.ones(len(column), dtype=np.bool_))
             place = pc.index(wrong, pa.scalar(True)).as_py()
             if place >= 0:
                 cell = column[place].as_py()
-                found = "nothing" if cell is None else show(cell)
+                found = "nothing" if cell is None else quoted(cell)
                 part.bad(should, found, remedy, place)
             chunks += column.cast(pa.string()).chunks
         whole = pa.chunked_array(chunks, pa.string())
@@ -167,7 +167,7 @@ class Stack:
         columns = [plain(cells_of(part, name)) for part in self.parts]
         if self._is_loose(name, columns):
             columns = self._numbers_or_text(name, columns)
-        families = [family(column.type) for column in columns]
+        families = [cell_family(column.type) for column in columns]
         first: Family = next((found for found in families if found != "nothing"), "nothing")
         for part, found in zip(self.parts, families, strict=True):
             if found not in (first, "nothing"):
@@ -177,7 +177,7 @@ class Stack:
                     f"{_WORDS[found]} beside {_WORDS[first]} in {other}",
                     "Write all its values in the same way.",
                 )
-        kind = _common([column.type for column in columns if family(column.type) == first])
+        kind = _common([column.type for column in columns if cell_family(column.type) == first])
         chunks: list[pa.Array] = []
         for part, column in zip(self.parts, columns, strict=True):
             try:
@@ -192,7 +192,7 @@ class Stack:
     def _is_loose(self, name: str, columns: list[pa.ChunkedArray]) -> bool:
         """Whether text may be numbers: in formats without types, and beside numbers."""
         typed = {
-            family(column.type)
+            cell_family(column.type)
             for part, column in zip(self.parts, columns, strict=True)
             if not part.is_loose(name)
         }
@@ -205,7 +205,7 @@ class Stack:
 
     def _numbers_or_text(self, name: str, columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
         """Columns of numbers where nearly all cells are some, and columns of text otherwise."""
-        places = [place for place, each in enumerate(columns) if family(each.type) == "text"]
+        places = [place for place, each in enumerate(columns) if cell_family(each.type) == "text"]
         if not places:
             return columns
         texts = {place: said(columns[place]) for place in places}
@@ -227,11 +227,14 @@ class Stack:
                 remedy = (
                     "Correct it or leave the cell empty; without `strict` it counts as missing."
                 )
-                self.bad(odd.place, should, show(odd.value), remedy)
+                self.bad(odd.place, should, quoted(odd.value), remedy)
             for place, column in zip(places, numbers_of([*texts.values()]), strict=True):
                 columns[place] = column
             return columns
-        return [as_text(each) if family(each.type) == "number" else each for each in columns]
+        return [
+            numbers_as_text(each) if cell_family(each.type) == "number" else each
+            for each in columns
+        ]
 
     def _odd_cells(
         self,
@@ -250,7 +253,7 @@ class Stack:
         raise AssertionError("some cell should be odd")
 
     def _first_not_number(self, column: pa.ChunkedArray) -> int:
-        if family(column.type) != "text":
+        if cell_family(column.type) != "text":
             return 0
         for place, cell in enumerate(column.to_pylist()):
             try:
@@ -278,13 +281,13 @@ def cells_of(part: Rows, name: str, *, as_text: bool = False) -> pa.ChunkedArray
 
 def _common(kinds: list[pa.DataType]) -> pa.DataType:
     """One type for all: that of the first, but numbers are widened where they differ."""
-    if len(set(kinds)) > 1 and family(kinds[0]) == "number":
+    if len(set(kinds)) > 1 and cell_family(kinds[0]) == "number":
         is_signed = all(pa.types.is_signed_integer(kind) for kind in kinds)
         return pa.int64() if is_signed else pa.float64()
     return kinds[0]
 
 
-def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def numbers_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Numbers as they are written; whole ones without a point."""
     if pa.types.is_floating(column.type):
         encoded = column.dictionary_encode()
@@ -306,12 +309,12 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
-    if family(kind) == "text" and kind != pa.string():
+    if cell_family(kind) == "text" and kind != pa.string():
         return column.cast(pa.string())
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return column.cast(pa.float64())
-    if family(kind) == "list":
+    if cell_family(kind) == "list":
         inner = kind.value_type
-        plain = pa.string() if family(inner) == "text" else inner
+        plain = pa.string() if cell_family(inner) == "text" else inner
         return column.cast(pa.list_(plain))
     return column

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._stack import Stack, family
-from taskmix.tasks._formats import show
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
+from taskmix.tasks._formats import quoted
 
 
 def unseen_categories(
-    stack: Stack,
+    stack: StackedFiles,
     inputs: pa.Table,  # of all rows of the stack
     trained_on: NDArray[np.bool_],  # [row]
     used: NDArray[np.bool_],  # [row], whether it is in any split
@@ -22,7 +22,7 @@ def unseen_categories(
     if not trained_on.any():
         return
     for name in inputs.column_names:
-        if family(inputs.schema.field(name).type) != "text":
+        if cell_family(inputs.schema.field(name).type) != "text":
             continue
         encoded = inputs.column(name).dictionary_encode().unify_dictionaries().combine_chunks()
         codes = np.asarray(encoded.indices.fill_null(-1).to_numpy(), dtype=np.int64)
@@ -31,7 +31,7 @@ def unseen_categories(
         known[-1] = True  # that of no cell
         places = np.flatnonzero(used & ~known[codes])
         if len(places):
-            value = show(encoded.dictionary[codes[places[0]]].as_py())
+            value = quoted(encoded.dictionary[codes[places[0]]].as_py())
             rows = (
                 "1 row outside train has a value"
                 if len(places) == 1

@@ -5,7 +5,7 @@ network), make `EncodedTasks` (`_encoded.py`) by the steps they share (`_assembl
 on disk what they made before (`_cache.py`). Vocabularies and word vectors belong here.
 """
 
-from taskmix.tasks._encoding._assemble import Encoding, encoded_tasks, place
+from taskmix.tasks._encoding._assemble import Encoding, encoded_tasks, source_split
 from taskmix.tasks._encoding._encoded import (
     DenseInputs,
     EncodedSplit,
@@ -49,9 +49,9 @@ __all__ = [
     "encoded_tasks",
     "families_of",
     "load_pretrained",
-    "place",
     "quiet_transformers",
     "read_word_vectors",
+    "source_split",
     "tokenize",
     "vectors_for",
 ]

@@ -17,8 +17,8 @@ from taskmix.tasks._reading import InputKind
 from taskmix.tasks._task import Task, TaskSet
 
 
-class Place(NamedTuple):
-    """Where tasks share their rows."""
+class SourceSplit(NamedTuple):
+    """Rows that tasks may share: a split of a source, read in one way."""
 
     source: str
     inputs: InputKind
@@ -34,8 +34,8 @@ class Encoding(Protocol):
         ...
 
 
-def place(task: Task, split_name: str) -> Place:
-    return Place(task.source, task.inputs, task.kind == "tagging", split_name)
+def source_split(task: Task, split_name: str) -> SourceSplit:
+    return SourceSplit(task.source, task.inputs, task.kind == "tagging", split_name)
 
 
 def distinct_tables(
@@ -45,9 +45,9 @@ def distinct_tables(
     *,
     advice: str,  # what to use for other tasks
     needs_train: bool = True,
-) -> dict[Place, pa.Table]:
+) -> dict[SourceSplit, pa.Table]:
     """Every table once, in the order of the tasks."""
-    tables: dict[Place, pa.Table] = {}
+    tables: dict[SourceSplit, pa.Table] = {}
     for task in tasks:
         if not accepts(task):
             raise InputError(
@@ -55,7 +55,7 @@ def distinct_tables(
                 f"{task.kind} of {task.inputs}. {advice}"
             )
         for split_name, split in task.splits.items():
-            table = tables.setdefault(place(task, split_name), split.inputs)
+            table = tables.setdefault(source_split(task, split_name), split.inputs)
             if table.num_rows != len(split):
                 raise InputError(
                     f"Tasks of the source `{task.source}` should share their rows. Found "
@@ -87,10 +87,10 @@ def plain_targets(task: Task, split_name: str) -> Tensor:
 
 def encoded_tasks(
     tasks: TaskSet,
-    inputs: Mapping[Place, Inputs],
+    inputs: Mapping[SourceSplit, Inputs],
     *,
     targets: Callable[[Task, str], Tensor] = plain_targets,
-    sentences: Mapping[Place, Tensor] | None = None,
+    sentences: Mapping[SourceSplit, Tensor] | None = None,
     features: int = 0,
     vocabulary: tuple[str, ...] = (),
     vectors: Tensor | None = None,
@@ -102,6 +102,11 @@ def encoded_tasks(
     `train`, so that a head can give values of the size of the targets, which are left as they are.
     """
     offsets = sentences or {}
+
+    def encoded_split(task: Task, name: str) -> EncodedSplit:
+        rows = source_split(task, name)
+        return EncodedSplit(inputs[rows], targets(task, name), offsets.get(rows))
+
     result = tuple(
         EncodedTask(
             name=task.name,
@@ -109,12 +114,7 @@ def encoded_tasks(
             labels=task.labels,
             metric=task.metric,
             source=task.source,
-            splits={
-                name: EncodedSplit(
-                    inputs[place(task, name)], targets(task, name), offsets.get(place(task, name))
-                )
-                for name in task.splits
-            },
+            splits={name: encoded_split(task, name) for name in task.splits},
         )
         for task in tasks
     )

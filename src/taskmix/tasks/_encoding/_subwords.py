@@ -15,12 +15,12 @@ from torch import Tensor
 
 from taskmix.errors import InputError
 from taskmix.tasks._encoding._assemble import (
-    Place,
+    SourceSplit,
     at_least,
     distinct_tables,
     encoded_tasks,
-    place,
     plain_targets,
+    source_split,
 )
 from taskmix.tasks._encoding._cache import cached
 from taskmix.tasks._encoding._encoded import EncodedTasks, SubwordInputs
@@ -62,8 +62,8 @@ class SubwordEncoding:
             advice="Use `TableEncoding` for tables.",
             needs_train=False,
         )
-        inputs: dict[Place, SubwordInputs] = {}
-        words: dict[Place, _Words] = {}
+        inputs: dict[SourceSplit, SubwordInputs] = {}
+        words: dict[SourceSplit, _Words] = {}
         for key, table in tables.items():
             columns = [table.column(name).to_pylist() for name in _COLUMNS[key.inputs]]
             batch = self._pieces(tokenizer, columns, split_into_words=key.inputs == "tokens")
@@ -75,10 +75,10 @@ class SubwordEncoding:
             flat = plain_targets(task, split_name)
             if task.kind != "tagging":
                 return flat
-            return words[place(task, split_name)].targets(flat, train=split_name == "train")
+            return words[source_split(task, split_name)].targets(flat, train=split_name == "train")
 
         lost = {
-            task.name: sum(words[place(task, name)].lost for name in task.splits)
+            task.name: sum(words[source_split(task, name)].lost for name in task.splits)
             for task in tasks
             if task.kind == "tagging"
         }

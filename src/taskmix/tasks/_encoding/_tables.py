@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError
-from taskmix.tasks._encoding._assemble import Place, at_least, distinct_tables, encoded_tasks
+from taskmix.tasks._encoding._assemble import SourceSplit, at_least, distinct_tables, encoded_tasks
 from taskmix.tasks._encoding._cache import cached
 from taskmix.tasks._encoding._encoded import DenseInputs, EncodedTasks
 from taskmix.tasks._task import TaskSet
@@ -66,7 +66,7 @@ class TableEncoding:
             columns.append(kinds[each["kind"]](**options))
         return _encoded(tasks, self._tables(tasks, needs_train=False), columns)
 
-    def _tables(self, tasks: TaskSet, *, needs_train: bool = True) -> dict[Place, pa.Table]:
+    def _tables(self, tasks: TaskSet, *, needs_train: bool = True) -> dict[SourceSplit, pa.Table]:
         return distinct_tables(
             tasks,
             "TableEncoding",
@@ -75,7 +75,7 @@ class TableEncoding:
             needs_train=needs_train,
         )
 
-    def _fit(self, tables: Mapping[Place, pa.Table]) -> list[_Number | _Category]:
+    def _fit(self, tables: Mapping[SourceSplit, pa.Table]) -> list[_Number | _Category]:
         train = {key: table for key, table in tables.items() if key.split == "train"}
         columns: list[_Number | _Category] = []
         types = {
@@ -98,7 +98,7 @@ def families_of(learned: Mapping[str, Any]) -> dict[str, Literal["number", "text
 
 
 def _encoded(
-    tasks: TaskSet, tables: Mapping[Place, pa.Table], columns: Sequence[_Number | _Category]
+    tasks: TaskSet, tables: Mapping[SourceSplit, pa.Table], columns: Sequence[_Number | _Category]
 ) -> EncodedTasks:
     names = tuple(feature for column in columns for feature in column.features)
     inputs = {key: DenseInputs(_matrix(columns, key, table)) for key, table in tables.items()}
@@ -175,7 +175,9 @@ class _Category:
             block[:, -1] = missing
 
 
-def _matrix(columns: Iterable[_Number | _Category], key: Place, table: pa.Table) -> torch.Tensor:
+def _matrix(
+    columns: Iterable[_Number | _Category], key: SourceSplit, table: pa.Table
+) -> torch.Tensor:
     width = sum(len(column.features) for column in columns)
     values = np.zeros((table.num_rows, width), dtype=np.float32)
     known = set(table.column_names)

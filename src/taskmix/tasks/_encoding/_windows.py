@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.tasks._encoding._assemble import (
-    Place,
+    SourceSplit,
     at_least,
     distinct_tables,
     encoded_tasks,
@@ -79,7 +79,9 @@ class WindowEncoding:
 
     def _rows(
         self, tasks: TaskSet, *, needs_train: bool = True
-    ) -> tuple[dict[Place, NDArray[np.int64]], dict[Place, NDArray[np.int64]], WordNumbers]:
+    ) -> tuple[
+        dict[SourceSplit, NDArray[np.int64]], dict[SourceSplit, NDArray[np.int64]], WordNumbers
+    ]:
         """The words of all sentences as numbers, where sentences begin, and the words."""
         tables = distinct_tables(
             tasks,
@@ -89,8 +91,8 @@ class WindowEncoding:
             needs_train=needs_train,
         )
         numbers = WordNumbers()
-        tokens: dict[Place, NDArray[np.int64]] = {}
-        offsets: dict[Place, NDArray[np.int64]] = {}
+        tokens: dict[SourceSplit, NDArray[np.int64]] = {}
+        offsets: dict[SourceSplit, NDArray[np.int64]] = {}
         for key, table in tables.items():
             places, distinct, offsets[key] = _tokens(table)
             here = [numbers[self._word(word)] for word in distinct]
@@ -100,8 +102,8 @@ class WindowEncoding:
     def _encoded(
         self,
         tasks: TaskSet,
-        tokens: Mapping[Place, NDArray[np.int64]],
-        offsets: Mapping[Place, NDArray[np.int64]],
+        tokens: Mapping[SourceSplit, NDArray[np.int64]],
+        offsets: Mapping[SourceSplit, NDArray[np.int64]],
         numbers: WordNumbers,
         lexicon: Lexicon,
     ) -> EncodedTasks:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from taskmix.tasks._encoding._assemble import Place, at_least, distinct_tables, encoded_tasks
+from taskmix.tasks._encoding._assemble import SourceSplit, at_least, distinct_tables, encoded_tasks
 from taskmix.tasks._encoding._cache import cached, file_hash
 from taskmix.tasks._encoding._encoded import EncodedTasks, Inputs, PairInputs, RaggedInputs
 from taskmix.tasks._encoding._vectors import place_vectors, read_word_vectors, with_lower
@@ -82,7 +82,7 @@ class WordEncoding:
 
     def _rows(
         self, tasks: TaskSet, *, needs_train: bool = True
-    ) -> tuple[dict[Place, _Columns], WordNumbers]:
+    ) -> tuple[dict[SourceSplit, _Columns], WordNumbers]:
         """The words of all texts as numbers, and the words in the order of their numbers."""
         tables = distinct_tables(
             tasks,
@@ -153,10 +153,10 @@ class Lexicon:
 
 
 def _encoded(
-    tasks: TaskSet, rows: Mapping[Place, _Columns], numbers: WordNumbers, lexicon: Lexicon
+    tasks: TaskSet, rows: Mapping[SourceSplit, _Columns], numbers: WordNumbers, lexicon: Lexicon
 ) -> EncodedTasks:
     lookup = word_ids(numbers, lexicon.vocabulary)
-    inputs: dict[Place, Inputs] = {}
+    inputs: dict[SourceSplit, Inputs] = {}
     for key, columns in rows.items():
         first, *second = (_ragged(lookup[flat], offsets) for flat, offsets in columns)
         inputs[key] = PairInputs(first, second[0]) if second else first

@@ -22,7 +22,7 @@ import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
 from taskmix.files import Allowance
-from taskmix.tasks._formats._streams import CheckedStream, allowance, bad_file, show
+from taskmix.tasks._formats._streams import CheckedStream, allowance, bad_file, quoted
 
 _PIECE = 32 * 2**20  # bytes at most; several times as many are taken while they are cut
 _PIECE_SHARE = 256  # of the free memory
@@ -185,7 +185,7 @@ def _explain(path: Path, byte_limit: int | None) -> NoReturn:
             first, width = number, len(cells)
             if width < 2:
                 should = "A CoNLL row should have a token and at least one tag, separated by TAB."
-                bad_file(path, should, show(cells[0]), remedy, number)
+                bad_file(path, should, quoted(cells[0]), remedy, number)
         found = f"{len(cells)} columns beside {width} in row {first}"
         should = "All CoNLL rows should have equally many columns."
         if len(cells) != width:
@@ -193,5 +193,5 @@ def _explain(path: Path, byte_limit: int | None) -> NoReturn:
         should = "A CoNLL cell should not be empty or hold a carriage return."
         for cell in cells:
             if not cell.strip() or b"\r" in cell:
-                bad_file(path, should, show(cell), remedy, number)
+                bad_file(path, should, quoted(cell), remedy, number)
     bad_file(path, "A .conll file should have TAB-separated columns.", "something else", remedy)

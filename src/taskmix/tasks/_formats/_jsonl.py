@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from taskmix.files import Allowance
 from taskmix.tasks._formats._numbers import spell_number
-from taskmix.tasks._formats._streams import CheckedStream, arrow_file, bad_file, show
+from taskmix.tasks._formats._streams import CheckedStream, arrow_file, bad_file, quoted
 
 DEPTH_LIMIT = 500  # of nesting, also counting brackets that are part of a text
 _BLOCK = 4 * 2**20
@@ -256,7 +256,7 @@ def _read_with_python(path: Path, byte_limit: int | None) -> tuple[pa.Table, Rea
             try:
                 arrays[name] = pa.array(_in_range(cells))
             except (pa.ArrowException, OverflowError) as error:
-                reason = f"cells that do not fit together ({show(str(error))})"
+                reason = f"cells that do not fit together ({quoted(str(error))})"
         if reason is not None:
             arrays[name] = pa.nulls(len(numbers))
             reasons[name] = reason
@@ -301,17 +301,17 @@ def _parse_row(path: Path, number: int, line: bytes, bounds: Allowance) -> Mappi
         if b"\\u" in line:
             json.dumps(row, ensure_ascii=False).encode()  # refuses half of a surrogate pair
     except json.JSONDecodeError as error:
-        found = f"{show(line)} ({error.msg} at character {error.colno})"
+        found = f"{quoted(line)} ({error.msg} at character {error.colno})"
         bad_file(path, should, found, remedy, number)
     except _TwiceError as error:
         should = "An object should have each key once."
-        bad_file(path, should, f"{show(error.key)} twice", remedy, number)
+        bad_file(path, should, f"{quoted(error.key)} twice", remedy, number)
     except UnicodeEncodeError:
-        bad_file(path, should, f"half a surrogate pair: {show(line)}", remedy, number)
+        bad_file(path, should, f"half a surrogate pair: {quoted(line)}", remedy, number)
     except (RecursionError, ValueError):  # a number of thousands of digits is a ValueError
-        bad_file(path, should, f"one too large to read: {show(line)}", remedy, number)
+        bad_file(path, should, f"one too large to read: {quoted(line)}", remedy, number)
     if not isinstance(row, dict):
-        bad_file(path, should, show(line), remedy, number)
+        bad_file(path, should, quoted(line), remedy, number)
     if _depth(row) > DEPTH_LIMIT:
         bad_file(path, should, f"one nested over {DEPTH_LIMIT} levels", remedy, number)
     return row
@@ -367,7 +367,7 @@ def _mixture(cells: list[Any], numbers: list[int]) -> str | None:
         if first is None:
             first = (family, number)
         elif family != first[0]:
-            return f"{family} in row {number} ({show(cell)}) and {first[0]} in row {first[1]}"
+            return f"{family} in row {number} ({quoted(cell)}) and {first[0]} in row {first[1]}"
     return None
 
 

@@ -37,7 +37,7 @@ from taskmix.tasks._formats._streams import (
     bad_file,
     file_bytes,
     open_file,
-    show,
+    quoted,
 )
 
 Format = Literal["jsonl", "csv", "parquet", "conll", "txt"]
@@ -103,7 +103,7 @@ def read_rows(path: Path, *, byte_limit: int | None = None) -> Rows:
         endings = ", ".join(f".{ending}" for ending in FORMATS)
         raise TaskFileError(
             f"The name of a task file should end in one of {endings}, and .gz may follow. Found "
-            f"{show(path.name)}. Rename the file, or convert it to one of these formats.",
+            f"{quoted(path.name)}. Rename the file, or convert it to one of these formats.",
             path=path,
         )
     unusable: dict[str, str] = {}
@@ -142,7 +142,7 @@ def _check_names(path: Path, names: list[str]) -> None:
     for name in names:
         if name in seen:
             should, remedy = "Column names should differ.", "Rename one of the two columns."
-            bad_file(path, should, f"{show(name)} twice", remedy, 1)
+            bad_file(path, should, f"{quoted(name)} twice", remedy, 1)
         seen.add(name)
 
 
@@ -197,4 +197,4 @@ def _opened_parquet(
 
 def _bad_parquet(path: Path, error: Exception) -> NoReturn:
     should, remedy = "A .parquet file should be whole Parquet.", "Copy or make the file again."
-    bad_file(path, should, f"that it cannot be read ({show(str(error))})", remedy)
+    bad_file(path, should, f"that it cannot be read ({quoted(str(error))})", remedy)

@@ -29,7 +29,7 @@ _LONGEST_NAME = 255  # bytes, of a file
 _LONGEST_PATH = 4000
 
 
-def show(thing: object, *, limit: int = 60) -> str:
+def quoted(thing: object, *, limit: int = 60) -> str:
     """A value as it may stand in a sentence: escaped, and cut when it is long."""
     if isinstance(thing, bytes):
         thing = thing[: 4 * limit].decode("utf-8", "backslashreplace")

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns import Stack, unseen_categories
+from taskmix.tasks._columns import StackedFiles, unseen_categories
 from taskmix.tasks._formats import Rows
 from taskmix.tasks._loading._inputs import (
     InputPlan,
@@ -25,7 +25,7 @@ from taskmix.tasks._loading._inputs import (
     target_column,
     tokens_column,
 )
-from taskmix.tasks._loading._layout import Layout, find_split_column, lay_out
+from taskmix.tasks._loading._layout import RowLayout, find_split_column, lay_out
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._sequences import gather_sequences, holds_sequences
 from taskmix.tasks._loading._settings import TaskSettings
@@ -98,7 +98,7 @@ def make_tasks(
     """The tasks of one origin, ordered by task column and then as wanted."""
     settings = wanted[0].settings
     named = {split: name_columns(part, settings) for split, part in origin.parts.items()}
-    stack = Stack(named, strict=strict)
+    stack = StackedFiles(named, strict=strict)
     task_column = settings.task_column
     if task_column is None and origin.whole and "task" in stack.names:
         task_column = "task"
@@ -142,17 +142,17 @@ def make_tasks(
     return tasks
 
 
-def _read_target(stack: Stack, want: Wanted) -> Target:
+def _read_target(stack: StackedFiles, want: Wanted) -> Target:
     column = target_column(stack, want.settings, want.label)
     return read_target(stack, column, want.settings, tokens_column(stack, want.settings))
 
 
 def _column(
-    stack: Stack,
+    stack: StackedFiles,
     want: Wanted,
     target: Target | None,
     kept: NDArray[np.bool_],
-    layout: Layout,
+    layout: RowLayout,
     features_not: Collection[str],
 ) -> _Column:
     if target is None:
@@ -219,7 +219,7 @@ def _task(
 
 
 def _take_notes(
-    tasks: Sequence[Task], about: Sequence[Sequence[str]], layout: Layout, notes: Notes
+    tasks: Sequence[Task], about: Sequence[Sequence[str]], layout: RowLayout, notes: Notes
 ) -> None:
     for group, remark in layout.remarks:
         for task in tasks[group * len(about) : (group + 1) * len(about)]:

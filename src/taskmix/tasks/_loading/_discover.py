@@ -14,7 +14,7 @@ from taskmix.tasks._formats import (
     column_names,
     file_format,
     is_too_long,
-    show,
+    quoted,
 )
 from taskmix.tasks._loading._build import Origin, Wanted, make_tasks
 from taskmix.tasks._loading._hub import hub_parts
@@ -22,8 +22,8 @@ from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import (
     TaskEntry,
     TaskSettings,
-    inside,
-    read_entries,
+    path_inside,
+    read_task_entries,
     read_task_settings,
 )
 from taskmix.tasks._loading._splits import split_files
@@ -156,7 +156,7 @@ class Loader:
                 "Label columns should be named by keyword or in a settings file. Found both. "
                 "Leave `label_columns` out."
             )
-        entries = read_entries(path)
+        entries = read_task_entries(path)
         if self.only is not None:
             entries = tuple(
                 entry
@@ -194,17 +194,17 @@ class Loader:
     def _place(self, source: str | Path, entry: TaskEntry, settings: Path) -> _Place:
         root = Path(source)
         if root.is_dir():
-            folder = inside(root, root, entry.folder, settings)
-            file = None if entry.file is None else inside(root, folder, entry.file, settings)
+            folder = path_inside(root, root, entry.folder, settings)
+            file = None if entry.file is None else path_inside(root, folder, entry.file, settings)
             if not folder.is_dir():
                 should, remedy = "`folder` should be a folder of the source.", "Check the path."
                 bad_file(
-                    settings, should, f"{show(entry.folder)} of task {show(entry.name)}", remedy
+                    settings, should, f"{quoted(entry.folder)} of task {quoted(entry.name)}", remedy
                 )
             return _Place(folder, file)
         if entry.folder != "." or entry.file is not None:
             should = "`folder` and `file` should be given where the source is a folder."
-            found = f"them for the source {show(str(source))}"
+            found = f"them for the source {quoted(str(source))}"
             bad_file(settings, should, found, "Leave them out, or give the folder as the source.")
         if isinstance(source, str) and source.startswith(_HUB):
             return _Place(None, None, hub=source)

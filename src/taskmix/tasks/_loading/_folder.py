@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from taskmix.errors import InputError, OptionError
-from taskmix.tasks._formats import show
+from taskmix.tasks._formats import quoted
 from taskmix.tasks._loading._discover import Loader, some_of
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import Symbols, TaskSettings
@@ -120,7 +120,7 @@ def _names(option: str, names: Sequence[str] | None) -> tuple[str, ...] | None:
     result = (names,) if isinstance(names, str) else tuple(names)
     if not result or len(set(result)) != len(result):
         raise OptionError(
-            f"`{option}` should have different names, at least one. Found {show(list(result))}. "
+            f"`{option}` should have different names, at least one. Found {quoted(list(result))}. "
             "Correct it, or leave it out."
         )
     return result

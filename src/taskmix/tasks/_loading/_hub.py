@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from taskmix.errors import InputError
 from taskmix.extras import load
-from taskmix.tasks._formats import Rows, show
+from taskmix.tasks._formats import Rows, quoted
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._splits import name_splits, order_splits
 
@@ -28,7 +28,7 @@ def hub_parts(name: str, config: str | None, notes: Notes) -> dict[str, Rows]:
     except (OSError, ValueError, RuntimeError) as error:  # not there, no way there, another config
         raise InputError(
             f"`hf:{name}` should be a data set that the hub has and that can be reached. Found "
-            f"{type(error).__name__}: {show(str(error), limit=200)}. Check the name, the "
+            f"{type(error).__name__}: {quoted(str(error), limit=200)}. Check the name, the "
             "configuration (`hf:name:config`) and the connection."
         ) from error
     return dataset_parts(f"hf:{name}" + (f":{config}" if config else ""), found, notes)

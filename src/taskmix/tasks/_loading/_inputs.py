@@ -15,8 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from taskmix.errors import OptionError
-from taskmix.tasks._columns import Stack, as_pair, family, holds_sentences, identifies, normal_cells
-from taskmix.tasks._formats import Rows, show
+from taskmix.tasks._columns import (
+    StackedFiles,
+    as_pair,
+    cell_family,
+    holds_sentences,
+    identifies,
+    normal_cells,
+)
+from taskmix.tasks._formats import Rows, quoted
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import flatten
 from taskmix.tasks._reading import InputKind
@@ -56,14 +63,14 @@ def name_columns(part: Rows, settings: TaskSettings) -> Rows:
     return replace(part, table=part.table.rename_columns(list(settings.columns)))
 
 
-def tokens_column(stack: Stack, settings: TaskSettings) -> str | None:
+def tokens_column(stack: StackedFiles, settings: TaskSettings) -> str | None:
     """The column of tokens, where there is one."""
     if stack.parts[0].format == "conll":
         return stack.names[0]
     return settings.tokens or ("tokens" if "tokens" in stack.names else None)
 
 
-def target_column(stack: Stack, settings: TaskSettings, label: str | None) -> str:
+def target_column(stack: StackedFiles, settings: TaskSettings, label: str | None) -> str:
     """The column that is meant: by name, of CoNLL also by number, or the usual one."""
     names = stack.names
     if stack.parts[0].format == "conll":
@@ -74,7 +81,7 @@ def target_column(stack: Stack, settings: TaskSettings, label: str | None) -> st
         return label
     if label is None and "label" not in names:
         tokens = tokens_column(stack, settings)
-        lists = [name for name in names if family(stack.parts[0].table[name].type) == "list"]
+        lists = [name for name in names if cell_family(stack.parts[0].table[name].type) == "list"]
         tags = [name for name in lists if name != tokens]
         if tokens in lists and len(tags) == 1:
             return tags[0]
@@ -82,7 +89,7 @@ def target_column(stack: Stack, settings: TaskSettings, label: str | None) -> st
 
 
 def plan_inputs(
-    stack: Stack,
+    stack: StackedFiles,
     settings: TaskSettings,
     *,
     target: str,
@@ -126,7 +133,7 @@ def _called(word: str, names: Collection[str], target: str) -> str | None:
 
 
 def _find_text(
-    stack: Stack, names: Collection[str]
+    stack: StackedFiles, names: Collection[str]
 ) -> tuple[str | None, str | None, tuple[str, ...]]:
     """The columns that hold sentences, if it can be told which are meant."""
     found = [name for name in names if holds_sentences(stack, name)]
@@ -154,11 +161,13 @@ def _beside(
     return InputPlan(kind, columns, others, remarks)
 
 
-def _plan_table(stack: Stack, names: Collection[str], *, are_chosen: bool = False) -> InputPlan:
+def _plan_table(
+    stack: StackedFiles, names: Collection[str], *, are_chosen: bool = False
+) -> InputPlan:
     """The columns that can be features, and the others."""
     left_out: list[tuple[str, str]] = []
     for name in names:
-        kind = family(stack.column(name).type)
+        kind = cell_family(stack.column(name).type)
         if kind in ("list", "other", "nothing"):
             why = "no values" if kind == "nothing" else "neither numbers nor text"
             left_out.append((name, why))
@@ -181,7 +190,7 @@ def _plan_table(stack: Stack, names: Collection[str], *, are_chosen: bool = Fals
     return InputPlan("table", columns, tuple(left_out), remarks)
 
 
-def build_inputs(stack: Stack, plan: InputPlan) -> pa.Table:
+def build_inputs(stack: StackedFiles, plan: InputPlan) -> pa.Table:
     """The inputs of all rows, with the columns that the table in `_task.py` lists."""
     if plan.kind == "table":
         return _build_table(stack, plan.columns)
@@ -200,16 +209,16 @@ def build_inputs(stack: Stack, plan: InputPlan) -> pa.Table:
     return pa.table(columns)
 
 
-def _build_tokens(stack: Stack, name: str) -> pa.ChunkedArray:
+def _build_tokens(stack: StackedFiles, name: str) -> pa.ChunkedArray:
     cells = stack.column(name)
     should = f"`{name}` should be a list of words in every row."
-    if family(cells.type) != "list":
-        stack.bad(0, should, show(cells[0].as_py()), _REMEDY)
+    if cell_family(cells.type) != "list":
+        stack.bad(0, should, quoted(cells[0].as_py()), _REMEDY)
     stack.bad_where(pc.is_null(cells), should, "nothing", _REMEDY)
     lengths = pc.list_value_length(cells)
     stack.bad_where(pc.equal(lengths, 0), should, "an empty list", _REMEDY)
     flat = flatten(cells)
-    is_text = family(flat.type) == "text"
+    is_text = cell_family(flat.type) == "text"
     wrong = pa.array(np.ones(len(flat), dtype=np.bool_))
     if is_text:
         wrong = pc.fill_null(pc.match_substring(flat, "\0"), fill_value=True)
@@ -217,15 +226,15 @@ def _build_tokens(stack: Stack, name: str) -> pa.ChunkedArray:
     if place >= 0:
         ends = np.cumsum(lengths.to_numpy())
         row = int(np.searchsorted(ends, place, side="right"))
-        stack.bad(row, should, show(flat[place].as_py()), _REMEDY)
+        stack.bad(row, should, quoted(flat[place].as_py()), _REMEDY)
     return cells
 
 
-def _build_table(stack: Stack, names: tuple[str, ...]) -> pa.Table:
+def _build_table(stack: StackedFiles, names: tuple[str, ...]) -> pa.Table:
     columns = {}
     for name in names:
         cells = stack.column(name)
-        kind = family(cells.type)
+        kind = cell_family(cells.type)
         if kind == "text":
             stack.check_characters(name, cells)
             cells = normal_cells(cells)
@@ -233,7 +242,7 @@ def _build_table(stack: Stack, names: tuple[str, ...]) -> pa.Table:
     return pa.table(columns)
 
 
-def remarks_on_cells(stack: Stack, plan: InputPlan) -> tuple[str, ...]:
+def remarks_on_cells(stack: StackedFiles, plan: InputPlan) -> tuple[str, ...]:
     """What was decided about cells of a table that are no numbers although most of a column are."""
     remarks = []
     for name in plan.columns if plan.kind == "table" else ():
@@ -242,6 +251,6 @@ def remarks_on_cells(stack: Stack, plan: InputPlan) -> tuple[str, ...]:
             what = "counted as missing" if odd.are_missing else "so all were read as categories"
             remarks.append(
                 f"the column `{name}` has {odd.numbers} numbers and {several}, {what}; the first is "
-                f"{show(odd.value)} in {stack.where(odd.place)}"
+                f"{quoted(odd.value)} in {stack.where(odd.place)}"
             )
     return tuple(remarks)

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns import Stack, family, spell, words_of
-from taskmix.tasks._formats import show
+from taskmix.tasks._columns import StackedFiles, cell_family, spell, words_of
+from taskmix.tasks._formats import quoted
 from taskmix.tasks._loading._settings import TaskSettings
-from taskmix.tasks._loading._splits import MAIN, divide, order_splits, put_aside, split_name
+from taskmix.tasks._loading._splits import MAIN, divide_rows, order_splits, put_aside, split_name
 
 _TAKE_LIMIT = 2**30  # bytes; Arrow's `take` first joins a column, which may then be too long for it
 _REMEDY = "Correct that row or take it out."
@@ -40,7 +40,7 @@ _BRIEFLY = {
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class RowLayout:
     """The rows in the order of tasks and splits, and what had to be decided for that."""
 
     groups: tuple[str | None, ...]  # what the task column calls the tasks; None without one
@@ -124,25 +124,25 @@ class _Division:
         return self.names.index(name)
 
 
-def find_split_column(stack: Stack, settings: TaskSettings, whole: bool) -> str | None:
+def find_split_column(stack: StackedFiles, settings: TaskSettings, whole: bool) -> str | None:
     """The column named in settings; of a whole table also `split`, if it names nothing but splits."""
     if settings.split_column is not None or not whole or "split" not in stack.names:
         return settings.split_column
     cells = stack.column("split")
-    if family(cells.type) != "text" or cells.null_count:
+    if cell_family(cells.type) != "text" or cells.null_count:
         return None
     known = all(split_name(word) is not None for word in pc.unique(cells).to_pylist())
     return "split" if known else None
 
 
 def lay_out(
-    stack: Stack,
+    stack: StackedFiles,
     kept: NDArray[np.bool_],  # [row]
     *,
     task_column: str | None,
     split_column: str | None,
     whole: bool,
-) -> Layout:
+) -> RowLayout:
     """Group the kept rows by task and by split."""
     rows = np.flatnonzero(kept)
     groups: tuple[str | None, ...] = (None,)
@@ -163,7 +163,7 @@ def lay_out(
     ranks = np.array([names.index(name) for name in division.names], dtype=np.int64)
     splits = ranks[division.codes]
     places = np.lexsort((splits, owners))  # stable, so rows keep their order
-    return Layout(
+    return RowLayout(
         groups,
         rows[places],
         _pieces(owners[places], splits[places], names, len(groups)),
@@ -172,12 +172,12 @@ def lay_out(
     )
 
 
-def _task_words(stack: Stack, column: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def _task_words(stack: StackedFiles, column: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     cells = stack.column(column)
     should = f"`{column}` should name the task of every row."
-    if family(cells.type) not in ("number", "text", "truth"):
-        stack.bad(0, should, show(cells[0].as_py()), _REMEDY)
-    if family(cells.type) == "text":
+    if cell_family(cells.type) not in ("number", "text", "truth"):
+        stack.bad(0, should, quoted(cells[0].as_py()), _REMEDY)
+    if cell_family(cells.type) == "text":
         stack.check_characters(column, cells)
     found = spell(stack, column)
     for place in np.flatnonzero(found.codes < 0)[:1]:
@@ -195,12 +195,12 @@ def _members(owners: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
 def _divide(members: list[NDArray[np.int64]], count: int) -> _Division:
     division = _Division(list(MAIN), np.zeros(count, dtype=np.int64))
     for group, places in enumerate(members):
-        division.codes[places] = divide(len(places))
+        division.codes[places] = divide_rows(len(places))
         division.remarks.append((group, _DIVIDED if len(places) > 2 else _TOO_FEW))
     return division
 
 
-def _read_division(stack: Stack, rows: NDArray[np.int64], column: str | None) -> _Division:
+def _read_division(stack: StackedFiles, rows: NDArray[np.int64], column: str | None) -> _Division:
     if column is None:
         return _Division(list(stack.splits), stack.split_codes[rows])
     cells = stack.text(column, "as the name of a split")
@@ -209,7 +209,7 @@ def _read_division(stack: Stack, rows: NDArray[np.int64], column: str | None) ->
         if split_name(word) is None:
             place = int(np.flatnonzero(found.codes == code)[0])
             should = f"`{column}` should be train, dev (or valid, validation) or test in every row."
-            stack.bad(place, should, show(word), _REMEDY)
+            stack.bad(place, should, quoted(word), _REMEDY)
     names = [split_name(word) or word for word in found.words]
     distinct = list(dict.fromkeys(names))
     codes = np.array([distinct.index(name) for name in names], dtype=np.int64)

@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.tasks._columns import Stack, family, spell
+from taskmix.tasks._columns import StackedFiles, cell_family, spell
 from taskmix.tasks._loading._settings import Symbols, TaskSettings
 
 _REMEDY = "Correct that row or take it out."
 
 
-def holds_sequences(stack: Stack, settings: TaskSettings) -> bool:
+def holds_sequences(stack: StackedFiles, settings: TaskSettings) -> bool:
     """Whether the files are sequences: said so, lines of text, or columns `sequence` and `t`."""
     if settings.kind is not None:
         return settings.kind == "sequences"
@@ -33,8 +33,8 @@ def holds_sequences(stack: Stack, settings: TaskSettings) -> bool:
 
 
 def gather_sequences(
-    stack: Stack, settings: TaskSettings, keep: Sequence[str]
-) -> tuple[Stack, str | None]:
+    stack: StackedFiles, settings: TaskSettings, keep: Sequence[str]
+) -> tuple[StackedFiles, str | None]:
     """Files with one row a sequence, in the column `symbols` or `values`, and the columns kept.
 
     Also the column that names the task, where the sequences themselves do.
@@ -57,7 +57,7 @@ def gather_sequences(
     return _cut_again(stack, table, stack.sizes), "task" if "task" in columns else None
 
 
-def _cut_again(stack: Stack, table: pa.Table, sizes: NDArray[np.int64]) -> Stack:
+def _cut_again(stack: StackedFiles, table: pa.Table, sizes: NDArray[np.int64]) -> StackedFiles:
     """The table as parts of the stack's files."""
     parts = {}
     start = 0
@@ -66,7 +66,7 @@ def _cut_again(stack: Stack, table: pa.Table, sizes: NDArray[np.int64]) -> Stack
             part, table=table.slice(start, size), unusable={}, typed=True, mixed={}
         )
         start += size
-    return Stack(parts)
+    return StackedFiles(parts)
 
 
 def cut_symbols(cells: pa.ChunkedArray, how: Symbols) -> pa.ChunkedArray:
@@ -94,7 +94,9 @@ def _characters(cells: pa.StringArray) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), alphabet.take(pa.array(places)))
 
 
-def _gather_rows(stack: Stack, settings: TaskSettings, time: str, keep: Sequence[str]) -> Stack:
+def _gather_rows(
+    stack: StackedFiles, settings: TaskSettings, time: str, keep: Sequence[str]
+) -> StackedFiles:
     name = settings.sequence or "sequence"
     apart = {name, time, *keep, *(settings.ignore or ())}
     columns = settings.values or tuple(c for c in stack.names if c and c not in apart)
@@ -103,7 +105,7 @@ def _gather_rows(stack: Stack, settings: TaskSettings, time: str, keep: Sequence
             f"A table of sequences should have value columns beside {', '.join(sorted(apart))}. "
             "Found none. Name them in `values`."
         )
-    is_word = len(columns) == 1 and family(stack.column(columns[0]).type) == "text"
+    is_word = len(columns) == 1 and cell_family(stack.column(columns[0]).type) == "text"
     cells = (
         stack.text(columns[0], "as a symbol").combine_chunks()
         if is_word
@@ -136,11 +138,11 @@ def _gather_rows(stack: Stack, settings: TaskSettings, time: str, keep: Sequence
     return _cut_again(stack, table, sizes)
 
 
-def _codes(stack: Stack, column: str) -> NDArray[np.int64]:
+def _codes(stack: StackedFiles, column: str) -> NDArray[np.int64]:
     """[row], a number for each different value."""
     cells = stack.column(column)
     should, remedy = f"`{column}` should have a value in every row.", _REMEDY
     stack.bad_where(pc.is_null(cells, nan_is_null=True), should, "nothing", remedy)
-    if family(cells.type) not in ("number", "text", "truth"):
+    if cell_family(cells.type) not in ("number", "text", "truth"):
         stack.bad(0, f"`{column}` should be numbers or text.", "something else", remedy)
     return spell(stack, column).codes

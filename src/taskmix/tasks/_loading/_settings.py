@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
 from taskmix.errors import OptionError, TaskFileError
-from taskmix.tasks._formats import bad_file, is_too_long, open_file, show, show_path, tame
+from taskmix.tasks._formats import bad_file, is_too_long, open_file, quoted, show_path, tame
 from taskmix.tasks._reading import TaskKind
 from taskmix.tasks._scoring import find_metric
 
@@ -88,14 +88,14 @@ def read_task_settings(folder: Path) -> TaskSettings:
     return _settings(path, _read_toml(path), "task.toml")
 
 
-def read_entries(path: Path) -> tuple[TaskEntry, ...]:
+def read_task_entries(path: Path) -> tuple[TaskEntry, ...]:
     """The tasks of a settings file, with distinct names."""
     document = _read_toml(path)
     _refuse_unknown(path, document, {"task"}, "the top of a settings file")
     tables = document.get("task")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         should = "A settings file should have a table `[[task]]` for each task."
-        bad_file(path, should, "none" if tables is None else show(tables), "Add one.")
+        bad_file(path, should, "none" if tables is None else quoted(tables), "Add one.")
     entries: list[TaskEntry] = []
     for number, table in enumerate(tables, start=1):
         where = f"[[task]] number {number}"
@@ -108,23 +108,23 @@ def read_entries(path: Path) -> tuple[TaskEntry, ...]:
             bad_file(path, should, f"none in {where}", remedy)
         if any(entry.name == own["name"] for entry in entries):
             should, remedy = "Task names should differ.", "Rename one of the two."
-            bad_file(path, should, f"{show(own['name'])} twice", remedy)
+            bad_file(path, should, f"{quoted(own['name'])} twice", remedy)
         entries.append(TaskEntry(**own, settings=_settings(path, table, where)))
     return tuple(entries)
 
 
-def inside(root: Path, folder: Path, relative: str, settings: Path) -> Path:
+def path_inside(root: Path, folder: Path, relative: str, settings: Path) -> Path:
     """The path below `folder`; one that leads out of `root`, also by a link, is refused."""
     path = Path(relative)
     should = "A path in a settings file should lie inside the source folder."
     remedy = "Give a path below it, without `..`."
     if path.is_absolute() or ".." in path.parts or "\0" in relative:
-        bad_file(settings, should, show(relative), remedy)
+        bad_file(settings, should, quoted(relative), remedy)
     if is_too_long(folder / path):
-        bad_file(settings, "A path should be one that a file can have.", show(relative), remedy)
+        bad_file(settings, "A path should be one that a file can have.", quoted(relative), remedy)
     whole = folder / path
     if not whole.resolve().is_relative_to(root.resolve()):
-        bad_file(settings, should, f"{show(relative)}, a link that leads out of it,", remedy)
+        bad_file(settings, should, f"{quoted(relative)}, a link that leads out of it,", remedy)
     return whole
 
 
@@ -142,7 +142,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         place = re.search(r" \(at line (\d+), column \d+\)$", str(error))
         reason = str(error)[: place.start()] if place else str(error)
-        bad_file(path, should, show(reason), remedy, int(place[1]) if place else None)
+        bad_file(path, should, quoted(reason), remedy, int(place[1]) if place else None)
     except (RecursionError, ValueError):  # brackets, or digits, by the thousand
         bad_file(path, should, "values too large to read", remedy)
 
@@ -170,12 +170,12 @@ def _refuse_unknown(path: Path, table: Mapping[str, Any], known: set[str], where
     for key in table:
         if key not in known:
             should = f"Keys of {where} should be among {', '.join(sorted(known))}."
-            bad_file(path, should, show(key), "Check the spelling.")
+            bad_file(path, should, quoted(key), "Check the spelling.")
 
 
 def _wrong_type(path: Path, key: str, where: str, wanted: str, value: object) -> NoReturn:
     should = f"`{key}` of {where} should be {wanted}."
-    bad_file(path, should, show(value), "Correct the value.")
+    bad_file(path, should, quoted(value), "Correct the value.")
 
 
 def _text(value: Any) -> str | None:
@@ -197,6 +197,6 @@ def _flag(value: Any) -> bool | None:
 def _one_of(name: str, value: str | None, choices: tuple[str, ...]) -> None:
     if value is not None and value not in choices:
         raise OptionError(
-            f"`{name}` should be one of {', '.join(choices)}. Found {show(value)}. "
+            f"`{name}` should be one of {', '.join(choices)}. Found {quoted(value)}. "
             "Check the spelling."
         )

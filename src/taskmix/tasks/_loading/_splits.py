@@ -75,7 +75,7 @@ def order_splits(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names), key=_order))
 
 
-def divide(count: int) -> NDArray[np.int64]:
+def divide_rows(count: int) -> NDArray[np.int64]:
     """[row], the position in `MAIN`: 80, 10 and 10 in a hundred, but never none to train on."""
     result = np.zeros(count, dtype=np.int64)
     order = _disorder(count)

@@ -33,8 +33,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.tasks._columns import Stack, Words, family, normal, spell, words_of
-from taskmix.tasks._formats import show
+from taskmix.tasks._columns import SpelledColumn, StackedFiles, cell_family, normal, spell, words_of
+from taskmix.tasks._formats import quoted
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._reading import TaskKind
 from taskmix.tasks._scoring import find_metric
@@ -53,14 +53,16 @@ class Target:
 
     column: str
     kind: TaskKind
-    words: Words | None = None  # of rows, or of tokens
+    words: SpelledColumn | None = None  # of rows, or of tokens
     is_text: bool = False  # before it was made words
     offsets: NDArray[np.int64] | None = None  # [row + 1], the first token of each row
     values: NDArray[np.float64] | None = None  # [row]
     remarks: tuple[str, ...] = ()  # what was decided about it
 
 
-def read_target(stack: Stack, column: str, settings: TaskSettings, tokens: str | None) -> Target:
+def read_target(
+    stack: StackedFiles, column: str, settings: TaskSettings, tokens: str | None
+) -> Target:
     """The target column; `tokens` names the column of tokens where there is one."""
     cells = stack.column(column)
     kind = settings.kind or guess_kind(cells)
@@ -75,25 +77,25 @@ def read_target(stack: Stack, column: str, settings: TaskSettings, tokens: str |
     if kind == "tagging":
         return _read_tags(stack, column, tokens)
     should = f"`{column}` should be text, a number, true or false in every row, as a label."
-    if family(cells.type) in ("list", "other"):
-        stack.bad_where(pc.is_valid(cells), should, show(_first(cells)), _REMEDY)
-    if family(cells.type) == "text":
+    if cell_family(cells.type) in ("list", "other"):
+        stack.bad_where(pc.is_valid(cells), should, quoted(_first(cells)), _REMEDY)
+    if cell_family(cells.type) == "text":
         stack.check_characters(column, cells)
     words = spell(stack, column)
     if settings.labels is None:  # otherwise a row without a label is not among those wanted
         for place in np.flatnonzero(words.codes < 0)[:1]:
             stack.bad(int(place), should, "nothing", _REMEDY_OR_LABELS)
-    is_text = family(cells.type) == "text"
+    is_text = cell_family(cells.type) == "text"
     remarks = (*words.remarks, *_remarks_on_labels(stack, column, words, settings))
     return Target(column, kind, words=words, is_text=is_text, remarks=remarks)
 
 
 def _remarks_on_labels(
-    stack: Stack, column: str, words: Words, settings: TaskSettings
+    stack: StackedFiles, column: str, words: SpelledColumn, settings: TaskSettings
 ) -> tuple[str, ...]:
     """What was decided about labels of which many are numbers."""
     odd = stack.odd(column)
-    is_number = family(stack.column(column).type) == "number"
+    is_number = cell_family(stack.column(column).type) == "number"
     if (
         odd is not None
         and not odd.are_missing
@@ -101,11 +103,11 @@ def _remarks_on_labels(
         and len(words.words) > _FEW
     ):
         should = f"`{column}` should be numbers, or names of classes, but not many of both."
-        found = f"{odd.numbers} numbers and {odd.count} other cells, such as {show(odd.value)},"
+        found = f"{odd.numbers} numbers and {odd.count} other cells, such as {quoted(odd.value)},"
         stack.bad(odd.place, should, found, "Correct the column, or say which `kind` is meant.")
     if odd is not None and odd.are_missing:
         return (
-            f"`{column}` has numbers as labels, but {show(odd.value)} in {stack.where(odd.place)} "
+            f"`{column}` has numbers as labels, but {quoted(odd.value)} in {stack.where(odd.place)} "
             f"({odd.count} such rows) is none; it was kept as a label of its own",
         )
     if is_number and settings.kind is None and len(words.words) > _FEW:
@@ -122,7 +124,7 @@ def _first(cells: pa.ChunkedArray) -> object:
 
 def guess_kind(cells: pa.ChunkedArray) -> TaskKind:
     """The kind of task that such a target column makes."""
-    kind = family(cells.type)
+    kind = cell_family(cells.type)
     if kind == "list":
         return "tagging"
     if kind != "number":
@@ -134,17 +136,17 @@ def guess_kind(cells: pa.ChunkedArray) -> TaskKind:
     return "regression"
 
 
-def _read_tags(stack: Stack, column: str, tokens: str | None) -> Target:
+def _read_tags(stack: StackedFiles, column: str, tokens: str | None) -> Target:
     should = f"`{column}` should be a list with one tag for each of the tokens, in every row."
     cells = stack.column(column)
-    if family(cells.type) != "list":
-        stack.bad(0, should, show(cells[0].as_py()), _REMEDY)
+    if cell_family(cells.type) != "list":
+        stack.bad(0, should, quoted(cells[0].as_py()), _REMEDY)
     if tokens is None:
         stack.bad(0, "Tags should stand beside `tokens`.", "none", "Say which column has them.")
     stack.bad_where(pc.is_null(cells), should, "nothing", _REMEDY)
     words = stack.column(tokens)
-    if family(words.type) != "list":
-        stack.bad(0, f"`{tokens}` should be a list of tokens.", show(words[0].as_py()), _REMEDY)
+    if cell_family(words.type) != "list":
+        stack.bad(0, f"`{tokens}` should be a list of tokens.", quoted(words[0].as_py()), _REMEDY)
     lengths = np.asarray(pc.list_value_length(cells).to_numpy(), dtype=np.int64)
     stack.bad_where(pc.is_null(words), f"`{tokens}` should be a list.", "nothing", _REMEDY)
     others = np.asarray(pc.list_value_length(words).to_numpy(), dtype=np.int64)
@@ -153,17 +155,17 @@ def _read_tags(stack: Stack, column: str, tokens: str | None) -> Target:
         stack.bad(int(place), should, found, _REMEDY)
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     flat = flatten(cells)
-    if family(flat.type) == "text":
+    if cell_family(flat.type) == "text":
         wrong = pc.or_(pc.equal(flat, ""), pc.match_substring(flat, "\0"))
         wrong = pc.fill_null(wrong, fill_value=True)
     else:
         wrong = pc.is_null(flat, nan_is_null=True)
-        if family(flat.type) not in ("number", "truth"):
+        if cell_family(flat.type) not in ("number", "truth"):
             wrong = pa.array(np.ones(len(flat), dtype=np.bool_))
     place = pc.index(wrong, pa.scalar(True)).as_py()
     if place >= 0:
         row = int(np.searchsorted(offsets, place, side="right")) - 1
-        stack.bad(row, should, show(flat[place].as_py()), _REMEDY)
+        stack.bad(row, should, quoted(flat[place].as_py()), _REMEDY)
     return Target(column, "tagging", words=words_of(flat), offsets=offsets)
 
 
@@ -196,7 +198,7 @@ def choose_metric(target: Target | None, labels: Sequence[str], wanted: str | No
     return wanted
 
 
-def keep_labels(stack: Stack, target: Target, wanted: Sequence[str]) -> NDArray[np.bool_]:
+def keep_labels(stack: StackedFiles, target: Target, wanted: Sequence[str]) -> NDArray[np.bool_]:
     """[row], whether its label is among the wanted ones; each of them has to occur."""
     if target.kind != "classification" or target.words is None:
         raise OptionError(
@@ -208,7 +210,7 @@ def keep_labels(stack: Stack, target: Target, wanted: Sequence[str]) -> NDArray[
         if label not in known:
             stack.parts[0].bad(
                 f"All wanted labels should occur in the column `{target.column}`.",
-                f"no row with {show(label)}",
+                f"no row with {quoted(label)}",
                 "Correct `labels`.",
             )
     places = [known.index(normal(label)) for label in wanted]
@@ -216,7 +218,7 @@ def keep_labels(stack: Stack, target: Target, wanted: Sequence[str]) -> NDArray[
 
 
 def settle_labels(
-    stack: Stack,
+    stack: StackedFiles,
     target: Target,
     settings: TaskSettings,
     *,
@@ -242,7 +244,7 @@ def settle_labels(
     remarks = target.remarks
     unseen = [place for place in order if not in_train[place]] if in_train.any() else []
     if unseen:
-        names = ", ".join(show(words.words[place]) for place in unseen[:5])
+        names = ", ".join(quoted(words.words[place]) for place in unseen[:5])
         names += ", ..." if len(unseen) > 5 else ""
         remarks += (f"`{target.column}` has labels that no row of train has ({names})",)
         more_to_come = target.is_text and in_train.sum() >= _MANY_ROWS and 1 in in_train
@@ -257,15 +259,15 @@ def settle_labels(
 
 
 def _refuse(
-    stack: Stack,
+    stack: StackedFiles,
     target: Target,
-    words: Words,
+    words: SpelledColumn,
     where: NDArray[np.bool_],
     unseen: Sequence[int],
     counts: NDArray[np.int64],
 ) -> None:
     place = int(np.flatnonzero(where & np.isin(words.codes, unseen))[0])
-    known = [show(words.words[p]) for p in np.flatnonzero(counts)[:10]]
+    known = [quoted(words.words[p]) for p in np.flatnonzero(counts)[:10]]
     more = ", ..." if np.count_nonzero(counts) > len(known) else ""
     row = place
     if target.offsets is not None:
@@ -274,6 +276,6 @@ def _refuse(
         row,
         f"Every label `{target.column}` should also be in train, which has "
         f"{', '.join(known)}{more}.",
-        show(words.words[words.codes[place]]),
+        quoted(words.words[words.codes[place]]),
         "Correct that row, or set `extend_labels` if the label is meant.",
     )

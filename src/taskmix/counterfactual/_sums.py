@@ -23,7 +23,7 @@ FEW_TASKS = 256  # their numbers fit into a byte, which sorts in one pass
 ROUNDING = 1e-9  # by which a probability may exceed one
 
 
-def gather(
+def sum_log(
     tasks: ArrayLike,  # [row], whole numbers from 0
     rewards: ArrayLike,  # [row]; NaN where a choice has no reward, which is left out
     probabilities: ArrayLike,  # [row], that the task was drawn with
