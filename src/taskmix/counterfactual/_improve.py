@@ -37,8 +37,8 @@ from taskmix.errors import InputError, OptionError
 from taskmix.numerics import normal_quantile
 
 # λ in ranges of the tasks' mean rewards: from nearly the best task alone to nearly uniform.
-GRID = np.geomspace(0.05, 20.0, 97)
-FEW_ROWS = 50.0  # effective rows below which a value is hardly known
+ENTROPY_GRID = np.geomspace(0.05, 20.0, 97)
+FEW_EFFECTIVE_ROWS = 50.0  # below them a standard error is itself off by a tenth and more
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def improve_policy(
     policy = maximise(total, weight).probabilities
     before = total.visits / total.visits.sum()
     value = estimate(total, policy, level=level)
-    if value.effective_rows < FEW_ROWS:
+    if value.effective_rows < FEW_EFFECTIVE_ROWS:
         notes.append(
             f"The policy's value rests on {float(value.effective_rows):.0f} effective rows only: log "
             "a run of a policy nearer to it."
@@ -110,7 +110,7 @@ def choose_entropy(
     spread = float(np.ptp(statistics.means, axis=-1).max())
     if spread == 0:
         return 1.0  # every λ gives the uniform policy
-    weights = spread * GRID
+    weights = spread * ENTROPY_GRID
     staged = statistics if statistics.visits.ndim > 1 else statistics[None]
     policies = maximise(staged, weights[:, None]).probabilities  # [λ, stage, task]
     visits = budget * policies.mean(axis=1)

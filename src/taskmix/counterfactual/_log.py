@@ -21,7 +21,7 @@ from taskmix.records import RunFolder
 if TYPE_CHECKING:
     import pyarrow as pa
 
-STAGES = 16
+STAGES = 16  # at least; halves of up to 8 stages of a policy can then be told apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from taskmix.errors import InputError, OptionError, ShapeError
 
 # Rows worked on at a time, so that what is in between stays in the processor's cache. No multiple of
 # a power of two: the runs of equally frequent tasks would all begin in the same place of the cache.
-CHUNK = 50_021
+ROWS_AT_ONCE = 50_021
 FEW_TASKS = 256  # their numbers fit into a byte, which sorts in one pass
-ROUNDING = 1e-9  # by which a probability may exceed one
+PROBABILITY_ROUNDING = 1e-9  # by which one may exceed 1, as sums of floats do
 
 
 def sum_log(
@@ -51,8 +51,8 @@ def sum_log(
         raise OptionError(f"`clip` should be a weight of at least 1. Found {clip}.")
     sums = _Sums(task_count, np.inf if clip is None else clip)
     add = sums.add_sorted if task_count <= FEW_TASKS else sums.add_counted
-    for begin in range(0, len(chosen), CHUNK):
-        part = slice(begin, begin + CHUNK)
+    for begin in range(0, len(chosen), ROWS_AT_ONCE):
+        part = slice(begin, begin + ROWS_AT_ONCE)
         _check_tasks(chosen[part], task_count, first_row + begin)
         add(chosen[part], gained[part], drawn[part], first_row + begin)
     return sums.statistics()
@@ -66,7 +66,7 @@ class _Sums:
         self._count = task_count
         self._visits = np.zeros(task_count, dtype=np.int64)
         self._clipped = np.zeros(task_count, dtype=np.int64)
-        self._sums = np.zeros((5, task_count))  # A to E
+        self._sums = np.zeros((5, task_count))  # A to E of `LogStatistics`
         self._largest = np.zeros(task_count)
         self._lowest = np.full(task_count, np.inf)
         self._highest = np.full(task_count, -np.inf)
@@ -93,7 +93,7 @@ class _Sums:
         gained = rewards.take(order, mode="clip")
         least, most = np.minimum.reduceat(drawn, begins), np.maximum.reduceat(drawn, begins)
         # A missing value comes through both reductions, and compares as false.
-        if not (least.min() > 0 and most.max() <= 1 + ROUNDING):
+        if not (least.min() > 0 and most.max() <= 1 + PROBABILITY_ROUNDING):
             _check_probabilities(probabilities, first_row)
         fixed = bool((least == most).all())
         if not fixed:
@@ -184,7 +184,7 @@ class _Sums:
 
 def _check_probabilities(probabilities: NDArray[np.float64], first_row: int) -> None:
     """Refuses probabilities that nothing can have been drawn with, and says in which row."""
-    right = (probabilities > 0) & (probabilities <= 1 + ROUNDING)
+    right = (probabilities > 0) & (probabilities <= 1 + PROBABILITY_ROUNDING)
     if not right.all():
         row = int((~right).argmax())
         found = probabilities[row]

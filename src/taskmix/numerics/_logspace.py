@@ -12,7 +12,7 @@ def log_sum_exp(values: NDArray[np.float64], *, axis: int = -1) -> NDArray[np.fl
     Minus infinity stands for a weight of zero; a sum of nothing but zeros is minus infinity.
     """
     highest = values.max(axis=axis, keepdims=True)
-    # Minus infinity less itself is not a number; any finite shift gives the right zero.
+    # Minus infinity minus itself is not a number; any finite shift gives the right zero.
     shift = np.where(np.isfinite(highest), highest, 0.0)
     with np.errstate(divide="ignore"):
         total = np.log(np.exp(values - shift).sum(axis=axis))

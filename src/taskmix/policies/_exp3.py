@@ -4,7 +4,7 @@ r"""Exp3: exponential weights for a bandit whose rewards nobody draws from a dis
     Journal on Computing 32(1), 2002, Figure 1.
 
 The paper's $\gamma$ is `exploration`, its $K$ is the number of tasks, its $\hat x_j(t)$ is
-`estimate`, and the logarithm of its $w_j(t)$ is `log_weights[j]`, less a constant that no
+`estimate`, and the logarithm of its $w_j(t)$ is `log_weights[j]`, minus a constant that no
 probability depends on: the weights themselves overflow after some ten thousand pulls of one arm.
 """
 

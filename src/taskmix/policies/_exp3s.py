@@ -4,7 +4,7 @@ r"""Exp3.S: exponential weights that share a little between arms, so that a late
     Bellemare and Menick, "Automated Curriculum Learning for Neural Networks", 2017, Eqs. 3 and 4.
 
 The paper's $\epsilon$, $\eta$ and $\beta$ (of Graves et al.) are `epsilon`, `eta` and `beta`; its
-$\alpha_t$ is `alpha`, or $1/t$ where that is None; $\omega_{t,k}$ is `log_weights[k]` less a constant
+$\alpha_t$ is `alpha`, or $1/t$ where that is None; $\omega_{t,k}$ is `log_weights[k]` minus a constant
 that no probability depends on; $\rho_t$ is `softmax(log_weights)` and $\pi_t$ is `probabilities`.
 
 The sum over all other arms needs no N×N matrix and no difference of large numbers. With
@@ -33,7 +33,7 @@ from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw
 from taskmix.policies._reward import finite_reward
 from taskmix.policies._shares import checked_sizes
 
-SMALLEST = 1e-300
+SMALLEST_PROPENSITY = 1e-300  # a bounded number divided by it is still a float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Exp3S:
 
     def probabilities(self, state: Exp3SState) -> Probabilities:
         weights: Probabilities = np.exp(state.log_weights)
-        weights *= (1 - self.epsilon) / weights.sum()
+        weights *= (1 - self.epsilon) / weights.sum()  # ρ, then π = (1 - ε) ρ + ε / N (Eq. 5)
         weights += self.epsilon / len(weights)
         return weights
 
@@ -109,7 +109,9 @@ class Exp3S:
         propensity = float(weights[task] / weights.sum())
         if self.propensity == "mixture":
             propensity = (1 - self.epsilon) * propensity + self.epsilon / len(weights)
-        step = min(max(self.eta * reward, -LARGEST_STEP), LARGEST_STEP) / max(propensity, SMALLEST)
+        step = min(max(self.eta * reward, -LARGEST_STEP), LARGEST_STEP) / max(
+            propensity, SMALLEST_PROPENSITY
+        )
         return min(max(step, -LARGEST_STEP), LARGEST_STEP)
 
 
@@ -124,9 +126,11 @@ def lift_weights(
     if options.propensity == "mixture":
         propensities = mix_uniform(propensities, options.epsilon)
     # Cut off before the division as well: the paper's ρ may be too small for a float, and a bounded
-    # number over SMALLEST is still finite.
+    # number over SMALLEST_PROPENSITY is still finite.
     steps = (options.eta * (rewards + options.beta)).clip(-LARGEST_STEP, LARGEST_STEP)
-    steps = (steps / np.maximum(propensities, SMALLEST)).clip(-LARGEST_STEP, LARGEST_STEP)
+    steps = (steps / np.maximum(propensities, SMALLEST_PROPENSITY)).clip(
+        -LARGEST_STEP, LARGEST_STEP
+    )
     return np.asarray(log_weights + steps)
 
 

@@ -40,7 +40,7 @@ class HardProgress:
         if outcome.previous_loss is None:
             return None, None
         fell = outcome.loss < outcome.previous_loss
-        reward = -math.expm1(-max(outcome.loss, 0.0)) if fell else 0.0
+        reward = -math.expm1(-max(outcome.loss, 0.0)) if fell else 0.0  # Eq. 16
         return (per_unit(reward, outcome) if self.per_cost else reward), None
 
 

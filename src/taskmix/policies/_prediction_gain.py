@@ -23,7 +23,7 @@ from taskmix.policies._reward import per_unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionGain:
-    """The loss before a step less the loss after it; unbounded, so scale it for a bandit."""
+    """The loss before a step minus the loss after it; unbounded, so scale it for a bandit."""
 
     needs_loss_after: ClassVar[bool] = True
 

@@ -28,7 +28,7 @@ class ScoreImprovementState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreImprovement:
-    """The chosen task's score less its last known one; None at the first and where unmeasured."""
+    """The chosen task's score minus its last known one; None at the first and where unmeasured."""
 
     needs_loss_after: ClassVar[bool] = False
 

@@ -33,7 +33,7 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._weighting import Balance, Needs
 
-SMALLEST = 1e-8  # loss
+SMALLEST_LOSS = 1e-8  # a loss of 0 has no logarithm
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class DBMTL:
         places = torch.arange(len(losses)) if tasks is None else tasks.cpu()
         count = state.count.clone()
         count[places] += 1
-        values = losses.detach().double().clamp(min=SMALLEST).cpu()
+        values = losses.detach().double().clamp(min=SMALLEST_LOSS).cpu()
         if not self.memory or len(count) == 1:
             factors = _to_longest(_norms(gradients) / values)
             return Balance(factors / values, DBMTLState(state.means, count))

@@ -34,7 +34,7 @@ from taskmix.errors import OptionError
 from taskmix.weighting._scale import LOG_FLOOR
 from taskmix.weighting._weighting import Balance, Needs
 
-LARGEST = 1e17  # of a gradient: sums of its square are still a float32
+LARGEST_GRADIENT = 1e17  # sums of its square are still a float32
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class ExcessMTL:
             squares.copy_(state.squares)
         found = torch.empty(len(places), dtype=torch.float64, device=gradients.device)
         for row, place in enumerate(places.tolist()):  # one row at a time: P numbers, not T × P
-            square = gradients[row].to(kind).clamp(-LARGEST, LARGEST) ** 2
+            square = gradients[row].to(kind).clamp(-LARGEST_GRADIENT, LARGEST_GRADIENT) ** 2
             squares[place] += square
             found[row] = (square / (squares[place] + 1e-7).sqrt()).sum()
         estimates = found.cpu()

@@ -38,7 +38,7 @@ from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import per_task, precise, softmax_shares
 from taskmix.weighting._weighting import LearnsAfterStep, Needs
 
-SMALLEST = 1e-8  # of a loss above its bound
+SMALLEST_EXCESS = 1e-8  # of a loss above its bound: 0 has no logarithm
 
 
 @dataclass(frozen=True)
@@ -96,4 +96,4 @@ class FAMO(LearnsAfterStep[FAMOState]):
         values = precise(losses)
         if self.lower_bounds is not None:
             values = values - per_task(self.lower_bounds, losses, name="lower_bounds")
-        return values.clamp(min=SMALLEST).log()
+        return values.clamp(min=SMALLEST_EXCESS).log()

@@ -41,7 +41,7 @@ from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import per_task
 from taskmix.weighting._weighting import Balance, Needs
 
-SMALLEST = 1e-3  # weight
+SMALLEST_WEIGHT = 1e-3  # Adam may step below 0, where a loss would be climbed
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class GradNorm:
         moved, adam = adam_step(
             state.weights, slope.tolist(), state.adam, step_size=self.step_size, present=present
         )
-        moved = moved.clamp(min=SMALLEST)
+        moved = moved.clamp(min=SMALLEST_WEIGHT)
         moved = moved * (len(moved) / moved.sum())
         after = GradNormState(moved, initial, state.seen | present, adam)
         return Balance(used, after)

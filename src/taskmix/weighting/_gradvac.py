@@ -1,5 +1,5 @@
-r"""GradVac: each task's gradient is turned towards another's until they are as close as they use to
-be.
+r"""GradVac: each task's gradient is turned towards another's until they are as close as
+they usually are.
 
     Wang, Tsvetkov, Firat and Cao, "Gradient Vaccine: Investigating and Improving Multi-task
     Optimization in Massively Multilingual Models", ICLR 2021, Eqs. 3 and 4 and Algorithm 1.
@@ -37,7 +37,7 @@ from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
 from taskmix.weighting._pcgrad import visiting_order
 from taskmix.weighting._weighting import Balance, Needs
 
-CLOSEST = 0.999
+LARGEST_TARGET = 0.999  # cosine: the turn has no end as it comes to 1
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class GradVac:
             for others in visiting_order(count, generator):
                 length = np.sqrt(np.maximum(np.einsum("ij,ij->i", parts, products), 1e-300))
                 cosine = np.clip(products[everyone, others] / length, -1.0, 1.0)
-                wanted = np.minimum(targets[everyone, others], CLOSEST)
+                wanted = np.minimum(targets[everyone, others], LARGEST_TARGET)
                 sine, wanted_sine = np.sqrt(1 - cosine**2), np.sqrt(1 - wanted**2)
                 push = length * (wanted * sine - cosine * wanted_sine) / wanted_sine
                 push = np.where(cosine < wanted, push, 0.0)

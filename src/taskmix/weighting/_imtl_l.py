@@ -30,7 +30,7 @@ from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import softmax_shares, weights_of
 from taskmix.weighting._weighting import HasOwnScale, Needs
 
-LARGEST = 700.0  # exponent whose power is still a float64
+LARGEST_EXPONENT = 700.0  # its power of e is still a float64
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class IMTLL(HasOwnScale[IMTLLState]):
         self, state: IMTLLState, losses: Tensor, present: Tensor | None = None
     ) -> IMTLLState:
         pairs = zip(state.log_scale.tolist(), losses.tolist(), strict=True)
-        gradient = [math.exp(min(scale, LARGEST)) * loss - 1 for scale, loss in pairs]
+        gradient = [math.exp(min(scale, LARGEST_EXPONENT)) * loss - 1 for scale, loss in pairs]
         log_scale, adam = adam_step(
             state.log_scale, gradient, state.adam, step_size=self.step_size, present=present
         )

@@ -38,7 +38,7 @@ from taskmix.weighting._scale import weights_of
 from taskmix.weighting._weighting import HasOwnScale, Needs
 
 Form = Literal["classification", "regression"]
-LARGEST = 700.0  # exponent whose power is still a float64
+LARGEST_EXPONENT = 700.0  # its power of e is still a float64
 FACTORS = {"classification": 1.0, "regression": 0.5}  # of L / sigma²
 
 
@@ -102,7 +102,7 @@ class Uncertainty(HasOwnScale[UncertaintyState]):
     def _weights(self, state: UncertaintyState) -> list[float]:
         logs: list[float] = state.log_variance.tolist()
         factors = self._factors(len(logs))
-        return [f * math.exp(min(-s, LARGEST)) for f, s in zip(factors, logs, strict=True)]
+        return [f * math.exp(min(-s, LARGEST_EXPONENT)) for f, s in zip(factors, logs, strict=True)]
 
     def _factors(self, tasks: int) -> list[float]:
         if isinstance(self.forms, str):

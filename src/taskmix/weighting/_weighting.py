@@ -133,7 +133,7 @@ AnyGradientWeighting = GradientWeighting[Any]
 AnyWeighting = AnyLossWeighting | AnyGradientWeighting
 
 # What a method may have to be told of, by what it needs: the protocol of the call, and the call's name.
-CALLS = {
+CALL_OF_NEED = {
     Needs.LOSSES_AFTER: (LearnsAfterStep, "after_step"),
     Needs.EPOCH: (CountsEpochs, "end_epoch"),
 }
@@ -152,7 +152,7 @@ def check_method(method: AnyWeighting) -> None:
             f"`{name}` should have {calls}, since its `needs` are {method.needs}. Found one missing. "
             "See `taskmix.weighting.Needs`."
         )
-    for need, (protocol, call) in CALLS.items():
+    for need, (protocol, call) in CALL_OF_NEED.items():
         if isinstance(method, protocol) and need not in method.needs:
             raise OptionError(
                 f"`{name}` should say Needs.{need.name} in its `needs`, since it has `{call}`. Found "

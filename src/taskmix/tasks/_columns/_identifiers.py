@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 
 from taskmix.tasks._columns._stack import StackedFiles, cell_family
 
-NEARLY = 0.95
+DISTINCT_SHARE = 0.95  # a few double rows, such as posts sent twice, do not make names a feature
 LEAST_ROWS = 20  # fewer may differ, or count up, by chance
-_LEAST_NAMED = 3
+_LEAST_ROWS_IF_NAMED = 3  # with two rows even a feature differs in both
 _NAMES = re.compile(
     r"(.*[_\s.-])?(id|ids|uuid|guid|idx|index|key)|unnamed: ?\d+|row|row[_\s.-]?(number|no|nr|num)",
     re.IGNORECASE,
 )
-_CAMEL = re.compile(r".*[a-z](Id|ID|UUID)")
+_CAMEL_CASE_NAMES = re.compile(r".*[a-z](Id|ID|UUID)")
 
 
 def identifies(stack: StackedFiles, name: str) -> str | None:
@@ -37,14 +37,14 @@ def identifies(stack: StackedFiles, name: str) -> str | None:
     cells = stack.column(name)
     count = len(cells) - cells.null_count
     kind = cell_family(cells.type)
-    if kind == "text" and count >= LEAST_ROWS and _distinct(cells) >= NEARLY * count:
+    if kind == "text" and count >= LEAST_ROWS and _distinct(cells) >= DISTINCT_SHARE * count:
         return "differs in every row"
     if kind == "number" and not cells.null_count and _counts_rows(stack, cells):
         return "numbers the rows"
-    is_named = _NAMES.fullmatch(name.strip()) or _CAMEL.fullmatch(name.strip())
+    is_named = _NAMES.fullmatch(name.strip()) or _CAMEL_CASE_NAMES.fullmatch(name.strip())
     if (
         is_named
-        and count >= _LEAST_NAMED
+        and count >= _LEAST_ROWS_IF_NAMED
         and not cells.null_count
         and _always_differs(stack, cells)
     ):

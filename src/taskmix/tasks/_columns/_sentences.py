@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from taskmix.tasks._columns._stack import StackedFiles, cell_family
 
-_USUAL = frozenset(
+_TEXT_NAMES = frozenset(
     {
         "text",
         "texts",
@@ -55,10 +55,12 @@ _PAIRS = (
     ("query", "passage"),
 )
 _NUMBERED = re.compile(r"(.+?)[_\s.-]?(1|2|a|b)", re.IGNORECASE)
-_LOOKED_AT = 2000  # cells whose words are counted, evenly over the rows
-_WORDS, _WORDS_IF_NAMED = 4.0, 2.0
-_DIFFERENT, _DIFFERENT_IF_NAMED = 0.5, 1 / 3
-_LEAST = 10  # different cells, where the name does not help
+_CELLS_SAMPLED = 2000  # whose words are counted, evenly over the rows
+# With fewer words in the mean, names of places or products would pass for sentences.
+_MEAN_WORDS, _MEAN_WORDS_IF_NAMED = 4.0, 2.0
+# A smaller share of different cells is a category whose names are long.
+_DISTINCT_SHARE, _DISTINCT_SHARE_IF_NAMED = 0.5, 1 / 3
+_LEAST_DISTINCT = 10  # cells, where the name does not help: a few rows differ by chance
 
 
 def holds_sentences(stack: StackedFiles, name: str) -> bool:
@@ -68,17 +70,19 @@ def holds_sentences(stack: StackedFiles, name: str) -> bool:
     cells = stack.column(name)
     if cell_family(cells.type) != "text":
         return False
-    is_named = name.strip().lower() in _USUAL or _NUMBERED.sub(r"\1", name.lower()) in _USUAL
-    places = np.unique(np.linspace(0, len(cells) - 1, _LOOKED_AT).astype(np.int64))
+    is_named = (
+        name.strip().lower() in _TEXT_NAMES or _NUMBERED.sub(r"\1", name.lower()) in _TEXT_NAMES
+    )
+    places = np.unique(np.linspace(0, len(cells) - 1, _CELLS_SAMPLED).astype(np.int64))
     words = pc.utf8_split_whitespace(pc.utf8_trim_whitespace(cells.take(pa.array(places))))
     lengths = pc.list_value_length(words).drop_null().to_numpy()
-    if not len(lengths) or lengths.mean() < (_WORDS_IF_NAMED if is_named else _WORDS):
+    if not len(lengths) or lengths.mean() < (_MEAN_WORDS_IF_NAMED if is_named else _MEAN_WORDS):
         return False  # most columns end here, before all cells are compared
     distinct = pc.count_distinct(cells, mode="only_valid").as_py()
     share = distinct / max(len(cells) - cells.null_count, 1)
     if is_named:
-        return bool(share >= _DIFFERENT_IF_NAMED)
-    return bool(share >= _DIFFERENT and distinct >= _LEAST)
+        return bool(share >= _DISTINCT_SHARE_IF_NAMED)
+    return bool(share >= _DISTINCT_SHARE and distinct >= _LEAST_DISTINCT)
 
 
 def as_pair(names: Sequence[str]) -> tuple[str, str] | None:

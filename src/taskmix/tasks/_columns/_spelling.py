@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.tasks._columns._stack import StackedFiles, cell_family, cells_of, plain
-from taskmix.tasks._formats import EXACT, Rows, exact_cells, quoted, said
+from taskmix.tasks._formats import LARGEST_EXACT, Rows, exact_cells, quoted, trimmed_cells
 
 _WHOLE_FLOAT = re.compile(r"(-?(?:0|[1-9]\d*))\.0")
 _IN_QUOTES = "has numbers in some rows and text in others; in quotes or not, a number is one label"
@@ -62,7 +62,7 @@ def _whole_if_all(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Ar
     if not pa.types.is_floating(column.type):
         return column
     numbers = np.asarray(column.drop_null().to_numpy(zero_copy_only=False))
-    is_whole = (np.abs(numbers) < EXACT).all() and (numbers == np.rint(numbers)).all()
+    is_whole = (np.abs(numbers) < LARGEST_EXACT).all() and (numbers == np.rint(numbers)).all()
     return column.cast(pa.int64(), safe=False) if is_whole else column
 
 
@@ -102,7 +102,7 @@ def _is_rounded(cells: pa.ChunkedArray) -> bool:
     """Whether floating numbers are so large that they may stand for several whole ones."""
     if not pa.types.is_floating(cells.type):
         return False
-    return bool((np.abs(cells.drop_null().to_numpy()) >= EXACT).any())
+    return bool((np.abs(cells.drop_null().to_numpy()) >= LARGEST_EXACT).any())
 
 
 def _read_part(part: Rows, cells: pa.ChunkedArray, name: str, *, is_number: bool) -> _Part:
@@ -114,7 +114,7 @@ def _read_part(part: Rows, cells: pa.ChunkedArray, name: str, *, is_number: bool
     column = plain(cells)
     if not is_number or cell_family(column.type) != "text":
         return _Part(column, _word)
-    column = said(column)
+    column = trimmed_cells(column)
     texts = pc.unique(column.drop_null()).to_pylist()
     if texts and all(_WHOLE_FLOAT.fullmatch(text) for text in texts):
         return _Part(column, lambda text: normal(str(text)).removesuffix(".0"), had_points=True)

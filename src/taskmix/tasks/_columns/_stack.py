@@ -18,16 +18,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.tasks._formats import (
-    MOSTLY,
-    SHARE,
+    NOTED_SHARE,
+    NUMERIC_SHARE,
     OddCells,
     Rows,
     are_numbers,
     numbers_of,
     quoted,
-    said,
     show_path,
     spell_number,
+    trimmed_cells,
 )
 
 Family = Literal["number", "text", "truth", "list", "nothing", "other"]
@@ -208,7 +208,7 @@ class StackedFiles:
         places = [place for place, each in enumerate(columns) if cell_family(each.type) == "text"]
         if not places:
             return columns
-        texts = {place: said(columns[place]) for place in places}
+        texts = {place: trimmed_cells(columns[place]) for place in places}
         masks = {place: are_numbers(cells) for place, cells in texts.items()}
         others = [each for place, each in enumerate(columns) if place not in texts]
         typed = sum(len(each) - each.null_count for each in others)
@@ -216,9 +216,9 @@ class StackedFiles:
         valid = typed + sum(len(mask) - mask.null_count for mask in masks.values())
         wanted = self._wanted.get(name)
         is_number = wanted == "number" or (
-            wanted is None and valid > 0 and numbers >= SHARE * valid
+            wanted is None and valid > 0 and numbers >= NUMERIC_SHARE * valid
         )
-        if numbers < valid and (is_number or numbers >= MOSTLY * valid):
+        if numbers < valid and (is_number or numbers >= NOTED_SHARE * valid):
             self._odd[name] = self._odd_cells(texts, masks, valid - numbers, numbers, is_number)
         if is_number:
             if self.strict and name in self._odd:

@@ -40,7 +40,7 @@ from taskmix.tasks._task import Split, Task, TaskSet
 Tell = Callable[[int, int], None]  # texts done, of how many
 
 _COLUMNS = {"text": ("text",), "pair": ("text", "text2")}
-PIECES = 8192  # in a batch
+BATCH_PIECES = 8192  # in a batch: bounds what the encoder holds at once
 _FILES = ("*.json", "*.txt", "*.safetensors", "*.bin", "*.model")  # that make an encoder
 _vectors: KeptByTable[Tensor] = KeptByTable()  # [row, text, feature], half precision
 _inputs: KeptByTable[DenseInputs] = KeptByTable()
@@ -180,12 +180,12 @@ def load_network(path: str) -> Any:
 def _batches(
     lengths: Tensor,  # [text]
 ) -> Iterator[Tensor]:
-    """Texts of like length together, in batches of at most `PIECES` pieces, or of one text."""
+    """Texts of like length together, in batches of at most `BATCH_PIECES` pieces, or of one text."""
     order = torch.argsort(lengths, stable=True)
     begin = 0
     while begin < len(order):
         end = begin + 1
-        while end < len(order) and (end + 1 - begin) * int(lengths[order[end]]) <= PIECES:
+        while end < len(order) and (end + 1 - begin) * int(lengths[order[end]]) <= BATCH_PIECES:
             end += 1
         yield order[begin:end]
         begin = end

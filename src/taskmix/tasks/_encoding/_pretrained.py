@@ -17,7 +17,7 @@ from taskmix.errors import TaskmixWarning
 from taskmix.extras import load
 from taskmix.files import check_plain_folder
 
-UNUSED = "pooler"  # a layer after the last one: whoever trains on other tasks never had it
+UNTRAINED_LAYER = "pooler"  # a layer after the last one: whoever trains on other tasks never had it
 
 
 @contextmanager
@@ -51,7 +51,9 @@ def load_pretrained(kind: Literal["AutoModel", "AutoTokenizer"], path: str) -> A
         if kind == "AutoTokenizer":
             return loader.from_pretrained(path)
         network, found = loader.from_pretrained(path, dtype=torch.float32, output_loading_info=True)
-    absent = [name for name in sorted(found["missing_keys"]) if not name.startswith(UNUSED)]
+    absent = [
+        name for name in sorted(found["missing_keys"]) if not name.startswith(UNTRAINED_LAYER)
+    ]
     if absent:
         warnings.warn(
             f"`{path}` has no weights for {len(absent)} parameters of its encoder, such as "

@@ -34,9 +34,9 @@ from taskmix.tasks._encoding._vector_archive import (
 from taskmix.tasks._encoding._vocabulary import PADDING, UNKNOWN
 from taskmix.tasks._formats import DamagedError, FileAllowance, unpacked
 
-_LONGEST = 2**22  # bytes of a line
-_ROW = 200  # bytes of a word and its array in Python, besides their own
-_NUMBER = 32  # bytes of a number while a line is parsed
+_LONGEST_LINE = 2**22  # bytes; bounds what a hostile file makes us hold
+_BYTES_OF_ROW = 200  # bytes of a word and its array in Python, besides their own
+_BYTES_OF_NUMBER = 32  # bytes of a number while a line is parsed
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,11 +126,11 @@ def _read_text(path: Path, wanted: frozenset[str] | None) -> tuple[list[str], Ma
         sizes = first.split()
         header = len(sizes) == 2 and all(part.isdigit() and len(part) < 12 for part in sizes)
         dimension = int(sizes[1]) if header else len(sizes) - 1
-        if not 1 <= dimension <= _LONGEST:
+        if not 1 <= dimension <= _LONGEST_LINE:
             raise bad_row(path, 1, "a word and its numbers", "none", ONLY_TEXT)
         row = 1
         for row, line in enumerate(lines if header else chain([first], lines), start=1 + header):
-            bounds.check(taken + _NUMBER * line.count(b" "))
+            bounds.check(taken + _BYTES_OF_NUMBER * line.count(b" "))
             # From the right: some words of GloVe have spaces inside.
             parts = line.rstrip().rsplit(b" ", dimension)
             if len(parts) != dimension + 1:
@@ -140,7 +140,7 @@ def _read_text(path: Path, wanted: frozenset[str] | None) -> tuple[list[str], Ma
             if wanted is None or word in wanted:
                 names.append(word)
                 numbers.append(_parse(parts[1:], path, row))
-                taken += _ROW + 2 * numbers[-1].nbytes + len(word)  # both as rows and as a matrix
+                taken += _BYTES_OF_ROW + 2 * numbers[-1].nbytes + len(word)  # rows, then a matrix
     if header and int(sizes[0]) != row - 1:
         raise TaskFileError(
             f"{path} should have the {int(sizes[0])} words that its first line announces. Found "
@@ -170,8 +170,8 @@ def _lines(
 
 
 def _check_length(line: bytes, path: Path, row: int) -> None:
-    if len(line) > _LONGEST:
-        raise bad_row(path, row, f"at most {_LONGEST} bytes", "more", ONLY_TEXT)
+    if len(line) > _LONGEST_LINE:
+        raise bad_row(path, row, f"at most {_LONGEST_LINE} bytes", "more", ONLY_TEXT)
 
 
 def _parse(parts: list[bytes], path: Path, row: int) -> Matrix:

@@ -7,14 +7,14 @@ number is here too, because JSON has to spell numbers back as they stood in the 
 
 from taskmix.tasks._formats._jsonl import exact_cells
 from taskmix.tasks._formats._numbers import (
-    EXACT,
-    MOSTLY,
-    SHARE,
+    LARGEST_EXACT,
+    NOTED_SHARE,
+    NUMERIC_SHARE,
     OddCells,
     are_numbers,
     numbers_of,
-    said,
     spell_number,
+    trimmed_cells,
 )
 from taskmix.tasks._formats._readers import (
     FORMATS,
@@ -39,10 +39,10 @@ from taskmix.tasks._formats._streams import (
 )
 
 __all__ = [
-    "EXACT",
     "FORMATS",
-    "MOSTLY",
-    "SHARE",
+    "LARGEST_EXACT",
+    "NOTED_SHARE",
+    "NUMERIC_SHARE",
     "TABLES",
     "DamagedError",
     "FileAllowance",
@@ -59,10 +59,10 @@ __all__ = [
     "quoted",
     "read_parquet",
     "read_rows",
-    "said",
     "show_path",
     "spell_number",
     "tame",
     "text_lines",
+    "trimmed_cells",
     "unpacked",
 ]

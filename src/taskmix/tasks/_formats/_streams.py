@@ -24,7 +24,7 @@ from taskmix.files import Allowance, UnreadableError, open_plain
 
 _BLOCK = 2**20
 _MARK = codecs.BOM_UTF8
-_LONGEST = 500  # characters of a sentence that may come from a file
+_LONGEST_QUOTE = 500  # characters of a sentence that may come from a file
 _LONGEST_NAME = 255  # bytes, of a file
 _LONGEST_PATH = 4000
 
@@ -43,7 +43,7 @@ def quoted(thing: object, *, limit: int = 60) -> str:
 def show_path(path: Path) -> str:
     """A path as it may stand in a sentence, whatever bytes its name has."""
     text = str(path)
-    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    text = text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
@@ -62,7 +62,7 @@ def is_too_long(path: Path) -> bool:
 
 def tame(words: str) -> str:
     """Names of columns come from files: they may be endless, or steer a terminal."""
-    words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
+    words = words if len(words) <= _LONGEST_QUOTE else f"{words[:_LONGEST_QUOTE]}..."
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in words)
 
 

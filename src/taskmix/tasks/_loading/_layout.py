@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from taskmix.tasks._columns import StackedFiles, cell_family, spell, words_of
 from taskmix.tasks._formats import quoted
 from taskmix.tasks._loading._settings import TaskSettings
-from taskmix.tasks._loading._splits import MAIN, divide_rows, order_splits, put_aside, split_name
+from taskmix.tasks._loading._splits import (
+    MAIN_SPLITS,
+    divide_rows,
+    order_splits,
+    put_aside,
+    split_name,
+)
 
 _TAKE_LIMIT = 2**30  # bytes; Arrow's `take` first joins a column, which may then be too long for it
 _REMEDY = "Correct that row or take it out."
@@ -193,7 +199,7 @@ def _members(owners: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
 
 
 def _divide(members: list[NDArray[np.int64]], count: int) -> _Division:
-    division = _Division(list(MAIN), np.zeros(count, dtype=np.int64))
+    division = _Division(list(MAIN_SPLITS), np.zeros(count, dtype=np.int64))
     for group, places in enumerate(members):
         division.codes[places] = divide_rows(len(places))
         division.remarks.append((group, _DIVIDED if len(places) > 2 else _TOO_FEW))

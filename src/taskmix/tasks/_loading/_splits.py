@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from taskmix.tasks._formats import bad_file, file_format
 
-MAIN = ("train", "dev", "test")
-_NAMES = {
+MAIN_SPLITS = ("train", "dev", "test")
+_SPLIT_OF_WORD = {
     "train": "train",
     "dev": "dev",
     "valid": "dev",
@@ -29,7 +29,7 @@ _NAMES = {
 
 def split_name(word: str) -> str | None:
     """The split a word stands for: `valid`, `val` and `validation` are `dev`."""
-    return _NAMES.get(word.strip().lower())
+    return _SPLIT_OF_WORD.get(word.strip().lower())
 
 
 def name_splits(stems: Iterable[str]) -> dict[str, str]:
@@ -67,7 +67,7 @@ def split_files(folder: Path, files: Sequence[Path]) -> dict[str, Path]:
 
 
 def _order(name: str) -> tuple[int, str]:
-    return (MAIN.index(name) if name in MAIN else len(MAIN), name)
+    return (MAIN_SPLITS.index(name) if name in MAIN_SPLITS else len(MAIN_SPLITS), name)
 
 
 def order_splits(names: Iterable[str]) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def order_splits(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def divide_rows(count: int) -> NDArray[np.int64]:
-    """[row], the position in `MAIN`: 80, 10 and 10 in a hundred, but never none to train on."""
+    """[row], the position in `MAIN_SPLITS`: 80, 10 and 10 in a hundred, but never none to train on."""
     result = np.zeros(count, dtype=np.int64)
     order = _disorder(count)
     if count > 1:

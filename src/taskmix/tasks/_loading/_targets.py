@@ -40,8 +40,8 @@ from taskmix.tasks._reading import TaskKind
 from taskmix.tasks._scoring import find_metric
 from taskmix.tasks._task import MISSING
 
-_FEW = 20
-_MANY_ROWS = 100
+_MOST_CLASSES = 20  # whole numbers of more values are a regression, unless `kind` says otherwise
+_MANY_ROWS = 100  # among which a label that stands once tells that more labels are to come
 _REMEDY = "Correct that row or take it out."
 _ASK_KIND = "; `kind` in task.toml says otherwise"
 _REMEDY_OR_LABELS = "Correct that row, take it out, or name the `labels` whose rows to keep."
@@ -100,7 +100,7 @@ def _remarks_on_labels(
         odd is not None
         and not odd.are_missing
         and settings.kind is None
-        and len(words.words) > _FEW
+        and len(words.words) > _MOST_CLASSES
     ):
         should = f"`{column}` should be numbers, or names of classes, but not many of both."
         found = f"{odd.numbers} numbers and {odd.count} other cells, such as {quoted(odd.value)},"
@@ -110,7 +110,7 @@ def _remarks_on_labels(
             f"`{column}` has numbers as labels, but {quoted(odd.value)} in {stack.where(odd.place)} "
             f"({odd.count} such rows) is none; it was kept as a label of its own",
         )
-    if is_number and settings.kind is None and len(words.words) > _FEW:
+    if is_number and settings.kind is None and len(words.words) > _MOST_CLASSES:
         return (
             f"`{column}` has the whole numbers from 0 to {len(words.words) - 1} and was taken for "
             f"{len(words.words)} classes{_ASK_KIND}",
@@ -131,7 +131,9 @@ def guess_kind(cells: pa.ChunkedArray) -> TaskKind:
         return "classification"
     values = pc.unique(cells.drop_null()).cast(pa.float64(), safe=False).to_numpy()
     whole = np.isfinite(values).all() and (values == np.rint(values)).all()
-    if whole and (len(values) <= _FEW or (values.min() == 0 and values.max() == len(values) - 1)):
+    if whole and (
+        len(values) <= _MOST_CLASSES or (values.min() == 0 and values.max() == len(values) - 1)
+    ):
         return "classification"
     return "regression"
 

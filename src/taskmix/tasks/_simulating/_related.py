@@ -1,7 +1,7 @@
 r"""Artificial tasks that are related to a real one as much as one likes.
 
     Bettgenhäuser, Hedderich and Klakow, "Learning Functions to Study the Benefit of Multitask
-    Learning", 2020, section 3 and Algorithm 1.
+    Learning", 2020, Section 3, Eq. 2 and Algorithm 1.
 
 The label of a row is kept with probability α and otherwise becomes any other label, all equally
 likely: M[i, j] = α where i = j and (1 - α) / (c - 1) elsewhere, for k real labels and c artificial
@@ -10,7 +10,7 @@ related two tasks came out is their adjusted mutual information, and α can be c
 one. Where c < k, the label that is kept for the i-th real one is the (i mod c)-th.
 
 Tags are taken without the difference between `B-` and `I-`: the simulated label is that of a word, as
-in the document, where training is on IO tags.
+in the paper, where training is on IO tags.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from taskmix.errors import InputError, OptionError
 from taskmix.numerics import adjusted_mutual_information
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
-_HALVINGS = 40  # of the interval for α, where an information is asked for
-_PREFIX = re.compile(r"[BIES](-|$)")
+_HALVINGS = 40  # of the interval for α: afterwards it is narrower than a random number's last bits
+_TAG_PREFIX = re.compile(r"[BIES](-|$)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Simulation:
 
     @functools.cached_property
     def information(self) -> NDArray[np.float64]:
-        """The AMI of each artificial task with the real one, over the rows to train on."""
+        """The AMI (Eq. 2) of each artificial task with the real one, over the rows to train on."""
         return np.array([_information(real, made) for real, made in self.labels])
 
 
@@ -81,12 +81,13 @@ def simulate_tasks(
         template = _cut(task, rows[place], tables)
         codes = {name: _codes(template, split.targets) for name, split in template.splits.items()}
         draws = {name: generator.random((2, len(each))) for name, each in codes.items()}
-        options = _Options(len(names), sizes[place])
+        matrix = _LabelMatrix(len(names), sizes[place])
         value = alphas[place]
         if ami is not None:
-            value = _solve(codes["train"], draws["train"], options, value)
-        options.check(value)
-        targets = {name: options.draw(codes[name], draws[name], value) for name in codes}
+            value = _solve_alpha(codes["train"], draws["train"], matrix, value)
+        matrix.check(value)
+        # Algorithm 1, lines 4 to 6, for all rows at once.
+        targets = {name: matrix.draw(codes[name], draws[name], value) for name in codes}
         made.append(_artificial(template, place, targets, sizes[place]))
         chosen.append(value)
         pairs.append((codes["train"], targets["train"]))
@@ -94,9 +95,11 @@ def simulate_tasks(
 
 
 @dataclass(frozen=True)
-class _Options:
-    real: int
-    artificial: int
+class _LabelMatrix:
+    """The M of Section 3, [real, artificial]: how likely each artificial label is for each real one."""
+
+    real: int  # labels, the paper's k
+    artificial: int  # labels, the paper's c
 
     def check(self, alpha: float) -> None:
         if not 0 <= alpha <= 1:
@@ -108,38 +111,40 @@ class _Options:
     def draw(
         self, codes: NDArray[np.int64], draws: NDArray[np.float64], alpha: float
     ) -> NDArray[np.int64]:
-        """Labels by the matrix M; the same random numbers give nested changes for growing α."""
-        kept = codes % self.artificial
+        """Labels by the rows of M; the same random numbers give nested changes for growing α."""
+        kept = codes % self.artificial  # M[i, i] = α
+        # M[i, j] = (1 - α) / (c - 1) for each of the c - 1 others.
         other = np.floor(draws[1] * (self.artificial - 1)).astype(np.int64)
         other = np.minimum(other, self.artificial - 2)
         other += other >= kept  # any label but the one that would have been kept
         return np.where(codes < 0, MISSING, np.where(draws[0] < alpha, kept, other))
 
 
-def _solve(
-    codes: NDArray[np.int64], draws: NDArray[np.float64], options: _Options, wanted: float
+def _solve_alpha(
+    codes: NDArray[np.int64], draws: NDArray[np.float64], matrix: _LabelMatrix, wanted: float
 ) -> float:
     """The α whose labels, drawn with these random numbers, have the wanted information."""
-    most = _information(codes, options.draw(codes, draws, 1.0))
+    most = _information(codes, matrix.draw(codes, draws, 1.0))
     if not 0 <= wanted <= most:
         raise OptionError(
-            f"`ami` should lie between 0 and {most:.3g}, that of a copy with {options.artificial} "
+            f"`ami` should lie between 0 and {most:.3g}, that of a copy with {matrix.artificial} "
             f"labels. Found {wanted}."
         )
-    low, high = 1 / options.artificial, 1.0
+    low, high = 1 / matrix.artificial, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if _information(codes, options.draw(codes, draws, middle)) < wanted:
+        if _information(codes, matrix.draw(codes, draws, middle)) < wanted:
             low = middle
         else:
             high = middle
     ends = [
-        (abs(_information(codes, options.draw(codes, draws, a)) - wanted), a) for a in (low, high)
+        (abs(_information(codes, matrix.draw(codes, draws, a)) - wanted), a) for a in (low, high)
     ]
     return min(ends)[1]
 
 
 def _information(codes: NDArray[np.int64], targets: NDArray[np.int64]) -> float:
+    """Eq. 2 over the rows that have a label."""
     known = codes >= 0
     return adjusted_mutual_information(codes[known], targets[known])
 
@@ -176,7 +181,7 @@ def _real_labels(task: Task) -> tuple[str, ...]:
 
 
 def _plain(task: Task, label: str) -> str:
-    return _PREFIX.sub("", label) if task.kind == "tagging" else label
+    return _TAG_PREFIX.sub("", label) if task.kind == "tagging" else label
 
 
 def _codes(task: Task, targets: NDArray[Any]) -> NDArray[np.int64]:
