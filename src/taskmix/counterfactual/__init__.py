@@ -1,10 +1,9 @@
 """What another policy would have earned, and a better one, from the logs of runs alone."""
 
-from taskmix.counterfactual._curves import LearningCurves, learning_curves
-from taskmix.counterfactual._dynamic import StagedImprovement, improve_stages
+from taskmix.counterfactual._curves import learning_curves
+from taskmix.counterfactual._dynamic import improve_stages
 from taskmix.counterfactual._estimators import (
     Estimator,
-    Influence,
     ValueEstimate,
     bernstein,
     compare,
@@ -16,33 +15,25 @@ from taskmix.counterfactual._estimators import (
     weighted_importance_sampling,
 )
 from taskmix.counterfactual._faults import Fault, check_log, find_faults
-from taskmix.counterfactual._improve import Improvement, choose_entropy, improve_policy
+from taskmix.counterfactual._improve import improve_policy
 from taskmix.counterfactual._learn import PolicyLessons, PolicyValue, Range, learn
 from taskmix.counterfactual._log import Log, log_from_arrays, log_from_batches, log_of_runs
 from taskmix.counterfactual._maximise import Maximum, maximise, maximise_by_cmaes
-from taskmix.counterfactual._recorded import RecordedRun, recorded_runs
-from taskmix.counterfactual._rises import rises_of_scores
 from taskmix.counterfactual._statistics import LogStatistics
 from taskmix.counterfactual._sums import sum_log
 
 __all__ = [
     "Estimator",
     "Fault",
-    "Improvement",
-    "Influence",
-    "LearningCurves",
     "Log",
     "LogStatistics",
     "Maximum",
     "PolicyLessons",
     "PolicyValue",
     "Range",
-    "RecordedRun",
-    "StagedImprovement",
     "ValueEstimate",
     "bernstein",
     "check_log",
-    "choose_entropy",
     "compare",
     "doubly_robust",
     "estimate",
@@ -58,8 +49,6 @@ __all__ = [
     "log_of_runs",
     "maximise",
     "maximise_by_cmaes",
-    "recorded_runs",
-    "rises_of_scores",
     "row_value",
     "sum_log",
     "weighted_importance_sampling",

@@ -12,7 +12,7 @@ from taskmix.models._sharing import (
     target_scale,
 )
 from taskmix.models._text_convolution import TextConvolution, TextConvolutionEncoder
-from taskmix.models._transformer import Transformer, TransformerEncoder
+from taskmix.models._transformer import Transformer
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "TextConvolution",
     "TextConvolutionEncoder",
     "Transformer",
-    "TransformerEncoder",
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
     "choose_architecture",

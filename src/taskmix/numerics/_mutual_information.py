@@ -29,7 +29,13 @@ _OVERLAPS_AT_ONCE = 2_000_000  # bounds the memory
 
 
 def adjusted_mutual_information(first: ArrayLike, second: ArrayLike) -> float:
-    """1 for the same classes under any names, about 0 for independent ones; [row] and [row]."""
+    """1 for the same classes under any names, about 0 for independent ones; [row] and [row].
+
+    >>> adjusted_mutual_information([0, 0, 1, 1], ["b", "b", "a", "a"])
+    1.0
+    >>> round(adjusted_mutual_information([0, 0, 1, 1], [0, 1, 0, 1]), 3)
+    -0.5
+    """
     table = contingency(first, second)
     return adjusted_mutual_information_of(table)
 
@@ -63,7 +69,11 @@ def adjusted_mutual_information_of(table: NDArray[np.int64]) -> float:
 
 
 def expected_mutual_information(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> float:
-    """E[I] over all ways to permute a labelling, by the sizes of the classes of the two."""
+    """E[I] over all ways to permute a labelling, by the sizes of the classes of the two.
+
+    >>> round(expected_mutual_information(np.array([1, 1]), np.array([1, 1])), 4)  # all of log 2
+    0.6931
+    """
     total = int(rows.sum())
     sizes, times = np.unique(rows, return_counts=True)
     others, other_times = np.unique(columns, return_counts=True)

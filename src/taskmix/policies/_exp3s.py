@@ -38,6 +38,13 @@ SMALLEST_PROPENSITY = 1e-300  # a bounded number divided by it is still a float6
 
 @dataclass(frozen=True, slots=True)
 class Exp3SState:
+    """What Exp3.S has learned.
+
+    >>> state = Exp3S().init(np.array([10, 10]))
+    >>> state.log_weights.tolist(), state.updates
+    ([0.0, 0.0], 0)
+    """
+
     log_weights: NDArray[np.float64]  # [task], the largest is zero
     updates: int = 0  # the paper's t − 1
 
@@ -50,6 +57,12 @@ class Exp3S:
     is mixed in; ρ of an unlucky arm falls to about 1/(tN), so one reward can lift it past all others.
     "mixture" is the probability the arm was really drawn with, as Graves et al. have it: the estimate
     is then unbiased and never larger than N/ε.
+
+    >>> policy = Exp3S(eta=0.1)
+    >>> state = policy.init(np.array([10, 10, 10]))
+    >>> good = Outcome(Choice(task=0, probability=1 / 3), loss=0.7, reward=1.0)
+    >>> policy.probabilities(policy.update(state, good)).round(3).tolist()
+    [0.35, 0.325, 0.325]
     """
 
     epsilon: float = 0.05
@@ -121,7 +134,11 @@ def lift_weights(
     *,
     options: Exp3S,
 ) -> NDArray[np.float64]:
-    """The $l$ of Eq. 5 for any number of runs at once."""
+    """The $l$ of Eq. 5 for any number of runs at once.
+
+    >>> lift_weights(np.zeros(2), np.array([1.0, 0.0]), options=Exp3S(eta=0.1)).tolist()  # 0.1 / (1/2)
+    [0.2, 0.0]
+    """
     propensities = softmax(log_weights)
     if options.propensity == "mixture":
         propensities = mix_uniform(propensities, options.epsilon)
@@ -139,7 +156,12 @@ def share_weights(
     *,
     alpha: float,
 ) -> NDArray[np.float64]:
-    """The log weights of Eq. 5 after the arms have shared; the largest is zero."""
+    """The log weights of Eq. 5 after the arms have shared; the largest is zero.
+
+    >>> weights = np.exp(share_weights(np.log([0.5, 0.25, 0.25]), alpha=0.2))
+    >>> (weights / weights.sum()).round(6).tolist()  # 0.8 * 0.5 + 0.1 * (0.25 + 0.25), and so on
+    [0.45, 0.275, 0.275]
+    """
     count = moved.shape[-1]
     if count == 1:
         return np.zeros_like(moved)  # no other arm to share with, and nothing to choose

@@ -15,7 +15,6 @@ from taskmix.tasks._encoding import (
     SubwordEncoding,
     SubwordInputs,
     TableEncoding,
-    VocabularyVectors,
     WindowEncoding,
     WindowInputs,
     WordEncoding,
@@ -28,7 +27,6 @@ from taskmix.tasks._encoding import (
 )
 from taskmix.tasks._formats import read_parquet, read_rows, text_lines
 from taskmix.tasks._held import (
-    CollatedInputs,
     HeldEncoding,
     held_inputs,
     held_tasks,
@@ -40,9 +38,7 @@ from taskmix.tasks._reading import InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
 from taskmix.tasks._scoring import (
     METRICS,
-    EntityCounts,
     Metric,
-    ScoredRows,
     conlleval_report,
     entity_counts,
     evaluate_outputs,
@@ -63,13 +59,11 @@ __all__ = [
     "METRICS",
     "MISSING",
     "BanditOptimum",
-    "CollatedInputs",
     "DenseInputs",
     "EncodedSplit",
     "EncodedTask",
     "EncodedTasks",
     "Encoding",
-    "EntityCounts",
     "FeatureEncoding",
     "HeldEncoding",
     "InputKind",
@@ -83,7 +77,6 @@ __all__ = [
     "Question",
     "RaggedInputs",
     "Reading",
-    "ScoredRows",
     "Simulation",
     "Split",
     "SubwordEncoding",
@@ -92,7 +85,6 @@ __all__ = [
     "Task",
     "TaskKind",
     "TaskSet",
-    "VocabularyVectors",
     "WindowEncoding",
     "WindowInputs",
     "WordEncoding",

@@ -40,7 +40,15 @@ from taskmix.weighting._workers import WorkerGroup
 
 @dataclass(frozen=True)
 class Balanced:
-    """What a step was made of."""
+    """What a step was made of.
+
+    >>> parameter = torch.ones(2, requires_grad=True)
+    >>> info = Balancer(Equal()).backward({"a": parameter[0] * 1, "b": parameter[1] * 3})
+    >>> info.names, info.losses.tolist(), info.weights.tolist()
+    (('a', 'b'), [1.0, 3.0], [1.0, 1.0])
+    >>> info.task_variance.item()  # of 1 and 3
+    1.0
+    """
 
     names: tuple[str, ...]
     losses: Tensor  # [task], detached, the mean over workers; NaN where a task had none
@@ -64,7 +72,16 @@ class Balanced:
 
 
 class Balancer:
-    """Weighs the losses of each step by a method, and steps back through them."""
+    """Weighs the losses of each step by a method, and steps back through them.
+
+    >>> parameter = torch.ones(2, requires_grad=True)
+    >>> balancer = Balancer(FixedWeights(weights=(1, 3)))
+    >>> info = balancer.backward([parameter[0] * 2, parameter[1] * 2])
+    >>> info.weights.tolist()  # they sum to the number of tasks
+    [0.5, 1.5]
+    >>> parameter.grad.tolist()  # of 0.5 * 2 * first + 1.5 * 2 * second
+    [1.0, 3.0]
+    """
 
     def __init__(
         self,

@@ -55,6 +55,12 @@ SMALLEST_PROBABILITY = (
 
 @dataclass(frozen=True)
 class BanditMTLState:
+    """The weights that the bandit plays, and what it remembers of the losses.
+
+    >>> BanditMTL().init(torch.tensor([0.3, 0.7])).probabilities.tolist()
+    [0.5, 0.5]
+    """
+
     probabilities: Tensor  # [task], float64 on the CPU
     mean_losses: Tensor  # [task], running means; only kept where `smoothing` is above 0
     seen: Tensor  # [task], whether the task has had a loss; only kept there as well
@@ -62,7 +68,13 @@ class BanditMTLState:
 
 @dataclass(frozen=True, kw_only=True)
 class BanditMTL:
-    """Weights T·p, with p in the ball KL(p‖uniform) <= `radius`."""
+    """Weights T·p, with p in the ball KL(p‖uniform) <= `radius`.
+
+    >>> method, losses = BanditMTL(step_size=1.0), torch.log(torch.tensor([1.0, 3.0]))
+    >>> state = method.update(method.init(losses), losses)  # q is 1/2 and 3/2
+    >>> [round(weight, 4) for weight in method.weigh(state, losses).tolist()]
+    [0.5, 1.5]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST
 

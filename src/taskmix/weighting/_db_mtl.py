@@ -44,7 +44,14 @@ class DBMTLState:
 
 @dataclass(frozen=True, kw_only=True)
 class DBMTL:
-    """Weights that bring every task's running gradient to the length of the longest."""
+    """Weights that bring every task's running gradient to the length of the longest.
+
+    >>> method, losses = DBMTL(memory=0.0), torch.tensor([1.0, 1.0])
+    >>> gradients = torch.tensor([[3.0, 0.0], [0.0, 1.0]])
+    >>> balance = method.balance(method.init(losses), losses, gradients)
+    >>> [round(weight, 4) for weight in balance.weights.tolist()]  # all as long as the longest
+    [1.0, 3.0]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRADIENTS
 

@@ -41,7 +41,15 @@ class DynamicWeightAverageState:
 
 @dataclass(frozen=True, kw_only=True)
 class DynamicWeightAverage(CountsEpochs[DynamicWeightAverageState]):
-    """Weights that sum to the number of tasks."""
+    """Weights that sum to the number of tasks.
+
+    >>> method = DynamicWeightAverage(steps_per_epoch=1)
+    >>> state = method.init(torch.ones(2))
+    >>> for losses in ([1.0, 1.0], [0.5, 0.9]):
+    ...     state = method.update(state, torch.tensor(losses))
+    >>> [round(each, 4) for each in method.weigh(state, torch.ones(2)).tolist()]  # 2 softmax(0.25, 0.45)
+    [0.9003, 1.0997]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST | Needs.EPOCH
 

@@ -47,7 +47,15 @@ class ExcessMTLState:
 
 @dataclass(frozen=True, kw_only=True)
 class ExcessMTL:
-    """Weights T·alpha, by exponentiated gradient on the excess risks."""
+    """Weights T·alpha, by exponentiated gradient on the excess risks.
+
+    >>> method, losses = ExcessMTL(), torch.tensor([1.0, 1.0])
+    >>> gradients = torch.tensor([[3.0, 0.0], [0.0, 1.0]])
+    >>> first = method.balance(method.init(losses), losses, gradients)
+    >>> second = method.balance(first.state, losses, gradients * torch.tensor([[1.0], [0.5]]))
+    >>> [[round(weight, 4) for weight in each.weights.tolist()] for each in (first, second)]
+    [[1.0, 1.0], [1.0024, 0.9976]]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRADIENTS
 

@@ -50,7 +50,16 @@ class FAMOState:
 
 @dataclass(frozen=True, kw_only=True)
 class FAMO(LearnsAfterStep[FAMOState]):
-    """Weights proportional to softmax_shares(logits) / (loss - bound)."""
+    """Weights proportional to softmax_shares(logits) / (loss - bound).
+
+    >>> method, losses = FAMO(), torch.tensor([1.0, 4.0])
+    >>> state = method.update(method.init(losses), losses)
+    >>> [round(weight, 4) for weight in method.weigh(state, losses).tolist()]  # as 1 to 1/4
+    [1.6, 0.4]
+    >>> state = method.after_step(state, torch.tensor([0.5, 4.0]))  # only the first has gained
+    >>> [round(logit, 4) for logit in state.logits.tolist()]
+    [-0.025, 0.025]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.LOSSES_AFTER | Needs.EVERY_TASK
 

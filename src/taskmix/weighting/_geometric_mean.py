@@ -30,7 +30,14 @@ from taskmix.weighting._weighting import HasOwnScale, Needs
 
 @dataclass(frozen=True, kw_only=True)
 class GeometricMean(HasOwnScale[None]):
-    """Weights proportional to 1 / loss; no state."""
+    """Weights proportional to 1 / loss; no state.
+
+    >>> losses = torch.tensor([1.0, 4.0])
+    >>> [round(each, 4) for each in GeometricMean().weigh(None, losses).tolist()]  # as 1 to 1/4
+    [1.6, 0.4]
+    >>> [round(each, 4) for each in GeometricMean().unscaled(None, losses).tolist()]  # 2 / (2 * loss)
+    [1.0, 0.25]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 

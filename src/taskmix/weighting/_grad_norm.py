@@ -54,7 +54,14 @@ class GradNormState:
 
 @dataclass(frozen=True, kw_only=True)
 class GradNorm:
-    """Weights that sum to the number of tasks."""
+    """Weights that sum to the number of tasks.
+
+    >>> method, losses = GradNorm(), torch.tensor([1.0, 1.0])
+    >>> state = method.init(losses)
+    >>> state = method.balance(state, losses, torch.tensor([[9.0, 0.0], [0.0, 1.0]])).state
+    >>> [round(weight, 4) for weight in state.weights.tolist()]  # the longer gradient gets less
+    [0.975, 1.025]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN | Needs.LAST_LAYER
 

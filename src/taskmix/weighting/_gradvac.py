@@ -48,7 +48,16 @@ class GradVacState:
 
 @dataclass(frozen=True, kw_only=True)
 class GradVac:
-    """Weights of the sum of the turned gradients."""
+    """Weights of the sum of the turned gradients.
+
+    >>> products = torch.tensor([[1.0, -0.5], [-0.5, 1.0]])  # two gradients in conflict
+    >>> method = GradVac()
+    >>> balance = method.balance(method.init(torch.ones(2)), torch.ones(2), products)
+    >>> [round(weight, 4) for weight in balance.weights.tolist()]  # the first target is PCGrad's 0
+    [1.5, 1.5]
+    >>> [round(target, 4) for target in balance.state.targets.flatten().tolist()]
+    [0.0, -0.005, -0.005, 0.0]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 

@@ -41,7 +41,13 @@ class IMTLLState:
 
 @dataclass(frozen=True, kw_only=True)
 class IMTLL(HasOwnScale[IMTLLState]):
-    """Weights proportional to learned scales exp(s)."""
+    """Weights proportional to learned scales exp(s).
+
+    >>> method, losses = IMTLL(), torch.tensor([0.5, 4.0])
+    >>> state = method.update(method.init(losses), losses)  # Adam's first step is one `step_size` long
+    >>> [round(scale, 4) for scale in state.log_scale.tolist()]
+    [0.025, -0.025]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST
 

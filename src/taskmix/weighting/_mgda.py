@@ -45,7 +45,13 @@ SHORTEST_GRADIENT = 1e-150  # the square of its inverse is still a float64
 
 @dataclass(frozen=True, kw_only=True)
 class MGDA:
-    """Weights of the shortest convex combination of the gradients; no state."""
+    """Weights of the shortest convex combination of the gradients; no state.
+
+    >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
+    >>> balance = MGDA().balance(None, torch.ones(2), products)
+    >>> [round(weight, 4) for weight in balance.weights.tolist()]  # of (0.4, 0.8), the shortest
+    [0.2, 0.8]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 

@@ -32,7 +32,16 @@ class RandomWeightsState:
 
 @dataclass(frozen=True, kw_only=True)
 class RandomWeights:
-    """Weights that sum to the number of tasks, drawn anew in every step."""
+    """Weights that sum to the number of tasks, drawn anew in every step.
+
+    >>> method, losses = RandomWeights(seed=1), torch.ones(3)
+    >>> state = method.init(losses)
+    >>> first, again = method.weigh(state, losses), method.weigh(state, losses)
+    >>> round(first.sum().item(), 4), torch.equal(first, again)
+    (3.0, True)
+    >>> torch.equal(first, method.weigh(method.update(state, losses), losses))
+    False
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 

@@ -35,7 +35,14 @@ from taskmix.weighting._weighting import HasOwnScale, Needs
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothTchebycheff(HasOwnScale[None]):
-    """Weights from a softmax of the losses; no state."""
+    """Weights from a softmax of the losses; no state.
+
+    >>> losses = torch.tensor([1.0, 3.0])
+    >>> [round(each, 4) for each in SmoothTchebycheff(smoothness=1.0).weigh(None, losses).tolist()]
+    [0.5379, 1.4621]
+    >>> [round(each, 4) for each in SmoothTchebycheff(smoothness=0.01).weigh(None, losses).tolist()]
+    [0.0, 2.0]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 

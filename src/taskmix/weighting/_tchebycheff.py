@@ -33,7 +33,13 @@ from taskmix.weighting._weighting import HasOwnScale, Needs
 
 @dataclass(frozen=True, kw_only=True)
 class Tchebycheff(HasOwnScale[None]):
-    """All weight on the largest of `weights` * (losses - `ideal`); no state."""
+    """All weight on the largest of `weights` * (losses - `ideal`); no state.
+
+    >>> Tchebycheff().weigh(None, torch.tensor([1.0, 3.0, 2.0])).tolist()
+    [0.0, 3.0, 0.0]
+    >>> Tchebycheff(weights=(4.0, 1.0, 1.0)).weigh(None, torch.tensor([1.0, 3.0, 2.0])).tolist()
+    [3.0, 0.0, 0.0]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 

@@ -50,7 +50,16 @@ class UncertaintyState:
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty(HasOwnScale[UncertaintyState]):
-    """Weights proportional to exp(-s), by half for regression."""
+    """Weights proportional to exp(-s), by half for regression.
+
+    >>> method, losses = Uncertainty(), torch.tensor([0.5, 4.0])
+    >>> state = method.init(losses)
+    >>> state = method.update(state, losses)  # Adam's first step is one `step_size` long
+    >>> [round(value, 4) for value in state.log_variance.tolist()]
+    [0.0, 0.025]
+    >>> [round(weight, 4) for weight in method.weigh(state, losses).tolist()]  # the noisier counts less
+    [1.0125, 0.9875]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST
 

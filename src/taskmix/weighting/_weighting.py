@@ -26,7 +26,13 @@ StateContra = TypeVar("StateContra", contravariant=True)
 
 
 class Needs(Flag):
-    """What a method has to be given in a step; every method gets the losses."""
+    """What a method has to be given in a step; every method gets the losses.
+
+    >>> Needs.LOSSES_AFTER in FAMO.needs, Needs.LOSSES_AFTER in Equal.needs
+    (True, False)
+    >>> Equal.needs.gradients_of_tasks, MGDA.needs.gradients_of_tasks
+    (False, True)
+    """
 
     LOSSES = auto()
     HOST = auto()  # the losses' values on the CPU: a GPU's are fetched while it is still at work
@@ -69,7 +75,13 @@ class LossWeighting(Protocol[StateT]):
 
 @dataclass(frozen=True)
 class Balance(Generic[StateT]):
-    """What a gradient weighting makes of one step."""
+    """What a gradient weighting makes of one step.
+
+    >>> products = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> balance = NashMTL().balance(None, torch.ones(2), products)
+    >>> [round(weight, 4) for weight in balance.weights.tolist()], balance.state
+    ([1.0, 1.0], None)
+    """
 
     weights: Tensor  # [task], float64 on the CPU, in the paper's own scale
     state: StateT  # after the step

@@ -167,7 +167,7 @@ def test_clipped_logs_are_not_accused_of_wrong_probabilities() -> None:
 def test_rows_sorted_by_task_and_rows_counted_one_by_one_give_the_same_sums(
     monkeypatch: pytest.MonkeyPatch, learning: bool, clip: float | None, rows: int
 ) -> None:
-    from taskmix.counterfactual import _gather
+    from taskmix.counterfactual import _sums
 
     generator = np.random.default_rng(rows)
     shares = generator.dirichlet(np.ones(6))
@@ -178,7 +178,7 @@ def test_rows_sorted_by_task_and_rows_counted_one_by_one_give_the_same_sums(
     # Tasks 6 and 7 are never drawn, in any chunk.
     columns = (tasks, rewards, probabilities)
     by_sorting = sum_log(*columns, task_count=8, clip=clip)
-    monkeypatch.setattr(_gather, "FEW_TASKS", 0)
+    monkeypatch.setattr(_sums, "FEW_TASKS", 0)
     same(by_sorting, sum_log(*columns, task_count=8, clip=clip))
 
 

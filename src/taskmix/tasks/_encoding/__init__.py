@@ -22,7 +22,7 @@ from taskmix.tasks._encoding._features import FeatureEncoding
 from taskmix.tasks._encoding._pretrained import load_pretrained, quiet_transformers
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding, families_of
-from taskmix.tasks._encoding._vectors import VocabularyVectors, read_word_vectors, vectors_for
+from taskmix.tasks._encoding._vectors import read_word_vectors, vectors_for
 from taskmix.tasks._encoding._vocabulary import build_vocabulary, tokenize
 from taskmix.tasks._encoding._windows import WindowEncoding
 from taskmix.tasks._encoding._words import WordEncoding
@@ -41,7 +41,6 @@ __all__ = [
     "SubwordEncoding",
     "SubwordInputs",
     "TableEncoding",
-    "VocabularyVectors",
     "WindowEncoding",
     "WindowInputs",
     "WordEncoding",

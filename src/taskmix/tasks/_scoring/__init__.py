@@ -4,7 +4,6 @@ From what a head gives and what the rows say to one number; nothing here knows o
 """
 
 from taskmix.tasks._scoring._entities import (
-    EntityCounts,
     conlleval_report,
     entity_counts,
     io_to_iob2,
@@ -12,16 +11,13 @@ from taskmix.tasks._scoring._entities import (
 from taskmix.tasks._scoring._metrics import (
     METRICS,
     Metric,
-    ScoredRows,
     evaluate_outputs,
     find_metric,
 )
 
 __all__ = [
     "METRICS",
-    "EntityCounts",
     "Metric",
-    "ScoredRows",
     "conlleval_report",
     "entity_counts",
     "evaluate_outputs",
