@@ -38,7 +38,7 @@ from taskmix.records._checkpoint import _sum as entries_sum
 from taskmix.report import write_report
 from taskmix.sequences import Markov, MixtureFolder, SequenceMixture, load_mixture, save_mixture
 from taskmix.tasks import TableEncoding, load_tasks, read_rows, read_word_vectors
-from taskmix.tasks import _cache as encoding_cache
+from taskmix.tasks._encoding import _cache as encoding_cache
 from taskmix.transfer import load_transfer
 
 LIMIT = 64 << 20  # uncompressed bytes; a bomb shows without filling the machine

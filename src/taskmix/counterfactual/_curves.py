@@ -25,7 +25,7 @@ from taskmix.counterfactual._statistics import LogStatistics
 from taskmix.errors import InputError
 from taskmix.numerics import isotonic
 
-BLOCK = 256  # tasks whose curves are fitted at a time, which bounds the memory
+TASKS_AT_ONCE = 256  # whose curves are fitted; bounds the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ def learning_curves(logs: Sequence[Log]) -> LearningCurves:
     order = visits.argsort(axis=-1, kind="stable")
     visits, counts, means = (np.take_along_axis(a, order, axis=-1) for a in (visits, counts, means))
     curves = np.empty_like(means)
-    for begin in range(0, len(means), BLOCK):
-        block = slice(begin, begin + BLOCK)
+    for begin in range(0, len(means), TASKS_AT_ONCE):
+        block = slice(begin, begin + TASKS_AT_ONCE)
         # A stage without visits has the mean of its neighbour and next to no say.
         curves[block] = isotonic(means[block], np.maximum(counts[block], 1e-9))
     rows = counts.sum(axis=-1)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import LearningCurves
-from taskmix.counterfactual._estimators import Estimate, compare
+from taskmix.counterfactual._estimators import ValueEstimate, compare
 from taskmix.counterfactual._improve import (
     Improvement,
     checked_logs,
@@ -50,7 +50,9 @@ class StagedImprovement:
 
     begins: NDArray[np.float64]  # [stage], as shares of the run, the first is 0
     probabilities: NDArray[np.float64]  # [stage, task]
-    gain: Estimate | None  # over the fixed policy, on rows not learned from; None where not tried
+    gain: (
+        ValueEstimate | None
+    )  # over the fixed policy, on rows not learned from; None where not tried
     fixed: Improvement
     reason: str  # why so many stages
 
@@ -110,7 +112,7 @@ class _Candidate:
     """A policy of so many stages."""
 
     policies: NDArray[np.float64]  # [stage, task]
-    gain: Estimate
+    gain: ValueEstimate
     ends: float  # mean performance at the end by the curves; NaN without losses
 
     @classmethod
@@ -148,7 +150,7 @@ def _folds(logs: Sequence[Log], count: int) -> tuple[LogStatistics, LogStatistic
 
 def _crossed_gain(
     folds: tuple[LogStatistics, LogStatistics], staged_entropy: float, entropy: float, level: float
-) -> Estimate:
+) -> ValueEstimate:
     """What stages gain over the fixed policy, where judges did not teach."""
     gains, shares = [], []
     for teacher, judge in (folds, folds[::-1]):

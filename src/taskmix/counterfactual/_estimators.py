@@ -39,7 +39,7 @@ Estimator = Callable[[LogStatistics, NDArray[np.float64]], Influence]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ValueEstimate:
     """Values of policies, or differences of values, and what they rest on."""
 
     value: NDArray[np.float64]  # [...]
@@ -53,17 +53,17 @@ class Estimate:
 
 
 def importance_sampling(statistics: LogStatistics, policies: NDArray[np.float64]) -> Influence:
-    """Unbiased, and the noisiest: moves with a constant added to all rewards."""
-    alpha = policies / statistics.rows[..., None]
+    """Eq. 10: unbiased, and the noisiest; moves with a constant added to all rewards."""
+    alpha = policies / statistics.rows[..., None]  # p/T, so that Eq. 10 is Σ α A
     return Influence((alpha * statistics.reward).sum(axis=-1), alpha, np.zeros_like(alpha))
 
 
 def weighted_importance_sampling(
     statistics: LogStatistics, policies: NDArray[np.float64]
 ) -> Influence:
-    """The paper's choice: divides by the sum of the weights, for less variance and a little bias."""
-    totals = (policies * statistics.weight).sum(axis=-1)
-    value = (policies * statistics.reward).sum(axis=-1) / totals
+    """Eq. 11, the paper's choice: divided by the mean weight, for less variance and a little bias."""
+    totals = (policies * statistics.weight).sum(axis=-1)  # T Z
+    value = (policies * statistics.reward).sum(axis=-1) / totals  # Eq. 11
     alpha = policies / totals[..., None]
     return Influence(value, alpha, alpha * value[..., None])
 
@@ -105,7 +105,7 @@ def estimate(
     *,
     estimator: Estimator = weighted_importance_sampling,
     level: float = 0.95,
-) -> Estimate:
+) -> ValueEstimate:
     """Values with Student intervals (the effective rows as degrees of freedom), many policies at once.
 
     The leading axes of `policies` and of `statistics` broadcast: a matrix [policy, task] and one log
@@ -123,8 +123,8 @@ def compare(
     *,
     estimator: Estimator = weighted_importance_sampling,
     level: float = 0.95,
-) -> Estimate:
-    """The value of `policies` less that of `others` on the same rows.
+) -> ValueEstimate:
+    """The value of `policies` minus that of `others` on the same rows.
 
     Both are estimated from the same draws, so the difference is far better known than either.
     """
@@ -142,7 +142,7 @@ def bernstein(
     reward_range: tuple[float, float],
     smallest_probability: float | None = None,
     level: float = 0.95,
-) -> Estimate:
+) -> ValueEstimate:
     """Importance sampling with an empirical Bernstein interval, which holds at any number of rows.
 
     Maurer and Pontil, "Empirical Bernstein Bounds and Sample Variance Penalization", 2009, Theorem 4,
@@ -165,9 +165,9 @@ def bernstein(
     span = (shares * weights).max(axis=-1) * (max(most, 0.0) - min(least, 0.0))
     rows = statistics.rows
     doubt = np.log(4.0 / (1.0 - level))
-    # The standard error is that of the mean: times the rows, it is the variance of one row.
+    # Theorem 4; the squared standard error times the rows is the variance of one row.
     half = plain.standard_error * np.sqrt(2 * doubt) + 7 * span * doubt / (3 * (rows - 1))
-    return Estimate(
+    return ValueEstimate(
         plain.value,
         plain.standard_error,
         plain.value - half,
@@ -187,18 +187,18 @@ def row_value(
 ) -> float:
     """Weighted importance sampling of one policy straight from the rows, when one value is all.
 
-    Four times as fast as gathering the sums, which pay from the second question on.
+    Four times as fast as `sum_log`, whose sums pay from the second question on.
     """
     gained = total = 0.0
-    for begin in range(0, len(tasks), ROW_CHUNK):
-        part = slice(begin, begin + ROW_CHUNK)
-        weights = policy[tasks[part]] / probabilities[part]
+    for begin in range(0, len(tasks), ROWS_AT_ONCE):
+        part = slice(begin, begin + ROWS_AT_ONCE)
+        weights = policy[tasks[part]] / probabilities[part]  # P(x|π^C) / P(x|π) of Eq. 10
         gained += float(weights @ rewards[part])
         total += float(weights.sum())
-    return gained / total
+    return gained / total  # Eq. 11
 
 
-ROW_CHUNK = 1 << 15  # rows whose weights fit into the cache
+ROWS_AT_ONCE = 1 << 15  # whose weights fit into the processor's cache
 
 
 def checked_policies(statistics: LogStatistics, policies: ArrayLike) -> NDArray[np.float64]:
@@ -224,7 +224,7 @@ def _finish(
     influence: Influence,
     shares: list[NDArray[np.float64]],
     level: float,
-) -> Estimate:
+) -> ValueEstimate:
     from scipy.special import stdtrit
 
     check_level(level)
@@ -250,13 +250,13 @@ def _finish(
         [(share * statistics.largest_weight).max(axis=-1) for share in shares]
     )
     half = stdtrit(np.maximum(effective - 1, 1.0), (1 + level) / 2) * error
-    return Estimate(
+    return ValueEstimate(
         influence.value,
         error,
         influence.value - half,
         influence.value + half,
         effective,
         largest,
-        weights[0] / rows,
+        weights[0] / rows,  # Z of Eq. 11
         level,
     )

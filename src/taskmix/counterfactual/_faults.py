@@ -28,9 +28,9 @@ from taskmix.counterfactual._statistics import LogStatistics
 from taskmix.errors import InputError
 
 REFUSED_AT = 6.0  # standard errors: two logs in a thousand million, for each task
-DOUBTED_AT = 4.0
-FEW_VISITS = 30
-LISTED = 5  # names in a sentence
+DOUBTED_AT = 4.0  # standard errors: six sound logs in a hundred thousand, for each task
+FEW_VISITS = 30  # with fewer the mean of a task's rewards has no normal distribution
+NAMES_IN_SENTENCE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,9 @@ def find_faults(
     if len(low) == len(called):
         return tuple(low)
     if rare:
-        listed = ", ".join(rare[:LISTED]) + (" and others" if len(rare) > LISTED else "")
+        listed = ", ".join(rare[:NAMES_IN_SENTENCE]) + (
+            " and others" if len(rare) > NAMES_IN_SENTENCE else ""
+        )
         doubtful.append(
             Fault(
                 "doubtful",

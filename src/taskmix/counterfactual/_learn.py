@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import learning_curves
 from taskmix.counterfactual._dynamic import StagedImprovement, improve_stages
-from taskmix.counterfactual._estimators import Estimate, compare, estimate
+from taskmix.counterfactual._estimators import ValueEstimate, compare, estimate
 from taskmix.counterfactual._improve import improve_policy
 from taskmix.counterfactual._log import Log, log_of_runs
 from taskmix.counterfactual._recorded import RecordedRun, recorded_runs
@@ -36,7 +36,7 @@ class Range:
     high: float
 
     @classmethod
-    def of(cls, found: Estimate | None) -> Range | None:
+    def of(cls, found: ValueEstimate | None) -> Range | None:
         """None where there is no estimate."""
         if found is None or found.value != found.value:
             return None

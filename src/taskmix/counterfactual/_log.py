@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from taskmix.counterfactual._gather import gather
 from taskmix.counterfactual._statistics import LogStatistics, stack
+from taskmix.counterfactual._sums import sum_log
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.records import RunFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-STAGES = 16
+STAGES = 16  # at least; halves of up to 8 stages of a policy can then be told apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _gather_log(
     for tasks, gains, probabilities, losses in chunks:
         has_losses = has_losses and losses is not None
         for part, width in rewards.pieces(len(tasks)):
-            statistics = gather(
+            statistics = sum_log(
                 tasks[part],
                 gains[part],
                 probabilities[part],
@@ -130,7 +130,8 @@ def _gather_log(
             reached = np.exp(-np.maximum(losses, 0.0))
             for part, width in performance.pieces(len(tasks)):
                 performance.add(
-                    gather(tasks[part], reached[part], probabilities[part], task_count=count), width
+                    sum_log(tasks[part], reached[part], probabilities[part], task_count=count),
+                    width,
                 )
         rows += len(tasks)
     if rows == 0:

@@ -39,8 +39,8 @@ from taskmix.extras import load
 from taskmix.numerics import entropy as entropy_of
 from taskmix.numerics import log_softmax, softmax
 
-TOLERANCE = 1e-12
-MOST_STEPS = 2000
+TOLERANCE = 1e-12  # of every probability, at which the ascent stops
+MOST_STEPS = 2000  # of the ascent; tens are usual, and a curvature near 1 takes more
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def maximise(
     )
 
 
-def search(
+def maximise_by_cmaes(
     statistics: LogStatistics,  # [task]
     entropy: float,
     *,
@@ -117,7 +117,7 @@ def search(
     best, best_value = np.full(count, 1.0 / count), -np.inf
     for _ in range(generations):
         logits = np.stack([optimizer.ask() for _ in range(population)])
-        policies = softmax(logits)
+        policies = softmax(logits)  # Eq. 12
         values = _value(statistics.reward, statistics.weight, policies)
         values = values + weight * entropy_of(policies)
         if values.max() > best_value:
@@ -155,7 +155,7 @@ def _ascend(
 def _value(
     gains: NDArray[np.float64], weights: NDArray[np.float64], policy: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    return np.asarray((policy * gains).sum(axis=-1) / (policy * weights).sum(axis=-1))
+    return np.asarray((policy * gains).sum(axis=-1) / (policy * weights).sum(axis=-1))  # Eq. 11
 
 
 def _objective(
@@ -165,8 +165,8 @@ def _objective(
     log_policy: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     policy = np.exp(log_policy)
-    spread = -(policy * log_policy).sum(axis=-1)
-    return np.asarray(_value(gains, weights, policy) + weight[..., 0] * spread)
+    entropies = -(policy * log_policy).sum(axis=-1)
+    return np.asarray(_value(gains, weights, policy) + weight[..., 0] * entropies)  # Eq. 14
 
 
 def _logits(

@@ -57,7 +57,7 @@ class LogStatistics:
             )
         return LogStatistics(
             **{
-                item.name: COMBINE.get(item.name, np.add)(
+                item.name: COMBINED_BY.get(item.name, np.add)(
                     getattr(self, item.name), getattr(other, item.name)
                 )
                 for item in fields(self)
@@ -74,7 +74,7 @@ class LogStatistics:
         """The sums over one leading axis, such as all stages of a log."""
         return LogStatistics(
             **{
-                item.name: COMBINE.get(item.name, np.add).reduce(
+                item.name: COMBINED_BY.get(item.name, np.add).reduce(
                     getattr(self, item.name), axis=axis
                 )
                 for item in fields(self)
@@ -82,7 +82,7 @@ class LogStatistics:
         )
 
 
-COMBINE: dict[str, np.ufunc] = {
+COMBINED_BY: dict[str, np.ufunc] = {
     "largest_weight": np.maximum,
     "lowest": np.minimum,
     "highest": np.maximum,

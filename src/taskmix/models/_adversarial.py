@@ -39,7 +39,7 @@ import torch
 from torch import Tensor, nn
 
 from taskmix.errors import InputError, OptionError
-from taskmix.models._sharing import Architecture, HardSharing, make_head
+from taskmix.models._sharing import Architecture, HardSharing, make_head, named_last_layer
 from taskmix.tasks import EncodedTasks
 
 
@@ -106,7 +106,7 @@ class SharedEncoder(nn.Module):
     @property
     def last_layer(self) -> nn.Module | None:
         """That of the encoder: the discriminator is no part of the way to the heads."""
-        own = getattr(self.encoder, "last_layer", None)
+        own = named_last_layer(self.encoder)
         layers = [part for part in self.encoder.modules() if [*part.parameters(recurse=False)]]
         return own if own is not None else layers[-1] if layers else None
 

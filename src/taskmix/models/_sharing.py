@@ -30,6 +30,21 @@ class Architecture(Protocol):
         ...
 
 
+def named_last_layer(encoder: nn.Module) -> nn.Module | None:
+    """The `last_layer` of an encoder that names one: the layer that all tasks train last.
+
+    GradNorm looks at it. An encoder whose last module with parameters is that layer need not name it.
+    A name and not a protocol: a part of a module is no attribute that `isinstance` would find.
+
+    >>> encoder = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh())
+    >>> encoder.last_layer = encoder[0]
+    >>> named_last_layer(encoder)
+    Linear(in_features=2, out_features=3, bias=True)
+    """
+    found: nn.Module | None = getattr(encoder, "last_layer", None)
+    return found
+
+
 class HardSharing(nn.Module):
     """`heads[i](encoder(batch))` are the outputs of task `names[i]`."""
 

@@ -43,7 +43,7 @@ class WindowBiLSTMEncoder(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowBiLSTM:
-    """Options of the tagger, with the document's window."""
+    """Options of the tagger, with the paper's window."""
 
     width: int = 3
     hidden: int = 100
@@ -53,13 +53,13 @@ class WindowBiLSTM:
     dimension: int = 100  # of learned word vectors; a file brings its own
     vectors: Path | None = None
     train_vectors: bool = False
-    io_training: bool = False  # the document trains on IO tags and evaluates on IOB2
+    io_training: bool = False  # the paper trains on IO tags and evaluates on IOB2
 
     def __post_init__(self) -> None:
         if self.width < 0 or self.hidden < 1:
             raise OptionError(
                 f"`width` should be 0 or more and `hidden` 1 or more. Found {self.width} and "
-                f"{self.hidden}. The document's window is width 3."
+                f"{self.hidden}. The paper's window is width 3."
             )
 
     @property

@@ -9,6 +9,7 @@ from taskmix.papers._bandit import (
     reproduce_bandit,
 )
 from taskmix.papers._bandit_figure import bandit_figure
+from taskmix.papers._bandit_rounds import BanditRound, play_rounds
 from taskmix.papers._census import CensusOptions, reproduce_census
 from taskmix.papers._glue import GlueOptions, reproduce_glue
 from taskmix.papers._laws_study import LawsOptions
@@ -36,6 +37,7 @@ from taskmix.papers._weak_supervision import WeakOptions, reproduce_weak_supervi
 __all__ = [
     "BanditOptions",
     "BanditResult",
+    "BanditRound",
     "CensusOptions",
     "GlueOptions",
     "LawsOptions",
@@ -53,6 +55,7 @@ __all__ = [
     "laws_figure",
     "laws_table",
     "play_bandit",
+    "play_rounds",
     "read_rows",
     "reproduce_bandit",
     "reproduce_census",

@@ -36,7 +36,7 @@ from taskmix.errors import OptionError
 from taskmix.numerics import Interval, mean_interval, paired_interval, student_quantile
 from taskmix.papers._bandit_runs import Plays, play_exp3s, play_fixed
 from taskmix.papers._rows import row
-from taskmix.policies import MultitaskBandit
+from taskmix.tasks import MultitaskBandit
 
 PAPER_ENTROPY = 0.2
 

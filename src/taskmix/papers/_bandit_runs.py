@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.numerics import mix_uniform, softmax
-from taskmix.policies import Exp3S, MultitaskBandit, hard_progress, lift_weights, share_weights
+from taskmix.policies import Exp3S, hard_progress, lift_weights, share_weights
+from taskmix.tasks import MultitaskBandit
 
 RESERVOIR = 1000  # rewards that Eq. 6 takes its quantiles from
 

@@ -13,16 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from taskmix.errors import InputError
-from taskmix.tasks._assemble import Encoding
-from taskmix.tasks._columns import Stack
-from taskmix.tasks._encoded import EncodedTasks
-from taskmix.tasks._inputs import InputPlan, build_inputs, remarks_on_cells
-from taskmix.tasks._readers import Rows, read_rows
-from taskmix.tasks._reading import Reading
-from taskmix.tasks._table_encoding import TableEncoding, families_of
-from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
-from taskmix.tasks._window_encoding import WindowEncoding
-from taskmix.tasks._word_encoding import WordEncoding
+from taskmix.tasks._columns import StackedFiles
+from taskmix.tasks._encoding import (
+    EncodedTasks,
+    Encoding,
+    TableEncoding,
+    WindowEncoding,
+    WordEncoding,
+    families_of,
+)
+from taskmix.tasks._formats import Rows, read_rows
+from taskmix.tasks._loading import InputPlan, build_inputs, remarks_on_cells
+from taskmix.tasks._reading import InputKind, Reading, TaskKind
+from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 ROWS = "rows"  # the one split of rows without targets
 STANDARD = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
@@ -75,14 +78,14 @@ class Question:
         that are none count as missing, or are refused where it is `strict`. Also what is to be noted.
         """
         found = read_rows(rows) if isinstance(rows, Path) else _rows(rows)
-        stack = Stack({ROWS: found}, strict=strict, wanted=families_of(learned or {}))
+        stack = StackedFiles({ROWS: found}, strict=strict, wanted=families_of(learned or {}))
         if not len(stack):
             raise InputError("There should be rows to predict for. Found none.")
         plan = InputPlan(self.inputs, self._named(stack))
         inputs = build_inputs(stack, plan)
         return inputs, remarks_on_cells(stack, plan)
 
-    def _named(self, stack: Stack) -> tuple[str, ...]:
+    def _named(self, stack: StackedFiles) -> tuple[str, ...]:
         """The columns as this file calls them: as the folder did, or by their usual names."""
         if self.inputs == "tokens" and stack.parts[0].format == "conll":
             return (stack.names[0],)

@@ -18,14 +18,10 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import InputError
-from taskmix.tasks._assemble import encoded_tasks, place
-from taskmix.tasks._build import Origin, Wanted, make_tasks
-from taskmix.tasks._encoded import DenseInputs, EncodedTasks, Inputs
-from taskmix.tasks._notes import Notes
-from taskmix.tasks._readers import Rows
-from taskmix.tasks._settings import TaskSettings
-from taskmix.tasks._spelling import words_of
-from taskmix.tasks._targets import guess_kind
+from taskmix.tasks._columns import words_of
+from taskmix.tasks._encoding import DenseInputs, EncodedTasks, Inputs, encoded_tasks, source_split
+from taskmix.tasks._formats import Rows
+from taskmix.tasks._loading import Notes, Origin, TaskSettings, Wanted, guess_kind, make_tasks
 from taskmix.tasks._task import Split, Task, TaskSet
 
 Collate = Callable[[list[Any]], Any]
@@ -80,7 +76,7 @@ class HeldEncoding:
     def encode(self, tasks: TaskSet, *, cache: Path | None = None) -> EncodedTasks:
         """The tasks over their inputs; nothing is computed, so nothing is cached."""
         inputs = {
-            place(task, split): self._inputs[task.source, split]
+            source_split(task, split): self._inputs[task.source, split]
             for task in tasks
             for split in task.splits
         }

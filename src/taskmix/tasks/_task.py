@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +26,7 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError, ShapeError
 from taskmix.tasks._kept import KeptByTable
-from taskmix.tasks._reading import Reading
-
-TaskKind = Literal["classification", "regression", "tagging", "sequences"]
-InputKind = Literal["text", "pair", "table", "tokens", "sequences"]
+from taskmix.tasks._reading import InputKind, Reading, TaskKind
 
 MISSING = -100  # the class index of a row without a label; PyTorch's `ignore_index`
 _HASHED_ROWS = 65_536  # copied at a time

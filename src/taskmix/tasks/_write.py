@@ -14,7 +14,7 @@ import numpy as np
 
 from taskmix.errors import InputError, RunError
 from taskmix.files import check_output_folder, making_folder
-from taskmix.tasks._streams import show
+from taskmix.tasks._formats import quoted
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 _ROWS = 10_000  # turned into text at a time
@@ -52,10 +52,10 @@ def _folder_names(tasks: TaskSet) -> list[str]:
         kept = (char if char.isalnum() or char in "-_. " else "-" for char in task.name)
         name = "".join(kept).strip(". ")
         if not name or len(name.encode()) > _LONGEST_NAME or name in names:
-            other = f", as has {show(names[name])}" if name in names else ""
+            other = f", as has {quoted(names[name])}" if name in names else ""
             raise InputError(
                 f"A task to be written should have a name that makes a folder of its own. Found "
-                f"{show(task.name)}, which would be {show(name)}{other}. Rename the task."
+                f"{quoted(task.name)}, which would be {quoted(name)}{other}. Rename the task."
             )
         names[name] = task.name
     return list(names)

@@ -18,14 +18,15 @@ from taskmix.tasks import (
     EncodedTask,
     EncodedTasks,
     Inputs,
+    PaddedInputs,
     evaluate_outputs,
     find_metric,
 )
 from taskmix.training._events import Score
 from taskmix.training._losses import LossFunction
 
-_FLOOR = 1e-12
-PLACES = 1 << 13  # words or pieces in a batch on the CPU
+_SMALLEST_DEVIATION = 1e-12  # of targets; those that are all equal would divide by 0
+PLACES_ON_CPU = 1 << 13  # words or pieces in a batch: more fall out of the caches
 
 
 def evaluate(
@@ -55,7 +56,7 @@ def evaluate_margins(
 ) -> dict[str, float]:
     """The mean margin of each task with classes that has the split.
 
-    The margin of a row (or a word) is the score of its true class less the highest other one, in
+    The margin of a row (or a word) is the score of its true class minus the highest other one, in
     logarithms of probabilities: positive where the row is right, and smooth where accuracy jumps.
     """
     moved = tasks.to(next(model.parameters()).device)
@@ -72,7 +73,7 @@ def mean_margin(
     outputs: NDArray[np.floating],  # [row, class]
     targets: NDArray[np.generic],  # [row], class numbers; `MISSING` ones do not count
 ) -> float:
-    """The mean over rows of the true class's score less the best other's; NaN without rows."""
+    """The mean over rows of the true class's score minus the best other's; NaN without rows."""
     known = targets != MISSING
     scores, places = outputs[known].astype(np.float64), targets[known].astype(np.int64)
     if len(scores) == 0 or scores.shape[1] < 2:
@@ -170,11 +171,11 @@ def _batches(inputs: Inputs, batch_size: int) -> tuple[Tensor, list[int]]:
     Rows of different lengths are padded to the longest of their batch, so those of like length go
     together; on the CPU fewer of them where they are long: what falls out of the caches is slow.
     """
-    lengths: Tensor | None = getattr(inputs, "lengths", None)
-    if lengths is None:
+    if not isinstance(inputs, PaddedInputs):
         full, rest = divmod(len(inputs), batch_size)
         return torch.arange(len(inputs)), [batch_size] * full + [rest] * bool(rest)
-    most = PLACES if lengths.device.type == "cpu" else math.inf
+    lengths = inputs.lengths
+    most = PLACES_ON_CPU if lengths.device.type == "cpu" else math.inf
     lengths = lengths.cpu()
     order = torch.argsort(lengths, stable=True)
     sizes: list[int] = []
@@ -238,7 +239,7 @@ def mean_score(scores: Sequence[Score], deviations: dict[str, float]) -> float:
             continue
         value = score.value
         if score.metric == "rmse":
-            value /= max(deviations.get(score.task, 1.0), _FLOOR)
+            value /= max(deviations.get(score.task, 1.0), _SMALLEST_DEVIATION)
         values.append(value if find_metric(score.metric).higher_is_better else -value)
     # A metric that is not defined (one class only) says nothing, and does not silence the others.
     known = [value for value in values if value == value]

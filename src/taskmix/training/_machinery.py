@@ -62,7 +62,7 @@ class Machinery:
         loss = self.losses[task](outputs, targets)
         return loss if share == 1 else loss * share
 
-    def move(self) -> None:
+    def step_optimizer(self) -> None:
         """One step of the optimiser down the gradients that are there."""
         self.ranks.average_gradients(self.model.parameters())
         if self.clip_norm is not None:
@@ -117,7 +117,7 @@ def input_groups(tasks: EncodedTasks) -> list[list[int]]:
     return list(groups.values())
 
 
-class Steps(Protocol):
+class TrainingSteps(Protocol):
     """Takes steps, and can be put where it was."""
 
     def take(self, step: int) -> StepEvent: ...

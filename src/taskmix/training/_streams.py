@@ -10,16 +10,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_MASK = (1 << 64) - 1
+_64_BITS = (1 << 64) - 1
 
 
 def mix(*numbers: int) -> int:
     """One well-spread 63-bit seed from several numbers (the finaliser of SplitMix64, Steele 2014)."""
     value = 0
     for number in numbers:
-        value = (value + number + 0x9E3779B97F4A7C15) & _MASK
-        value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+        value = (value + number + 0x9E3779B97F4A7C15) & _64_BITS
+        value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _64_BITS
+        value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _64_BITS
         value ^= value >> 31
     return value >> 1
 

@@ -28,7 +28,7 @@ from taskmix.training._events import (
     Score,
 )
 from taskmix.training._losses import task_loss
-from taskmix.training._machinery import Machinery, Scheduler, Steps
+from taskmix.training._machinery import Machinery, Scheduler, TrainingSteps
 from taskmix.training._policy_steps import PolicySteps
 from taskmix.training._ranks import Ranks
 from taskmix.training._watch import Watch, scores_by_position
@@ -97,7 +97,7 @@ def train(
         ranks=ranks or Ranks(),
     )
     ranks = machinery.ranks
-    taker: Steps
+    taker: TrainingSteps
     if weighting is not None:
         taker = WeightingSteps(machinery, weighting)
     else:
@@ -174,7 +174,7 @@ def train(
     yield EndEvent(step=step, best_step=watch.step or step, stopped_early=watch.over, scores=final)
 
 
-def _restore(resume: Mapping[str, Any], machinery: Machinery, taker: Steps) -> None:
+def _restore(resume: Mapping[str, Any], machinery: Machinery, taker: TrainingSteps) -> None:
     machinery.model.load_state_dict(resume["model"])
     machinery.optimizer.load_state_dict(resume["optimizer"])
     if machinery.scheduler is not None:

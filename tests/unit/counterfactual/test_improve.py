@@ -15,7 +15,8 @@ from taskmix.counterfactual import (
     maximise,
 )
 from taskmix.errors import InputError, OptionError
-from taskmix.policies import MultitaskBandit, Scheduled
+from taskmix.policies import Scheduled
+from taskmix.tasks import MultitaskBandit
 
 NAMES = ["a", "b", "c"]
 
