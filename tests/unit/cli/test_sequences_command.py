@@ -14,7 +14,7 @@ from taskmix import _signals
 from taskmix.cli import _sequences, main
 from taskmix.records import Study, save_state
 from taskmix.sequences import MixtureFolder, SequenceMixture, load_mixture
-from taskmix.sequences._trees import to_tree
+from taskmix.sequences._keeping._trees import to_tree
 
 from .running import run_cli
 

@@ -30,11 +30,11 @@ from taskmix.sequences import (
     Recurrent,
     SeparateModels,
     SequenceMixture,
-    _restarts,
     choose_generators,
-    compare,
+    compare_with_baselines,
 )
-from taskmix.sequences._trees import from_tree, to_tree
+from taskmix.sequences._keeping._trees import from_tree, to_tree
+from taskmix.sequences._mixture import _restarts
 
 KINDS: dict[str, Any] = {
     "markov": Markov(),
@@ -249,9 +249,9 @@ def test_a_choice_and_a_comparison_in_pieces_are_those_in_one_piece(tmp_path: Pa
     choice, stops = insist(choose_generators, *data, (1, 2))
     assert stops > 6
     assert bits(choice) == bits(choose_generators(clone(model), *data, (1, 2)))
-    found, stops = insist(compare, *data, *held)
+    found, stops = insist(compare_with_baselines, *data, *held)
     assert stops > 5
-    whole = compare(clone(model), *data, *held)
+    whole = compare_with_baselines(clone(model), *data, *held)
     assert bits(found.rows) == bits(whole.rows)
     for name, fitted in found.models.items():
         assert bits(fitted.learned()) == bits(whole.models[name].learned())
