@@ -15,6 +15,7 @@ import pytest
 from sklearn.base import clone
 
 from taskmix.errors import OptionError, RecordError, RunError
+from taskmix.numerics import state_to_tree
 from taskmix.records import Study, load_state, save_state
 from taskmix.sequences import (
     FitState,
@@ -33,7 +34,7 @@ from taskmix.sequences import (
     choose_generators,
     compare_with_baselines,
 )
-from taskmix.sequences._keeping._trees import from_tree, to_tree
+from taskmix.sequences._keeping._types import from_tree
 from taskmix.sequences._mixture import _restarts
 
 KINDS: dict[str, Any] = {
@@ -108,7 +109,7 @@ def test_from_every_state_a_fit_goes_on_to_the_same_bits(
     expected = bits(whole.learned())
     every = range(len(states)) if kind != "gru" else range(0, len(states), 3)  # the slowest
     for place in every:
-        save_state(tmp_path / "state", to_tree(states[place]))
+        save_state(tmp_path / "state", state_to_tree(states[place], named=True))
         state = from_tree(load_state(tmp_path / "state"), tmp_path / "state")
         again = model_of(kind, **WAYS[way])
         rest = list(again.fit_states(sequences, tasks, resume=state))

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from taskmix.errors import OptionError, RunError
+from taskmix.numerics import state_to_tree
 from taskmix.records import RecordWriter, RunFolder, Study
 from taskmix.sequences._comparing import SeparateState
 from taskmix.sequences._estimator import Tasks
-from taskmix.sequences._keeping._trees import from_tree, other_form, to_tree
+from taskmix.sequences._keeping._types import from_tree, other_form
 from taskmix.sequences._mixture import SHORT, BatchState, FitState
 from taskmix.sequences._observed import number_tasks
 
@@ -132,7 +133,9 @@ class RecordedFits:
                 writer.add_scores(state.done, [_score(state.bound)])
             stop = self.should_stop is not None and self.should_stop()
             if stop or time.monotonic() - saved >= self.save_every:
-                writer.commit(state.done, to_tree(state), best=None, best_step=None)
+                writer.commit(
+                    state.done, state_to_tree(state, named=True), best=None, best_step=None
+                )
                 saved = time.monotonic()
             if stop:
                 writer.stop()
@@ -144,7 +147,10 @@ class RecordedFits:
             scores=[] if state.bound is None else [_score(state.bound)],
             best_step=None,
             step=state.done,
-            best={"learned": to_tree(model.learned()), "result": to_tree(found)},
+            best={
+                "learned": state_to_tree(model.learned(), named=True),
+                "result": state_to_tree(found, named=True),
+            },
         )
         return found
 

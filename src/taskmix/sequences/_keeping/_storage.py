@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from taskmix.numerics import state_to_tree
 from taskmix.records import load_state, save_state
 from taskmix.sequences._estimator import SequenceMixture
-from taskmix.sequences._keeping._trees import from_tree, other_form, to_tree
+from taskmix.sequences._keeping._types import from_tree, other_form
 
 _VERSION = 1
 _OPTIONS = ("generator", "n_generators", "alpha", "learn_alpha", "max_iter", "tol", "n_init")
@@ -16,7 +17,10 @@ _OPTIONS = ("generator", "n_generators", "alpha", "learn_alpha", "max_iter", "to
 def save_mixture(model: SequenceMixture, path: str | Path) -> None:
     """Writes a fitted model; on any failure what was there before stays."""
     options = {name: getattr(model, name) for name in _OPTIONS}
-    tree = {"options": to_tree(options), "fitted": to_tree(model.learned())}
+    tree = {
+        "options": state_to_tree(options, named=True),
+        "fitted": state_to_tree(model.learned(), named=True),
+    }
     save_state(path, {"version": _VERSION, **tree})
 
 
