@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from taskmix.cli._display import echo, show
 
 if TYPE_CHECKING:
-    from taskmix.sequences import Comparison, SequenceMixture
+    from taskmix.sequences import MixtureComparison, SequenceMixture
 
 _SHOWN = 8  # next symbols
 
 
-def summary_of(model: SequenceMixture, compared: Comparison | None) -> dict[str, Any]:
+def summary_of(model: SequenceMixture, compared: MixtureComparison | None) -> dict[str, Any]:
     """Figures that JSON can hold."""
     rows = []
     for row in compared.rows if compared is not None else ():

@@ -27,7 +27,7 @@ from taskmix.cli._sequence_words import (
 from taskmix.errors import OptionError, RunError
 
 if TYPE_CHECKING:
-    from taskmix.sequences import Comparison, Fitting, MixtureFolder, SequenceMixture
+    from taskmix.sequences import Fitting, MixtureComparison, MixtureFolder, SequenceMixture
     from taskmix.tasks import TaskSet
 
 _FORMAT = 2  # of the specification that names the model; 1: of version 0.1
@@ -245,13 +245,13 @@ def _save(model: SequenceMixture, written: MixtureFolder, name: str, *, fresh: b
 
 def _compare(
     model: SequenceMixture, train: Gathered, held_out: Gathered, fits: Fitting, *, quiet: bool
-) -> Comparison:
-    from taskmix.sequences import SHARED_NAME, baselines, compare
+) -> MixtureComparison:
+    from taskmix.sequences import SHARED_NAME, compare_with_baselines, make_baselines
 
-    models = baselines(model) | {SHARED_NAME: model}
+    models = make_baselines(model) | {SHARED_NAME: model}
     known = set(model.tasks_)
     rows = [row for row, name in enumerate(held_out.tasks) if name in known]
-    return compare(
+    return compare_with_baselines(
         model,
         train.sequences,
         train.tasks,
@@ -268,7 +268,7 @@ def _write(
     written: MixtureFolder,
     name: str,
     tasks: TaskSet,
-    compared: Comparison | None,
+    compared: MixtureComparison | None,
     folder: str,
     *,
     has_page: bool,

@@ -36,7 +36,7 @@ from taskmix.sequences import (
     PooledMixture,
     SeparateModels,
     SequenceMixture,
-    compare,
+    compare_with_baselines,
 )
 
 MODELS = ("shared", "per_task", "pooled", "pooled_mixture", "lda")
@@ -269,7 +269,7 @@ def _figures(models: dict[str, Any], train: By, test: By) -> dict[str, dict[str,
     owners = [task for task, some in test.items() for _ in some]
     first = next(iter(models.values()))
     plain = first.model if isinstance(first, SeparateModels) else first
-    compared = compare(plain, sequences, tasks, held, owners, models=models)
+    compared = compare_with_baselines(plain, sequences, tasks, held, owners, models=models)
     return {
         each.name: {
             "log_likelihood": float(each.log_likelihood.mean()),

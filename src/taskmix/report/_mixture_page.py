@@ -15,7 +15,7 @@ from taskmix.report._mixture_svg import bars_svg, graph_svg, line_svg, map_svg, 
 from taskmix.report._page import PURPOSE, content_policy, packaged
 
 if TYPE_CHECKING:
-    from taskmix.sequences import Comparison, SequenceMixture
+    from taskmix.sequences import MixtureComparison, SequenceMixture
 
 PACKAGES = ("jinja2",)  # that the page needs
 _TASKS = 60  # drawn at most
@@ -28,7 +28,7 @@ def write_mixture_page(
     out: Path,
     *,
     title: str,
-    comparison: Comparison | None = None,
+    comparison: MixtureComparison | None = None,
     command: str = "",
     notes: Sequence[str] = (),
 ) -> Path:
@@ -41,7 +41,7 @@ def mixture_html(
     model: SequenceMixture,
     *,
     title: str,
-    comparison: Comparison | None = None,
+    comparison: MixtureComparison | None = None,
     command: str = "",
     notes: Sequence[str] = (),
 ) -> str:
@@ -97,7 +97,7 @@ def _shown_tasks(model: SequenceMixture) -> tuple[list[int], list[str]]:
     return order, [str(model.tasks_[row]) for row in order]
 
 
-def _verdict(comparison: Comparison | None) -> str:
+def _verdict(comparison: MixtureComparison | None) -> str:
     if comparison is None:
         return ""
     better: list[str] = []
@@ -128,7 +128,7 @@ def _facts(model: SequenceMixture) -> list[tuple[str, str]]:
     ]
 
 
-def _compared(comparison: Comparison | None, *, vectors: bool) -> list[dict[str, str]]:
+def _compared(comparison: MixtureComparison | None, *, vectors: bool) -> list[dict[str, str]]:
     if comparison is None:
         return []
     return [

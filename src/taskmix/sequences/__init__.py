@@ -1,38 +1,58 @@
 """Tasks that are few sequences each: mixtures of shared sequence generators."""
 
-from taskmix.sequences._alpha import learn_alpha
-from taskmix.sequences._bank import Bank, make_bank
-from taskmix.sequences._baselines import PooledMixture, SeparateModels, SeparateState
-from taskmix.sequences._batches import BatchState
-from taskmix.sequences._choice import Choice, choose_generators, find_symbols
-from taskmix.sequences._comparison import (
+from taskmix.sequences._comparing import (
     SHARED_NAME,
     Compared,
-    Comparison,
-    baselines,
-    compare,
+    Fitting,
+    GeneratorChoice,
+    MixtureComparison,
+    PooledMixture,
+    SeparateModels,
+    SeparateState,
+    choose_generators,
+    compare_with_baselines,
+    find_symbols,
+    fit_now,
+    make_baselines,
+    task_similarity,
 )
-from taskmix.sequences._corpus import Corpus, gather_corpus
-from taskmix.sequences._data import Alphabet, Sequences, gather_sequences
-from taskmix.sequences._em import EMOptions, MixtureState, variational_em
-from taskmix.sequences._estimator import SequenceMixture
-from taskmix.sequences._expectation import Division, Settling, divide
-from taskmix.sequences._fitting import Fitting, fit_now
-from taskmix.sequences._folder import MixtureFolder
-from taskmix.sequences._gaussian import Gaussian
-from taskmix.sequences._gaussian_hidden_markov import GaussianHiddenMarkov
-from taskmix.sequences._generator import SHARED, Expected, Generator, Next, Statistics
-from taskmix.sequences._hidden_markov import HiddenMarkov
-from taskmix.sequences._linear_dynamics import LinearDynamics
-from taskmix.sequences._markov import Markov
-from taskmix.sequences._multinomial import Multinomial
-from taskmix.sequences._prediction import Judgement, Prediction
-from taskmix.sequences._record import FitStoppedError, RecordedFits
+from taskmix.sequences._counted import Markov, Multinomial
+from taskmix.sequences._dynamics import LinearDynamics
+from taskmix.sequences._estimator import Judgement, SequenceMixture, SequencePrediction
+from taskmix.sequences._generator import SHARED, ExpectedStatistics, Generator, Next, Statistics
+from taskmix.sequences._hidden import GaussianHiddenMarkov, HiddenMarkov
+from taskmix.sequences._keeping import (
+    FitStoppedError,
+    MixtureFolder,
+    RecordedFits,
+    load_mixture,
+    save_mixture,
+)
+from taskmix.sequences._mixture import (
+    Bank,
+    BatchState,
+    Division,
+    EMOptions,
+    FitState,
+    MixtureState,
+    Settling,
+    StochasticOptions,
+    StochasticState,
+    divide_sequences,
+    fit_mixture,
+    learn_alpha,
+    make_bank,
+    variational_em,
+)
+from taskmix.sequences._normal import Gaussian
+from taskmix.sequences._observed import (
+    Alphabet,
+    Corpus,
+    Sequences,
+    flatten_sequences,
+    gather_corpus,
+)
 from taskmix.sequences._recurrent import Recurrent
-from taskmix.sequences._restarts import FitState, fit_mixture
-from taskmix.sequences._similarity import task_similarity
-from taskmix.sequences._stochastic import StochasticOptions, StochasticState
-from taskmix.sequences._storage import load_mixture, save_mixture
 
 __all__ = [
     "SHARED",
@@ -40,51 +60,51 @@ __all__ = [
     "Alphabet",
     "Bank",
     "BatchState",
-    "Choice",
     "Compared",
-    "Comparison",
     "Corpus",
     "Division",
     "EMOptions",
-    "Expected",
+    "ExpectedStatistics",
     "FitState",
     "FitStoppedError",
     "Fitting",
     "Gaussian",
     "GaussianHiddenMarkov",
     "Generator",
+    "GeneratorChoice",
     "HiddenMarkov",
     "Judgement",
     "LinearDynamics",
     "Markov",
+    "MixtureComparison",
     "MixtureFolder",
     "MixtureState",
     "Multinomial",
     "Next",
     "PooledMixture",
-    "Prediction",
     "RecordedFits",
     "Recurrent",
     "SeparateModels",
     "SeparateState",
     "SequenceMixture",
+    "SequencePrediction",
     "Sequences",
     "Settling",
     "Statistics",
     "StochasticOptions",
     "StochasticState",
-    "baselines",
     "choose_generators",
-    "compare",
-    "divide",
+    "compare_with_baselines",
+    "divide_sequences",
     "find_symbols",
     "fit_mixture",
     "fit_now",
+    "flatten_sequences",
     "gather_corpus",
-    "gather_sequences",
     "learn_alpha",
     "load_mixture",
     "make_bank",
+    "make_baselines",
     "save_mixture",
     "task_similarity",
     "variational_em",

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from taskmix.numerics import state_from_tree, state_to_tree
 from taskmix.policies import AnyPolicy, AnyReward, Outcome
 from taskmix.training._events import StepEvent
 from taskmix.training._machinery import Machinery, must_be_finite
-from taskmix.training._state import state_from_tree, state_to_tree
 
 
 class PolicySteps:
@@ -124,8 +124,8 @@ class PolicySteps:
         }
 
     def restore(self, tree: dict[str, Any]) -> None:
-        self._policy_state = state_from_tree(self._policy_state, tree["policy"])
-        self._reward_state = state_from_tree(self._reward_state, tree["reward"])
+        self._policy_state = state_from_tree(tree["policy"], like=self._policy_state)
+        self._reward_state = state_from_tree(tree["reward"], like=self._reward_state)
         self._generator.bit_generator.state = tree["generator"]
         for stream, position in zip(self._streams, tree["streams"], strict=True):
             stream.move_to((position[0], position[1]))

@@ -20,9 +20,9 @@ from torch.utils.data import Sampler
 
 from taskmix.errors import OptionError, RunError
 from taskmix.extras import load
+from taskmix.numerics import state_from_tree, state_to_tree
 from taskmix.policies import AnyPolicy, AnyReward, Choice, Outcome
 from taskmix.records import RecordWriter
-from taskmix.training._state import state_from_tree, state_to_tree
 from taskmix.training._streams import Stream
 
 
@@ -157,8 +157,8 @@ class PolicyBatchSampler(Sampler[list[int]]):
                 f"The state should be of a sampler of {len(self._sizes)} tasks. Found one of "
                 f"{len(tree['streams'])}. Give the tasks the state was taken with."
             )
-        self._policy_state = state_from_tree(self._policy_state, tree["policy"])
-        self._reward_state = state_from_tree(self._reward_state, tree["reward"])
+        self._policy_state = state_from_tree(tree["policy"], like=self._policy_state)
+        self._reward_state = state_from_tree(tree["reward"], like=self._reward_state)
         self._seed = int(tree["seed"])
         self._streams = self._make_streams()
         self._latest = list(tree["latest"])

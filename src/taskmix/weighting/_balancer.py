@@ -22,8 +22,9 @@ import torch.distributed as distributed
 from torch import Tensor, nn
 
 from taskmix.errors import InputError, OptionError, RecordError
+from taskmix.numerics import state_from_tree, state_to_tree
 from taskmix.weighting._passes import Factors, GradientPass
-from taskmix.weighting._states import chosen_state, state_from_tree, state_to_tree
+from taskmix.weighting._states import chosen_state
 from taskmix.weighting._step import Losses, Step, read_step, read_values
 from taskmix.weighting._weighting import (
     AnyGradientWeighting,
@@ -224,7 +225,7 @@ class Balancer:
     def _start(self, seen: Tensor) -> None:
         if not self._ready:
             fresh = self.method.init(seen)
-            self._state = fresh if self._saved is None else state_from_tree(fresh, self._saved)
+            self._state = fresh if self._saved is None else state_from_tree(self._saved, like=fresh)
             self._saved, self._ready = None, True
 
     def _by_losses(self, step: Step, factors: Factors) -> Balanced:

@@ -12,9 +12,9 @@ import pytest
 
 from taskmix import _signals
 from taskmix.cli import _sequences, main
+from taskmix.numerics import state_to_tree
 from taskmix.records import Study, save_state
 from taskmix.sequences import MixtureFolder, SequenceMixture, load_mixture
-from taskmix.sequences._trees import to_tree
 
 from .running import run_cli
 
@@ -263,7 +263,7 @@ def test_what_an_old_version_left_is_left_alone_and_does_not_confuse(
     out.mkdir()
     old = {"version": 1, "name": expected["name"], "iteration": 2}
     parameters = load_mixture(next((tmp_path / "clean").glob("model-*"))).parameters_
-    tree = {"parameters": to_tree(parameters), "alpha": np.ones(2)}
+    tree = {"parameters": state_to_tree(parameters, named=True), "alpha": np.ones(2)}
     save_state(out / "checkpoint.safetensors", old | tree)
     before = (out / "checkpoint.safetensors").read_bytes()
     assert fit(monkeypatch, letters, out, *words) == 0

@@ -19,7 +19,7 @@ from taskmix.sequences import (
     Multinomial,
     Recurrent,
     SequenceMixture,
-    compare,
+    compare_with_baselines,
 )
 
 NAMES = ["anna", "bob", "ana", "bobo", "nan", "obo", "annan", "boob"]
@@ -72,7 +72,7 @@ def test_the_verdict_says_what_the_intervals_say(tmp_path: Path) -> None:
         for _ in range(16):
             sequences.append("".join(generator.choice(list(letters), 6)))
             tasks.append(f"task {task}")
-    compared = compare(
+    compared = compare_with_baselines(
         SequenceMixture(Markov(), 2, n_init=1, random_state=0),
         sequences[::2],
         tasks[::2],

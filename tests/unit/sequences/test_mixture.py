@@ -23,7 +23,7 @@ from taskmix.sequences import (
     SeparateModels,
     SequenceMixture,
     choose_generators,
-    compare,
+    compare_with_baselines,
     load_mixture,
     save_mixture,
     task_similarity,
@@ -325,7 +325,9 @@ def test_gradient_generators_learn_from_batches_too() -> None:
 def test_baselines_answer_the_same_questions() -> None:
     sequences, tasks, _ = draw_tasks(10, 8, seed=3)
     test, owners, _ = draw_tasks(10, 8, seed=3)
-    found = compare(SequenceMixture(Markov(), 3, random_state=0), sequences, tasks, test, owners)
+    found = compare_with_baselines(
+        SequenceMixture(Markov(), 3, random_state=0), sequences, tasks, test, owners
+    )
     assert [row.name for row in found.rows] == [
         "shared generators",
         "one model per task",
@@ -345,7 +347,7 @@ def test_baselines_answer_the_same_questions() -> None:
     assert found["one pooled model"].gain is not None
     assert found["shared generators"].gain is None
     with pytest.raises(InputError, match="held-out sequences"):
-        compare(SequenceMixture(Markov(), 2), sequences, tasks, [], [])
+        compare_with_baselines(SequenceMixture(Markov(), 2), sequences, tasks, [], [])
     with pytest.raises(InputError, match="one of the 10"):
         found.models["one model per task"].predict_next([0], "nobody")
 
@@ -433,18 +435,18 @@ def test_a_file_that_is_no_model_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_without_numba_a_whole_fit_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    from taskmix.sequences import _kernels
+    from taskmix.sequences._generator import _kernels
 
     sequences, tasks, _ = draw_tasks(6, 5)
     kinds = [Markov(), HiddenMarkov(states=4)]
     options = {"n_generators": [1, 2], "n_init": 1, "max_iter": 10, "random_state": 0}
     fast = SequenceMixture(kinds, **options).fit(sequences, tasks)
     monkeypatch.setitem(sys.modules, "numba", None)
-    for name in [name for name in sys.modules if "sequences._compiled" in name]:
+    for name in [name for name in sys.modules if name.endswith("._compiled")]:
         monkeypatch.delitem(sys.modules, name)
     _kernels.compiled.cache_clear()
     try:
-        assert _kernels.compiled("tasks") is None
+        assert _kernels.compiled("mixture") is None
         slow = SequenceMixture(kinds, **options).fit(sequences, tasks)
     finally:
         monkeypatch.undo()
