@@ -82,12 +82,8 @@ def environment() -> dict[str, str]:
 
 
 def runs_of(study: Path) -> dict[str, Any]:
-    """Of every run what it ended with."""
-    return {
-        folder.name: _digest(repr(result_of(folder)).encode())
-        for folder in Study(study).runs()
-        if folder.is_finished
-    }
+    """Of every run what it ended with, value by value."""
+    return {folder.name: result_of(folder) for folder in Study(study).runs() if folder.is_finished}
 
 
 def _digest(data: bytes) -> str:
@@ -118,19 +114,23 @@ def page(path: Path, out: Path) -> str | None:
 
 
 def _trained(out: Path) -> Any:
-    return runs_of(out)
+    return {"runs": runs_of(out)}
 
 
 def _transferred(out: Path) -> Any:
-    return runs_of(out), document(out / "transfer.json")
+    return {"runs": runs_of(out), "transfer": document(out / "transfer.json")}
 
 
 def _advised(out: Path) -> Any:
     # Its page tells how long everything took.
     ended = (out / "report.html").exists() and "</html>" in (out / "report.html").read_text()[-99:]
-    models = sorted(str(file_digest(path)) for path in out.glob("model/**/*.safetensors"))
-    plan = document(out / "plan.json")
-    return runs_of(out), document(out / "advice.json"), plan, models, ended
+    return {
+        "runs": runs_of(out),
+        "advice": document(out / "advice.json"),
+        "plan": document(out / "plan.json"),
+        "models": sorted(str(file_digest(path)) for path in out.glob("model/**/*.safetensors")),
+        "page": ended,
+    }
 
 
 def _mixture(out: Path) -> Any:
@@ -138,7 +138,7 @@ def _mixture(out: Path) -> Any:
     summary = document(out / "summary.json")
     if summary is not None:
         summary.pop("model")  # the path of its file
-    return models, summary, page(out / "report.html", out)
+    return {"models": models, "summary": summary, "page": page(out / "report.html", out)}
 
 
 def _made(out: Path) -> Any:
