@@ -25,7 +25,6 @@ from taskmix.records import (
     describe,
     must_have,
     read_document,
-    specification_hash,
     without_nan,
     write_document,
 )
@@ -99,7 +98,7 @@ def advice_document(
 
 def _candidate(advice: Advice, history: History, standing: Standing) -> Document:
     entries = advice.entries[standing.name]
-    runs = [specification_hash(run.specification()) for entry in entries for run in entry.runs]
+    runs = [name for entry in entries for name in entry.folders]
     return {
         "name": standing.name,
         "words": entries[0].candidate.words,

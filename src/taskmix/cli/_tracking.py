@@ -28,7 +28,7 @@ class Tracking:
 
     def __init__(self, tensorboard: Path | None, mlflow: str | None) -> None:
         self._tensorboard, self._mlflow = tensorboard, mlflow
-        self._told: set[str] = set()
+        self._told: set[tuple[str, str]] = set()  # label and name
 
     def __bool__(self) -> bool:
         return self._tensorboard is not None or self._mlflow is not None
@@ -38,9 +38,9 @@ class Tracking:
         from taskmix.training import MLflowListener, TensorBoardListener
 
         folder = study.run(run.specification())
-        if folder.name in self._told:
+        if (run.label, folder.name) in self._told:
             return []
-        self._told.add(folder.name)
+        self._told.add((run.label, folder.name))
         tasks, name = run.load().names, f"{run.label}-{run.seed}-{folder.name[:6]}"
         found: list[TensorBoardListener | MLflowListener] = []
         if self._tensorboard is not None:

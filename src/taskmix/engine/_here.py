@@ -12,7 +12,7 @@ from taskmix.engine._run import Executed, Run
 from taskmix.engine._units import Alone, Progress, work_off
 from taskmix.engine._workers import Workers, count_workers
 from taskmix.errors import OptionError, RecordError
-from taskmix.records import Study
+from taskmix.records import RunFolder, Study
 
 Engine = Literal["here", "fleet", "auto", "ray"]
 
@@ -29,7 +29,8 @@ def run_all(
 ) -> list[Executed]:
     """Executes every run that the study does not hold already; the results in the order asked.
 
-    `fresh` starts them all over. `workers` is how many processes may be at work at once, or a
+    Runs that are equal but for their labels are done once. `fresh` starts them all over.
+    `workers` is how many processes may be at work at once, or a
     `Workers` whose processes stay for the next call.
     A run that fails is told in its result and does not stop the others. What the user must mend (an
     `InputError`) stops all: it would come again with the next run.
@@ -52,13 +53,19 @@ def run_all(
             should_stop=should_stop,
             fresh=fresh,
         )
-    results = [None] * len(runs) if fresh else [_already(run, study) for run in runs]
-    places = [place for place, result in enumerate(results) if result is None]
-    rest = [runs[place] for place in places]
+    folders = [run.folder(study) for run in runs]
+    results = [None if fresh else _already(folder) for folder in folders]
+    equals: dict[str, list[int]] = {}  # places of runs that are not done, by the run's name
+    for place, (folder, result) in enumerate(zip(folders, results, strict=True)):
+        if result is None:
+            equals.setdefault(folder.name, []).append(place)
+    places = list(equals.values())
+    rest = [runs[first] for first, *_ in places]
 
     def tell(progress: Progress) -> None:
         if on_progress is not None:
-            on_progress(replace(progress, run=places[progress.run]))
+            for place in places[progress.run]:
+                on_progress(replace(progress, run=place))
 
     for place, result in enumerate(results):
         if result is not None and on_progress is not None:
@@ -82,16 +89,20 @@ def run_all(
             should_stop=should_stop,
             fresh=fresh,
         )
-    found = iter(done)
-    return [result if result is not None else next(found) for result in results]
+    for (first, *others), executed in zip(places, done, strict=True):
+        results[first] = executed
+        for place in others:
+            results[place] = executed.for_equal(folders[place])
+    return [result for result in results if result is not None]
 
 
-def _already(run: Run, study: Study) -> Executed | None:
+def _already(folder: RunFolder) -> Executed | None:
     """A run that is finished needs no process to say so."""
-    folder = study.run(run.specification())
     try:
         summary = folder.summary()
     except RecordError:  # whoever claims the run sees to it
         return None
-    finished = summary is not None and summary.status == "finished"
-    return Executed(outcome="already finished", summary=summary) if finished else None
+    if summary is None or summary.status != "finished":
+        return None
+    folder.keep_label()
+    return Executed(outcome="already finished", summary=summary)

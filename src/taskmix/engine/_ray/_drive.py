@@ -33,19 +33,20 @@ def run_ray(
 
     The options are those of `stream_ray`.
     """
-    places: dict[Run, list[int]] = {}  # a run that is asked for twice is done once
-    for number, run in enumerate(runs):
-        places.setdefault(run, []).append(number)
-    distinct = list(places)
+    folders = [run.folder(study) for run in runs]
+    equals: dict[str, list[int]] = {}  # places of runs that are equal but for their labels
+    for number, folder in enumerate(folders):
+        equals.setdefault(folder.name, []).append(number)
+    places = list(equals.values())
 
     def tell(progress: Progress) -> None:
         if on_progress is not None:
-            for number in places[distinct[progress.run]]:
+            for number in places[progress.run]:
                 on_progress(replace(progress, run=number))
 
     results: list[Executed | None] = [None] * len(runs)
     for place, executed in stream_ray(
-        distinct,
+        [runs[first] for first, *_ in places],
         study,
         address=address,
         workers=workers,
@@ -55,11 +56,13 @@ def run_ray(
         should_stop=should_stop,
         fresh=fresh,
     ):
-        for number in places[distinct[place]]:
-            results[number] = executed
+        first, *others = places[place]
+        results[first] = executed
+        for number in others:
+            results[number] = executed.for_equal(folders[number])
     return [
-        result or Executed(outcome="stopped", summary=study.run(run.specification()).summary())
-        for result, run in zip(results, runs, strict=True)
+        result or Executed(outcome="stopped", summary=folder.summary())
+        for result, folder in zip(results, folders, strict=True)
     ]
 
 
