@@ -27,6 +27,11 @@ def test_each_value_that_differs_is_named_by_its_place() -> None:
     ]
 
 
+def test_only_numbers_within_the_tolerance_are_the_same() -> None:
+    found = list(differences([1.0 + 1e-9, 1.1, 2], [1.0, 1.0, 1], tolerance=1e-5))
+    assert found == ["the result[1]: 1.1 instead of 1.0", "the result[2]: 2 instead of 1"]
+
+
 def test_rows_that_are_missing_at_the_end_are_counted() -> None:
     assert list(differences([1], [1, 2])) == ["the result: 1 values instead of 2"]
 

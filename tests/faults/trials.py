@@ -126,7 +126,7 @@ class Trial:
             self.before |= finished_runs(self.out)
         else:
             result = self.case.result(self.out)
-            if result is not None and list(differences(result, self.whole)):
+            if result is not None and self._differences(result):
                 self.row.lost += 1
                 self.row.note(f"{words}: an output that is not whole")
         if self.out.is_dir() and not self.strange:
@@ -154,7 +154,7 @@ class Trial:
         self._judge_noise("the last command", said)
         self._compare_with_before("the last command")
         result = self.case.result(self.out)
-        found = list(islice(differences(result, self.whole), NAMED))
+        found = self._differences(result)
         if code not in self.case.again or found:
             self.row.different += 1
             self.row.note(f"exit code {code}, and {'; '.join(found) or 'the same result'}", said)
@@ -163,27 +163,42 @@ class Trial:
             found = {path.parent.name for path in self.out.glob("*/run.json")} - {"model"}
             self.row.twice += len(found - wanted)
 
+    def _differences(self, result: Any) -> list[str]:
+        found = differences(result, self.whole, tolerance=self.case.tolerance)
+        return list(islice(found, NAMED))
+
 
 def _has(path: Path, data: bytes) -> bool:
     return path.is_file() and path.read_bytes() == data
 
 
-def differences(found: Any, wanted: Any, place: str = "the result") -> Iterator[str]:
-    """Each value that is another one, by its place; NaN is as good as NaN."""
+def differences(
+    found: Any, wanted: Any, place: str = "the result", *, tolerance: float = 0.0
+) -> Iterator[str]:
+    """Each value that is another one, by its place; NaN is as good as NaN.
+
+    Numbers within the tolerance, relative to the larger of the wanted one and 1, are the same.
+    """
     if isinstance(found, dict) and isinstance(wanted, dict):
         for name in sorted(found.keys() | wanted.keys()):
             there = f"{place}, {name}"
             if name not in found or name not in wanted:
                 yield f"{there}: {'missing' if name in wanted else 'should not be there'}"
             else:
-                yield from differences(found[name], wanted[name], there)
+                yield from differences(found[name], wanted[name], there, tolerance=tolerance)
     elif isinstance(found, list | tuple) and isinstance(wanted, list | tuple):
         if len(found) != len(wanted):
             yield f"{place}: {len(found)} values instead of {len(wanted)}"
         for number, pair in enumerate(zip(found, wanted, strict=False)):
-            yield from differences(*pair, f"{place}[{number}]")
-    elif repr(found) != repr(wanted):
+            yield from differences(*pair, f"{place}[{number}]", tolerance=tolerance)
+    elif repr(found) != repr(wanted) and not _is_close(found, wanted, tolerance):
         yield f"{place}: {found!r:.200} instead of {wanted!r:.200}"
+
+
+def _is_close(found: Any, wanted: Any, tolerance: float) -> bool:
+    if not isinstance(found, float) or not isinstance(wanted, float):
+        return False
+    return abs(found - wanted) <= tolerance * max(1.0, abs(wanted))
 
 
 def undisturbed(case: Case, inputs: Path, out: Path) -> tuple[Any, float]:

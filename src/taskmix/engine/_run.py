@@ -124,14 +124,14 @@ class Executed:
 
     def for_equal(self, folder: RunFolder) -> Executed:
         """The same for an equal run, asked for under the label of its `folder`."""
-        if self.summary is None:
+        if self.summary is None or folder.label is None or folder.label == self.summary.label:
             return self
         folder.keep_label()
         done = self.outcome == "finished"
         return replace(
             self,
             outcome="already finished" if done else self.outcome,
-            summary=self.summary if folder.label is None else self.summary.under(folder.label),
+            summary=self.summary.under(folder.label),
         )
 
 

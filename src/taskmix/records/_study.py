@@ -112,6 +112,8 @@ class Study:
 
     def _find_older(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
+        if not self.path.is_dir():  # whoever writes to it says why it cannot be
+            return found
         parsed = self._parsed(
             lambda data, path: (name_without_label(data, path), path.parent.name), lambda word: None
         )

@@ -54,7 +54,8 @@ class Flight:
         self._queue = Queue(runs, self._is_done)
         self._flying: dict[Any, Job] = {}  # by Ray's reference to the result
         self._drawn: dict[int, RunFolder] = {}  # of runs that have no result yet
-        # By the name of a run that is at work: equal ones, which have its result.
+        self._names: set[str] = set()  # of these folders
+        # By the name of a run that has no result yet: equal ones, which will have the same.
         self._equals: dict[str, list[tuple[int, Run, RunFolder]]] = {}
         self._ready: deque[Outcome] = deque()
         self._stopping = False
@@ -169,6 +170,7 @@ class Flight:
 
     def _settle(self, number: int, run: Run, executed: Executed) -> None:
         folder = self._drawn.pop(number)
+        self._names.discard(folder.name)
         if executed.summary is not None:
             folder.keep_label()
         if executed.outcome != "stopped":
@@ -235,8 +237,8 @@ class Flight:
     def _is_done(self, number: int, run: Run) -> bool:
         """Whether a run needs no worker; one that starts over is emptied here, once."""
         folder = run.folder(self._study)
-        if folder.name in self._equals:
-            self._equals[folder.name].append((number, run, folder))
+        if folder.name in self._names:
+            self._equals.setdefault(folder.name, []).append((number, run, folder))
             return True
         self._drawn[number] = folder
         executed = None
@@ -248,7 +250,7 @@ class Flight:
             summary = self._drawn[number].summary()
             executed = Executed(outcome="already finished", summary=summary)
         if executed is None:
-            self._equals[folder.name] = []
+            self._names.add(folder.name)
             return False
         self._settle(number, run, executed)
         return True
