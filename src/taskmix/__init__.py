@@ -8,7 +8,6 @@
 The names below are imported when they are first used, so that `import taskmix` costs nothing (not even
 `typing`: a signal in the first milliseconds should find the program listening); what they are is said to
 type checkers by `__init__.pyi`.
-`taskmix.advise` is the function, and its package: `from taskmix.adviser import Adviser`.
 """
 
 __version__ = "0.1.0"

@@ -19,7 +19,7 @@ from taskmix.adviser._outlook import Outlook
 from taskmix.adviser._race import Standing
 from taskmix.numerics import mean_interval
 from taskmix.plans import ADVICE_VERSION, Weighted
-from taskmix.records import Document, describe, specification_hash, without_nan
+from taskmix.records import Document, describe, without_nan
 
 
 def advice_document(
@@ -87,7 +87,7 @@ def advice_document(
 
 def _candidate(advice: Advice, history: History, standing: Standing) -> Document:
     entries = advice.entries[standing.name]
-    runs = [specification_hash(run.specification()) for entry in entries for run in entry.runs]
+    runs = [name for entry in entries for name in entry.folders]
     return {
         "name": standing.name,
         "words": entries[0].candidate.words,

@@ -26,6 +26,7 @@ class Entry:
     dev: Mapping[str, float]  # the metric of each target, as it is
     test: Mapping[str, float]  # kept for the end; nothing is chosen by it
     batches: float  # until each model's best evaluation, over its models
+    folders: tuple[str, ...] = ()  # the names under which the study has the runs
 
 
 def entry_of(
@@ -33,11 +34,12 @@ def entry_of(
 ) -> Entry | None:
     """The scores that the candidate's models were made for; None where one of them failed."""
     found: dict[str, dict[str, float]] = {"dev": {}, "test": {}}
-    batches = 0.0
+    batches, folders = 0.0, []
     for part, run, result in zip(candidate.parts, runs, results, strict=True):
         summary = result.summary
         if result.outcome not in ("finished", "already finished") or summary is None:
             return None
+        folders.append(summary.name)
         batches += (summary.best_step or run.steps) * run.batches_a_step
         for score in summary.scores:
             if score.metric != "loss" and score.task in part.scored and score.split in found:
@@ -49,6 +51,7 @@ def entry_of(
         dev=found["dev"],
         test=found["test"],
         batches=batches,
+        folders=tuple(folders),
     )
 
 

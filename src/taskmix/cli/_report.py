@@ -41,7 +41,8 @@ def report(
         )
     page = write_report(records, out or study / "report.html", on_note=note)
     if json_:
-        rows = [row for split in ("dev", "test") for row in score_table(summaries, split).rows()]
+        shown = [each for summary in summaries for each in summary.under_each_label()]
+        rows = [row for split in ("dev", "test") for row in score_table(shown, split).rows()]
         print_json({"study": str(study), "page": str(page), "runs": len(summaries), "rows": rows})
     else:
         echo(f"Wrote {page} about {len(summaries)} runs.")

@@ -50,8 +50,8 @@ def recorded_runs(
                     "it again from the start."
                 )
                 continue
-            seen[summary.label] += 1
-            if labels is None or summary.label in labels:
+            seen.update(summary.labels)
+            if labels is None or not set(labels).isdisjoint(summary.labels):
                 runs.append(RecordedRun(folder, summary))
     if not runs:
         raise _nothing(studies, seen, notes)

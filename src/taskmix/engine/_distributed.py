@@ -134,7 +134,7 @@ def _execute_together(
     Only the first process's result has the summary.
     """
     specification = run.specification()
-    folder = study.run(specification)
+    folder = study.run(specification, label=run.label)
     if run.device.startswith("cuda"):
         run = replace(run, device=f"cuda:{torch.cuda.current_device()}")
     with ExitStack() as claims:

@@ -8,9 +8,9 @@ and call `run`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from taskmix.engine._replay import events_of
@@ -99,7 +99,7 @@ class Observers:
         if self.listeners is None:
             yield None
             return
-        folder = study.run(run.specification())
+        folder = run.folder(study)
         found = self.listeners(run, folder) if folder.summary() is None else ()
 
         def listen(event: Event) -> None:
@@ -116,7 +116,7 @@ class Observers:
         """Tells of runs from their records; who heard one live gives no listeners for it again."""
         for run in runs if self.listeners is not None else ():
             assert self.listeners is not None
-            folder = study.run(run.specification())
+            folder = run.folder(study)
             if folder.summary() is None:
                 continue
             for listen in self.listeners(run, folder):
@@ -126,6 +126,24 @@ class Observers:
 
 
 UNOBSERVED = Observers()
+
+
+def equal_runs(folders: Sequence[RunFolder], wanted: Iterable[int]) -> list[list[int]]:
+    """The places that are wanted, those of runs that are equal but for their labels together."""
+    places: dict[str, list[int]] = {}
+    for place in wanted:
+        places.setdefault(folders[place].name, []).append(place)
+    return list(places.values())
+
+
+def to_each(tell: Tell, places: Sequence[Sequence[int]]) -> Tell:
+    """Says of every one of equal runs what is said of the one that is done."""
+
+    def tell_all(progress: Progress) -> None:
+        for place in places[progress.run]:
+            tell(replace(progress, run=place))
+
+    return tell_all
 
 
 @dataclass(frozen=True)
@@ -150,7 +168,7 @@ class StartingOver:
         self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
     ) -> list[Executed]:
         """As any executor does."""
-        names = [study.run(run.specification()).name for run in runs]
+        names = [run.folder(study).name for run in runs]
         new = {name: run for name, run in zip(names, runs, strict=True) if name not in self._begun}
         old = {name: run for name, run in zip(names, runs, strict=True) if name not in new}
         self._begun.update(new)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from taskmix.engine._executor import UNOBSERVED, Observers, never
+from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
 from taskmix.engine._fleet import fleet_pays, plan_units
 from taskmix.engine._run import Executed, Run, find_device
 from taskmix.engine._units import Alone, Progress, Stop, Unit, work_off
 from taskmix.engine._workers import Workers, count_workers
 from taskmix.errors import RecordError
-from taskmix.records import Study
+from taskmix.records import RunFolder, Study
 
 Processes = int | Workers | None  # at once; None: one a core. `Workers` stay for the next call
 
@@ -142,36 +142,40 @@ def _run(
 ) -> list[Executed]:
     study.settle()
     observers = executor.observers
-    results = [None] * len(runs) if fresh else [_already(run, study) for run in runs]
-    places = [place for place, result in enumerate(results) if result is None]
-    rest = [runs[place] for place in places]
+    folders = [run.folder(study) for run in runs]
+    results = [None if fresh else _already(folder) for folder in folders]
+    places = equal_runs(folders, [place for place, each in enumerate(results) if each is None])
+    rest = [runs[first] for first, *_ in places]
     with observers.progress(runs) as tell:
         for place, result in enumerate(results):
             if result is not None:
                 tell(Progress(place, runs[place].steps, done=True))
         units, workers = units_of(rest, executor.workers)
-        done = iter(
-            work_off(
-                units,
-                rest,
-                study,
-                workers=workers,
-                tell=lambda progress: tell(replace(progress, run=places[progress.run])),
-                listening=lambda run: observers.live(run, study),
-                stop=observers.either(stop),
-                fresh=fresh,
-            )
+        done = work_off(
+            units,
+            rest,
+            study,
+            workers=workers,
+            tell=to_each(tell, places),
+            listening=lambda run: observers.live(run, study),
+            stop=observers.either(stop),
+            fresh=fresh,
         )
+    for (first, *others), executed in zip(places, done, strict=True):
+        results[first] = executed
+        for place in others:
+            results[place] = executed.for_equal(folders[place])
     observers.replay(runs, study)
-    return [result if result is not None else next(done) for result in results]
+    return [result for result in results if result is not None]
 
 
-def _already(run: Run, study: Study) -> Executed | None:
+def _already(folder: RunFolder) -> Executed | None:
     """A run that is finished needs no process to say so."""
-    folder = study.run(run.specification())
     try:
         summary = folder.summary()
     except RecordError:  # whoever claims the run sees to it
         return None
-    finished = summary is not None and summary.status == "finished"
-    return Executed(outcome="already finished", summary=summary) if finished else None
+    if summary is None or summary.status != "finished":
+        return None
+    folder.keep_label()
+    return Executed(outcome="already finished", summary=summary)

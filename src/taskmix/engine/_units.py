@@ -78,7 +78,7 @@ class Alone:
         except RecordError as error:
             return [Executed(outcome="failed", summary=None, error=str(error), recorded=False)]
         except TaskmixError as error:
-            summary = study.run(run.specification()).summary()
+            summary = run.folder(study).summary()
             return [Executed(outcome="failed", summary=summary, error=str(error))]
 
 
@@ -158,7 +158,7 @@ class _Done:
 
     def results(self, study: Study) -> list[Executed]:
         return [
-            result or Executed(outcome="stopped", summary=study.run(run.specification()).summary())
+            result or Executed(outcome="stopped", summary=run.folder(study).summary())
             for result, run in zip(self._results, self._runs, strict=True)
         ]
 

@@ -7,9 +7,10 @@
 `claim.outcome` is `claimed`, `finished` (nothing is left to do) or `busy` (another process is at it).
 """
 
-from taskmix.records._carried import pack_run, unpack_run
+from taskmix.records._carried import pack_labels, pack_run, unpack_run
 from taskmix.records._checkpoint import Checkpoint, CheckpointEntry
 from taskmix.records._json import Document, must_have, read_document, without_nan, write_document
+from taskmix.records._older import named_with
 from taskmix.records._run import Claim, RunFolder
 from taskmix.records._specification import describe, specification_hash
 from taskmix.records._state import StateTree, StoredFile, load_state, save_state
@@ -35,6 +36,8 @@ __all__ = [
     "describe",
     "load_state",
     "must_have",
+    "named_with",
+    "pack_labels",
     "pack_run",
     "read_document",
     "save_state",

@@ -32,7 +32,7 @@ from taskmix.records._parts import (
     read_part,
     verify_parts,
 )
-from taskmix.records._summary import RunSummary, read_summary, write_summary
+from taskmix.records._summary import RunSummary, now, read_summary, write_summary
 from taskmix.records._tables import SCORES, STEPS, Vector, last_vector
 
 STEPS_FOLDER, SCORES_FOLDER = "steps", "scores"
@@ -87,13 +87,15 @@ def recover(folder: Path) -> Recovered:
 def start_over(folder: Path) -> Recovered:
     """Empties a run, finished or not."""
     _remove_stale(folder)
+    summary = None
     with contextlib.suppress(DamageError):  # then there is nothing to correct
         summary = read_summary(folder)
-        if summary is not None:  # what it says is no longer so
-            begun = replace(summary, status="stopped", step=0, seconds=0.0, best_step=None)
-            write_summary(folder, replace(begun, scores=(), kept=None, error=None))
+    if summary is not None:  # what it says is no longer so
+        begun = replace(summary, status="stopped", step=0, seconds=0.0, best_step=None)
+        summary = replace(begun, scores=(), kept=None, error=None, created=now())
+        write_summary(folder, summary)
     _empty(folder)
-    return Recovered()
+    return Recovered(summary=summary)
 
 
 def tidy(folder: Path, summary: RunSummary) -> None:

@@ -24,6 +24,7 @@ from taskmix.records._checkpoint import (
     read_entries,
 )
 from taskmix.records._damage import DamageError
+from taskmix.records._labels import add_label
 from taskmix.records._parts import GROUP, iter_batches, list_parts, size_of_parts
 from taskmix.records._recovery import (
     SCORES_FOLDER,
@@ -55,6 +56,7 @@ class RunFolder:
 
     path: Path
     lean: bool = False  # of what is written to it
+    label: str | None = None  # that the run is asked for under
 
     @property
     def name(self) -> str:
@@ -62,8 +64,20 @@ class RunFolder:
         return self.path.name
 
     def summary(self) -> RunSummary | None:
-        """The run as its `run.json` has it; None where it never started."""
-        return read_summary(self.path)
+        """The run as its `run.json` has it, under the label asked for; None where it never started."""
+        summary = read_summary(self.path)
+        if summary is None or self.label is None:
+            return summary
+        return summary.under(self.label)
+
+    def keep_label(self) -> None:
+        """Adds the label that the run is asked for under to those it has, if it is another one."""
+        try:
+            summary = read_summary(self.path)
+        except DamageError:  # then it is written anew, with this label
+            summary = None
+        if self.label is not None and (summary is None or self.label not in summary.labels):
+            add_label(self.path, self.label)
 
     @property
     def is_finished(self) -> bool:
@@ -75,7 +89,8 @@ class RunFolder:
 
         An unfinished run, failed ones too, is taken back to its last sound checkpoint; what is left
         to do for a finished one is done. A block that ends without `finish`, `stop` or `fail` leaves
-        the run as a kill would. With `fresh` a run starts over whatever there is.
+        the run as a kill would. With `fresh` a run starts over whatever there is. Whatever comes of
+        it, the run keeps the label it is asked for under.
         """
         return self._claiming(fresh)
 
@@ -83,13 +98,16 @@ class RunFolder:
     def _claiming(self, fresh: bool) -> Iterator[Claim]:
         if not fresh and self._finished() is not None:
             self._tidy()
+            self.keep_label()
             yield Claim("finished")
             return
         make_folder(self.path)
         with holding(self.path / ".lock") as held:
             if not fresh and self._finished() is not None:  # by another, since we looked
+                self.keep_label()
                 yield Claim("finished")
             elif not held:
+                self.keep_label()
                 yield Claim("busy")
             else:
                 recovered = start_over(self.path) if fresh else recover(self.path)

@@ -22,6 +22,8 @@ from taskmix.records._checkpoint import (
     forget_files,
     write_entries,
 )
+from taskmix.records._labels import add_label
+from taskmix.records._older import described_as
 from taskmix.records._parts import Part, write_part
 from taskmix.records._recovery import SCORES_FOLDER, STEPS_FOLDER, Recovered, tidy
 from taskmix.records._specification import describe, specification_hash
@@ -76,13 +78,18 @@ class RecordWriter:
         steps: int,
         versions: Mapping[str, str] | None = None,
     ) -> None:
-        """Writes `run.json`. Every task is a mapping with its `name` and whatever is worth knowing."""
-        described: Any = describe(specification)
-        name = specification_hash(described)
-        if name != self._folder.name:
+        """Writes `run.json`. Every task is a mapping with its `name` and whatever is worth knowing.
+
+        A run that was asked for under another label before keeps that one, and gets this one too.
+        """
+        before, time_now = self._before, now()
+        name = self._folder.name
+        first = label if before is None else before.label
+        described = described_as(specification, name, (first, label))
+        if described is None:
             raise OptionError(
-                f"`specification` should be the one that names the run, {self._folder.name}. Found "
-                f"that of {name}. Ask the study for the run of this specification."
+                f"`specification` should be the one that names the run, {name}. Found that of "
+                f"{specification_hash(specification)}. Ask the study for the run of this specification."
             )
         task_documents: Any = describe(list(tasks))
         names = [task.get("name") for task in task_documents]
@@ -91,11 +98,10 @@ class RecordWriter:
                 f"Every task should have a `name` of its own. Found {names}. Rename them."
             )
         resumed = self._entries[0] if self._entries else None
-        before, time_now = self._before, now()
         self._summary = RunSummary(
             name=name,
             status="running",
-            label=label,
+            label=first,
             seed=seed,
             step=resumed.step if resumed else 0,
             steps=steps,
@@ -117,6 +123,8 @@ class RecordWriter:
         self._steps = StepBuffer(names, self._vector)
         self._started = time.monotonic() - self._summary.seconds
         write_summary(self._folder, self._summary)
+        if label != first:
+            add_label(self._folder, label)
         self._phase = "running"
 
     def add_step(

@@ -209,7 +209,7 @@ def _table_caption(board: Scoreboard) -> str:
 def _run(run: RunRow) -> dict[str, Any]:
     return {
         "name": run.name[:16],
-        "label": run.label,
+        "label": ", ".join(run.labels),
         "seed": run.seed,
         "tasks": run.tasks[0] if len(run.tasks) == 1 else counted(len(run.tasks), "task"),
         "status": run.status,

@@ -29,6 +29,12 @@ class RunRow:
     specification: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     updated: str = ""
+    other_labels: tuple[str, ...] = ()  # that it was asked for under as well
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels, `label` first."""
+        return (self.label, *self.other_labels)
 
 
 @dataclass(frozen=True, kw_only=True)

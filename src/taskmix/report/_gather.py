@@ -40,7 +40,11 @@ def gather(
     study = study if isinstance(study, Study) else Study(study)
     found = list(notes)
     advice = _advice(study.path)
-    summaries = sorted(study.summaries(note=found.append), key=lambda run: (run.created, run.label))
+    # A run of several labels is one of each kind: it stands in every comparison that it is part of.
+    summaries = sorted(
+        (each for run in study.summaries(note=found.append) for each in run.under_each_label()),
+        key=lambda run: (run.created, run.label),
+    )
     if not summaries and not found:
         raise InputError(
             f"`{study.path}` should be a study, a folder with a folder for each run. Found no run in "
@@ -49,8 +53,8 @@ def gather(
     if advice is not None and labels is None:
         # A study may hold more: the small runs about transfer, and what was asked before.
         labels = tuple(row["name"] for row in advice["candidates"])
-        theirs = {name for row in advice["candidates"] for name in row["runs"]}
-        summaries = [run for run in summaries if run.name in theirs]
+        theirs = {(row["name"], run) for row in advice["candidates"] for run in row["runs"]}
+        summaries = [run for run in summaries if (run.label, run.name) in theirs]
     order = (
         tuple(dict.fromkeys(run.label for run in summaries)) if labels is None else tuple(labels)
     )
@@ -61,7 +65,7 @@ def gather(
         title=title or (advice or {}).get("title") or study.path.resolve().name,
         labels=order,
         tasks=tasks,
-        runs=tuple(_row(run) for run in summaries),
+        runs=_rows(summaries),
         scores=_final_scores(summaries, {task.name: task.metric for task in tasks}),
         notes=tuple(found),
         command=command,
@@ -90,10 +94,20 @@ def _advice(folder: Path) -> Mapping[str, Any] | None:
     return load_advice(folder)
 
 
-def _row(run: RunSummary) -> RunRow:
+def _rows(summaries: Sequence[RunSummary]) -> tuple[RunRow, ...]:
+    """One row a run, with the labels that are shown of it."""
+    labels: dict[str, list[str]] = {}
+    for run in summaries:
+        labels.setdefault(run.name, []).append(run.label)
+    firsts = {run.name: run for run in reversed(summaries)}
+    return tuple(_row(firsts[name], labels[name]) for name in labels)
+
+
+def _row(run: RunSummary, labels: Sequence[str]) -> RunRow:
     return RunRow(
         name=run.name,
-        label=run.label,
+        label=labels[0],
+        other_labels=tuple(labels[1:]),
         seed=run.seed,
         status=run.status,
         tasks=run.task_names,
@@ -180,7 +194,7 @@ def _fewer_labels(data: ReportData) -> ReportData:
         f"The page shows the {_MOST_LABELS} best of {len(data.labels)} labels, by their score over "
         "all tasks; a lead among so many is flattered by chance."
     )
-    runs = tuple(run for run in data.runs if run.label in labels)
+    runs = tuple(run for run in data.runs if not set(labels).isdisjoint(run.labels))
     scores = tuple(score for score in data.scores if score.label in labels)
     return replace(data, labels=labels, runs=runs, scores=scores, notes=(*data.notes, note))
 

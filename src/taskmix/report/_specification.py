@@ -29,14 +29,17 @@ def specifications(runs: Sequence[RunRow], labels: Sequence[str]) -> Specificati
     examples: dict[str, tuple[str, str, str]] = {}
     keys: dict[str, None] = {}
     for run in runs:
-        if run.label not in by_label or not run.specification:
+        theirs = [label for label in run.labels if label in by_label]
+        if not theirs or not run.specification:
             continue
-        for key, value in _flat(run.specification):
-            if key not in ("seed", "label"):
-                keys[key] = None
-                by_label[run.label].setdefault(key, {})[value] = None
         text = json.dumps(run.specification, indent=2, ensure_ascii=False, default=str)
-        examples.setdefault(run.label, (run.label, run.name, text))
+        for label in theirs:
+            examples.setdefault(label, (label, run.name, text))
+        for key, value in _flat(run.specification):
+            if key not in ("seed", "label"):  # the latter in records of version 0.1
+                keys[key] = None
+                for label in theirs:
+                    by_label[label].setdefault(key, {})[value] = None
     shared, differing = [], []
     described = [label for label in labels if by_label[label]]
     for key in keys:

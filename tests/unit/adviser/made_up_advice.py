@@ -59,6 +59,7 @@ def _entry(candidate: Plan, seed: int, value: float, batches: int) -> Entry:
         dev=dict.fromkeys(TASKS, value),
         test=dict.fromkeys(TASKS, value - 0.01),
         batches=float(batches),
+        folders=(f"{candidate.name}-{seed}",),
     )
 
 

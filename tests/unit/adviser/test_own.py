@@ -190,8 +190,8 @@ def test_importing_taskmix_imports_next_to_nothing() -> None:
         "import sys, taskmix\n"
         "assert 'torch' not in sys.modules and 'numpy' not in sys.modules\n"
         "assert 'advise' in dir(taskmix) and taskmix.load_tasks\n"
-        "import taskmix.advise\n"
-        "assert callable(taskmix.advise) and taskmix.advise.Adviser\n"
+        "import inspect\n"
+        "assert 'budget' in inspect.signature(taskmix.advise).parameters, 'its true signature'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
     assert taskmix.load_tasks is load_tasks

@@ -15,6 +15,7 @@ import fsspec
 import pytest
 import ray
 import torch
+from older import make_older, older_name
 
 from taskmix.engine import (
     DigitsSource,
@@ -26,6 +27,7 @@ from taskmix.engine import (
     Ray,
     Run,
     cluster,
+    execute,
 )
 from taskmix.engine._ray import _sender
 from taskmix.engine._ray._data import take_apart
@@ -122,6 +124,55 @@ def test_a_run_that_is_asked_for_twice_is_done_once(tmp_path: Path) -> None:
     assert len(list(Study(tmp_path).runs())) == 2
 
 
+@pytest.mark.parametrize("shared_disk", [None, False], ids=["shared disk", "by post"])
+def test_runs_that_are_equal_but_for_their_labels_are_done_once(
+    tmp_path: Path, shared_disk: bool | None
+) -> None:
+    study, other = Study(tmp_path), replace(RUN, label="other")
+    for number, result in Ray(shared_disk=shared_disk).stream([RUN, other, RUN], study):
+        assert result.outcome in ("finished", "already finished")
+        assert result.summary is not None
+        assert result.summary.label == (other if number == 1 else RUN).label
+    (summary,) = study.summaries()
+    assert summary.labels == (RUN.label, "other")
+    Ray(shared_disk=shared_disk).run([replace(RUN, label="third")], study)
+    assert set(study.scores()["label"].to_pylist()) == {RUN.label, "other", "third"}
+
+
+@pytest.mark.parametrize("shared_disk", [None, False], ids=["shared disk", "by post"])
+def test_a_run_that_version_0_1_began_goes_on_in_its_own_folder(
+    tmp_path: Path, here: Study, shared_disk: bool | None
+) -> None:
+    study = Study(tmp_path)
+    steps: list[object] = []
+    stop = {"listener": steps.append, "should_stop": lambda: len(steps) > 12}
+    assert execute(RUNS[0], study, **stop).outcome == "stopped"  # type: ignore[arg-type]
+    make_older(RUNS[0].folder(study), RUNS[0])
+    other = replace(RUNS[0], label="other")
+    (result,) = Ray(shared_disk=shared_disk).run([other], Study(tmp_path))
+    assert result.outcome == "finished"
+    assert [folder.name for folder in Study(tmp_path).runs()] == [older_name(RUNS[0])]
+    assert set(Study(tmp_path).scores()["label"].to_pylist()) == {RUNS[0].label, "other"}
+    one, two = RUNS[0].folder(here), RUNS[0].folder(Study(tmp_path))
+    assert one.steps().drop_columns(["seconds"]).equals(two.steps().drop_columns(["seconds"]))
+
+
+def test_a_store_takes_labels_that_come_later_and_has_runs_of_version_0_1(tmp_path: Path) -> None:
+    store, first = "memory://bucket/labels", Study(tmp_path / "first")
+    Ray(store=store).run([RUN], first)
+    Ray(store=store).run([replace(RUN, label="other")], first)
+    Ray(store=store).run([RUN], Study(tmp_path / "second"))
+    (summary,) = Study(tmp_path / "second").summaries()
+    assert summary.labels == (RUN.label, "other")
+
+    make_older(RUN.folder(first), RUN)
+    old = "memory://bucket/older"
+    Ray(store=old).run([RUN], Study(tmp_path / "first"))
+    (result,) = Ray(store=old).run([RUN], Study(tmp_path / "third"))
+    assert result.outcome == "already finished"
+    assert [each.name for each in Study(tmp_path / "third").runs()] == [older_name(RUN)]
+
+
 def test_fresh_starts_over(tmp_path: Path, here: Study) -> None:
     study = Study(tmp_path)
     Ray().run(RUNS[:2], study)
@@ -197,10 +248,18 @@ def test_a_worker_with_a_gpu_trains_its_runs_as_a_fleet(tmp_path: Path, shared_d
     sender = _sender.Sender(study, workers=None, shared_disk=shared_disk)
     plain = [replace(RUN, policy=None, seed=seed) for seed in range(3)]
     tasks = ray.put(take_apart(RUN.load()))
+    names = [run.folder(study).name for run in plain]
     # On the CPU of this cluster: what a GPU's worker does but for the device.
     done = ray.get(
         ray.remote(work).remote(
-            (7, 9, 8), plain, True, sender._common, sender.ear.post, [(RUN.source, tasks)], {}
+            (7, 9, 8),
+            plain,
+            names,
+            True,
+            sender._common,
+            sender.ear.post,
+            [(RUN.source, tasks)],
+            {},
         )
     )
     told, files = sender.ear.hear(stop=False, now=True)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -110,6 +112,20 @@ def test_an_error_that_cannot_travel_is_told_in_its_words(tmp_path: Path) -> Non
             should_stop=None,
             fresh=False,
         )
+
+
+def test_a_worker_whose_parent_is_gone_ends_without_a_word() -> None:
+    """Its first word may come before it has heard that nobody listens."""
+    alone = (
+        "from multiprocessing import Pipe\n"
+        "from taskmix.engine import _worker\n"
+        "_worker._listen = lambda *_: None\n"
+        "here, there = Pipe()\n"
+        "here.close()\n"
+        "_worker.work(there)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "")
 
 
 def test_an_encoding_is_made_once_and_the_oldest_are_forgotten() -> None:

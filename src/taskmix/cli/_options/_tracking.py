@@ -33,12 +33,13 @@ class TrackingOptions:
         """Gives the listeners of a run, once; runs with a label of `leave_out` are means to an end."""
         if self.tensorboard is None and self.mlflow is None:
             return None
-        heard: set[str] = set()
+        heard: set[tuple[str, str]] = set()  # label and name
 
         def listeners_of(run: Run, folder: RunFolder) -> list[RunListener]:
-            if folder.name in heard or run.label in leave_out:
+            key = (run.label, folder.name)
+            if key in heard or run.label in leave_out:
                 return []
-            heard.add(folder.name)
+            heard.add(key)
             return self._listeners_of(run, folder)
 
         return listeners_of

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -29,8 +29,8 @@ def plan_units(runs: Sequence[Run], *, chunk: int | None, workers: int) -> list[
     alone: list[int] = []
     seen: set[Run] = set()
     for number, run in enumerate(runs):
-        if can_join(run) and run not in seen:
-            seen.add(run)
+        if can_join(run) and replace(run, label="") not in seen:
+            seen.add(replace(run, label=""))
             families.setdefault(family_of(run), []).append(number)
         else:  # asked for again, a run is found finished
             alone.append(number)
@@ -83,7 +83,7 @@ def _train(unit: Together, study: Study, tell: Tell, stop: Stop, *, fresh: bool)
         try:
             for number, run in zip(unit.numbers, unit.runs, strict=True):
                 specification = run.specification()
-                folder = study.run(specification)
+                folder = study.run(specification, label=run.label)
                 claim = claims.enter_context(folder.claim(fresh=fresh))
                 if claim.writer is not None:
                     claimed.append(_Claimed(number, run, specification, folder, claim.writer))

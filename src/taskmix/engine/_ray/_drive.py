@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from taskmix.engine._executor import UNOBSERVED, Observers, never
+from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
 from taskmix.engine._ray._cluster import cluster, count_places, current_store
 from taskmix.engine._ray._flight import Flight, Outcome
 from taskmix.engine._ray._sender import Sender
 from taskmix.engine._ray._store import Copies, Store
 from taskmix.engine._run import Executed, Run
-from taskmix.engine._units import Progress, Stop, Tell
+from taskmix.engine._units import Stop, Tell
 from taskmix.records import Study
 
 
@@ -49,24 +49,22 @@ class Ray:
     ) -> list[Executed]:
         """As any executor does."""
         study.settle()
-        places: dict[Run, list[int]] = {}  # a run that is asked for twice is done once
-        for number, run in enumerate(runs):
-            places.setdefault(run, []).append(number)
-        distinct = list(places)
+        folders = [run.folder(study) for run in runs]
+        places = equal_runs(folders, range(len(runs)))
+        distinct = [runs[first] for first, *_ in places]
         results: list[Executed | None] = [None] * len(runs)
         with self.observers.progress(runs) as tell:
-
-            def tell_all(progress: Progress) -> None:
-                for number in places[distinct[progress.run]]:
-                    tell(replace(progress, run=number))
-
-            for place, executed in self._stream(distinct, study, tell_all, stop, fresh=fresh):
-                for number in places[distinct[place]]:
-                    results[number] = executed
+            for place, executed in self._stream(
+                distinct, study, to_each(tell, places), stop, fresh=fresh
+            ):
+                first, *others = places[place]
+                results[first] = executed
+                for number in others:
+                    results[number] = executed.for_equal(folders[number])
         self.observers.replay(runs, study)
         return [
-            result or Executed(outcome="stopped", summary=study.run(run.specification()).summary())
-            for result, run in zip(results, runs, strict=True)
+            result or Executed(outcome="stopped", summary=folder.summary())
+            for result, folder in zip(results, folders, strict=True)
         ]
 
     def stream(
