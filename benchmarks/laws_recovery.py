@@ -27,11 +27,11 @@ from _laws_drawn import drawn
 from _laws_held_out import HELD_OUT
 from _laws_known import FURTHER, REQUIRED, Known, make
 from taskmix.laws import Law, LawRegressor, evaluate, parse_formula
-from taskmix.laws._expression import free
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._noise import row_weights
-from taskmix.laws._normal import multiply
-from taskmix.laws._parse import free_numbers
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._fitting._noise import row_weights
+from taskmix.laws._forms._expression import free
+from taskmix.laws._forms._normal import multiply
+from taskmix.laws._forms._parse import free_numbers
 
 CLOSE = 0.02  # an error outside below this is small
 UNSEEN = 100  # seeds from here on played no part while the search was written

@@ -31,7 +31,7 @@ from taskmix.counterfactual import log_of_runs
 from taskmix.engine import FolderSource, Run, execute, read_model, save_models
 from taskmix.engine._model_folder import replacing_model
 from taskmix.laws import parse_formula, read_table
-from taskmix.laws._table import as_columns
+from taskmix.laws._fitting._table import as_columns
 from taskmix.models import Perceptron
 from taskmix.plans import Plan
 from taskmix.records import Study, load_state

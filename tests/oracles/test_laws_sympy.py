@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from taskmix.laws import BOUND_RATES, DOCUMENT_LAWS, parse_formula
-from taskmix.laws._evaluate import evaluate
-from taskmix.laws._growth import growth
-from taskmix.laws._print import as_sympy
+from taskmix.laws._forms._evaluate import evaluate
+from taskmix.laws._forms._growth import growth
+from taskmix.laws._forms._print import as_sympy
 
 sympy = pytest.importorskip("sympy")
 

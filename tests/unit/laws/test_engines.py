@@ -6,9 +6,9 @@ from law_tables import table_of
 
 from taskmix.errors import OptionError
 from taskmix.laws import GplearnEngine, LawRegressor, OperonEngine
-from taskmix.laws._fit import Observations
-from taskmix.laws._print import as_text
-from taskmix.laws._translate import fits_of
+from taskmix.laws._engines._translate import fits_of
+from taskmix.laws._fitting._fit import Observations
+from taskmix.laws._forms._print import as_text
 
 
 def test_operon_gives_the_same_kind_of_result() -> None:

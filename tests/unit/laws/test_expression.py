@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from taskmix.errors import OptionError
 from taskmix.laws import parse_formula
-from taskmix.laws._complexity import complexity, form_length
-from taskmix.laws._evaluate import Program, evaluate
-from taskmix.laws._expression import Expression, Number, Variable, free
-from taskmix.laws._normal import add, exp, log, multiply, raise_to
-from taskmix.laws._parse import free_numbers
-from taskmix.laws._print import as_latex, as_python, as_text
+from taskmix.laws._forms._complexity import complexity, form_length
+from taskmix.laws._forms._evaluate import Program, evaluate
+from taskmix.laws._forms._expression import Expression, Number, Variable, free
+from taskmix.laws._forms._normal import add, exp, log, multiply, raise_to
+from taskmix.laws._forms._parse import free_numbers
+from taskmix.laws._forms._print import as_latex, as_python, as_text
 
 X, Z = Variable("x"), Variable("z")
 POINTS = {"x": np.array([0.7, 1.3, 2.9]), "z": np.array([0.4, 1.1, 3.2])}
@@ -77,7 +77,7 @@ trees = st.recursive(
 
 def plainly(node: Expression, point: dict[str, float]) -> complex:
     """An oracle that shares nothing with `Program`: Python's complex numbers, node by node."""
-    from taskmix.laws._expression import Exp, Log, Power, Product, Sum
+    from taskmix.laws._forms._expression import Exp, Log, Power, Product, Sum
 
     match node:
         case Number():

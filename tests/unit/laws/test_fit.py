@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskmix.laws import parse_formula
-from taskmix.laws._evaluate import evaluate
-from taskmix.laws._expression import free
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._noise import row_weights
-from taskmix.laws._parse import free_numbers
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._fitting._noise import row_weights
+from taskmix.laws._forms._evaluate import evaluate
+from taskmix.laws._forms._expression import free
+from taskmix.laws._forms._parse import free_numbers
 
 
 def rows(formula: str, seed: int = 0) -> tuple[dict[str, np.ndarray], np.ndarray]:

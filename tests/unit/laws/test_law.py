@@ -16,9 +16,9 @@ from taskmix.laws import (
     fit_groups,
     parse_formula,
 )
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._law import Errors, law_of
-from taskmix.laws._parse import free_numbers
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._forms._parse import free_numbers
+from taskmix.laws._judging._law import Errors, law_of
 
 
 def law_for(formula: str, X: dict[str, np.ndarray], y: np.ndarray, noise: str = "relative") -> Law:

@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 
 from taskmix.laws import parse_formula
-from taskmix.laws._evaluate import Program, evaluate
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._parse import free_numbers
-from taskmix.laws._rewrite import factored, straightened
-from taskmix.laws._search import Describer
-from taskmix.laws._simplify import simplify
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._forms._evaluate import Program, evaluate
+from taskmix.laws._forms._parse import free_numbers
+from taskmix.laws._searching._rewrite import factored, straightened
+from taskmix.laws._searching._search import Describer
+from taskmix.laws._searching._simplify import simplify
 
 GENERATOR = np.random.default_rng(0)
 POINTS = {name: GENERATOR.uniform(1, 5, 300) for name in ("x", "z", "w")}

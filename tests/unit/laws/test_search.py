@@ -5,15 +5,15 @@ import pytest
 from law_tables import formula_of, table_of, unbalanced
 
 from taskmix.laws import LawRegressor, SearchOptions, parse_formula
-from taskmix.laws._complexity import SIMPLE_EXPONENTS
-from taskmix.laws._evaluate import evaluate
-from taskmix.laws._expression import Number, Power
-from taskmix.laws._extend import extensions
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._normal import substitute
-from taskmix.laws._parse import free_numbers
-from taskmix.laws._search import Describer, _vocabulary, search
-from taskmix.laws._simplify import simplify
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._forms._complexity import SIMPLE_EXPONENTS
+from taskmix.laws._forms._evaluate import evaluate
+from taskmix.laws._forms._expression import Number, Power
+from taskmix.laws._forms._normal import substitute
+from taskmix.laws._forms._parse import free_numbers
+from taskmix.laws._searching._extend import extensions
+from taskmix.laws._searching._search import Describer, _vocabulary, search
+from taskmix.laws._searching._simplify import simplify
 
 
 @pytest.mark.parametrize("name", ["eq3", "eq6", "G1", "G2", "G3"])

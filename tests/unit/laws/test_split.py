@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from taskmix.laws import LawRegressor, evaluate, parse_formula
-from taskmix.laws._expression import Expression
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._parse import free_numbers
-from taskmix.laws._split import split_starts
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._forms._expression import Expression
+from taskmix.laws._forms._parse import free_numbers
+from taskmix.laws._searching._split import split_starts
 
 
 def table(formula: str, *, noise: float, rows: int = 400) -> Observations:
