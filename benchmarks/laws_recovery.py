@@ -26,7 +26,7 @@ from _common import report, row
 from _laws_drawn import drawn
 from _laws_held_out import HELD_OUT
 from _laws_known import FURTHER, REQUIRED, Known, make
-from taskmix.laws import Law, LawRegressor, evaluate, parse_formula
+from taskmix.laws import Law, LawRegressor, evaluate_formula, parse_formula
 from taskmix.laws._fitting._fit import Observations, fit_constants
 from taskmix.laws._fitting._noise import row_weights
 from taskmix.laws._forms._expression import free
@@ -62,7 +62,7 @@ def find(known: Known) -> Found:
 
 def fits_better(known: Known, law: Law) -> bool:
     """Whether the law that made the table explains its rows better than the chosen one."""
-    true = evaluate(parse_formula(known.formula), known.columns)
+    true = evaluate_formula(parse_formula(known.formula), known.columns)
     weight = row_weights(known.columns, known.target, law.noise, true)
     data = Observations(known.columns, known.target, weight)
     forms = (multiply(free(1.0), free_numbers(parse_formula(known.formula))), law.expression)

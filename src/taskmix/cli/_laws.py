@@ -17,7 +17,7 @@ from taskmix.errors import OptionError
 from taskmix.extras import require
 
 if TYPE_CHECKING:
-    from taskmix.laws import Comparison, GroupedLaw, Law
+    from taskmix.laws import FormulaComparison, GroupedLaw, Law
 
 
 class Engine(StrEnum):
@@ -197,12 +197,12 @@ def _point(option: str, text: str | None, names: list[str]) -> dict[str, float]:
     return point
 
 
-def _compared(formulas: list[str], X: dict[str, Any], y: list[Any]) -> list[Comparison]:
-    from taskmix.laws import compare_formulas, document_comparisons
+def _compared(formulas: list[str], X: dict[str, Any], y: list[Any]) -> list[FormulaComparison]:
+    from taskmix.laws import compare_formulas, paper_comparisons
 
     own = {f"given {n}": text for n, text in enumerate(formulas, 1) if text != "document"}
     found = compare_formulas(own, X, y)
-    return found + (document_comparisons(X, y) if "document" in formulas else [])
+    return found + (paper_comparisons(X, y) if "document" in formulas else [])
 
 
 def _law_row(law: Law) -> dict[str, Any]:

@@ -2,48 +2,48 @@
 
 from taskmix.laws._engines import GplearnEngine, OperonEngine
 from taskmix.laws._fitting import read_table
-from taskmix.laws._forms import Expression, Growth, evaluate, parse_formula
+from taskmix.laws._forms import Expression, Growth, evaluate_formula, parse_formula
 from taskmix.laws._judging import (
     BOUND_RATES,
-    DOCUMENT_LAWS,
+    PAPER_LAWS,
     Bootstrap,
-    Comparison,
     Errors,
+    FormulaComparison,
     Front,
     Gain,
     GroupedLaw,
     Law,
-    Prediction,
+    LawPrediction,
     bootstrap_law,
     compare_formulas,
-    document_comparisons,
     fit_groups,
+    paper_comparisons,
 )
 from taskmix.laws._learning import LawRegressor
 from taskmix.laws._searching import SearchOptions
 
 __all__ = [
     "BOUND_RATES",
-    "DOCUMENT_LAWS",
+    "PAPER_LAWS",
     "Bootstrap",
-    "Comparison",
     "Errors",
     "Expression",
+    "FormulaComparison",
     "Front",
     "Gain",
     "GplearnEngine",
     "GroupedLaw",
     "Growth",
     "Law",
+    "LawPrediction",
     "LawRegressor",
     "OperonEngine",
-    "Prediction",
     "SearchOptions",
     "bootstrap_law",
     "compare_formulas",
-    "document_comparisons",
-    "evaluate",
+    "evaluate_formula",
     "fit_groups",
+    "paper_comparisons",
     "parse_formula",
     "read_table",
 ]

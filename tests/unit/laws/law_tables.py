@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.laws import DOCUMENT_LAWS, evaluate, parse_formula
+from taskmix.laws import PAPER_LAWS, evaluate_formula, parse_formula
 
 Columns = dict[str, NDArray[np.float64]]
 
@@ -45,10 +45,10 @@ def table_of(
     """The columns that a formula uses, and its values with noise."""
     expression = parse_formula(formula)
     columns = {k: v for k, v in design(seed).items() if k in expression.variables}
-    values = evaluate(expression, columns)
+    values = evaluate_formula(expression, columns)
     generator = np.random.default_rng(seed + 1000)
     return columns, values * (1 + noise * generator.normal(size=len(values)))
 
 
 def formula_of(name: str) -> str:
-    return {**DOCUMENT_LAWS, **FURTHER_LAWS}[name]
+    return {**PAPER_LAWS, **FURTHER_LAWS}[name]

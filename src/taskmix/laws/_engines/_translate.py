@@ -21,18 +21,18 @@ from taskmix.laws._forms import (
     Program,
     Variable,
     add,
-    divide,
     free_numbers,
     multiply,
     negative,
     parse_formula,
+    quotient,
 )
 
 _TWO: dict[str, Callable[[Expression, Expression], Expression]] = {
     "add": add,
     "sub": lambda first, second: add(first, negative(second)),
     "mul": multiply,
-    "div": divide,
+    "div": quotient,
 }
 _CALL = re.compile(
     r"\s*(?:(?P<name>[^\W\d]\w*)|(?P<number>-?[\d.]+(?:[eE][+-]?\d+)?)|(?P<sign>[(),]))"

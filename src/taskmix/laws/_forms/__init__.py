@@ -13,13 +13,13 @@ from taskmix.laws._forms._complexity import (
     form_length,
     leaves_positive,
 )
-from taskmix.laws._forms._evaluate import Array, Columns, Program, evaluate
+from taskmix.laws._forms._evaluate import Array, Columns, Program, evaluate_formula
 from taskmix.laws._forms._expression import (
     ONE,
     ZERO,
-    Exp,
+    Exponential,
     Expression,
-    Log,
+    Logarithm,
     Number,
     Power,
     Product,
@@ -31,17 +31,17 @@ from taskmix.laws._forms._expression import (
 from taskmix.laws._forms._growth import Growth, growth
 from taskmix.laws._forms._normal import (
     add,
-    divide,
     exchange,
     exp,
     log,
     multiply,
     negative,
+    quotient,
     raise_to,
     substitute,
 )
 from taskmix.laws._forms._parse import FUNCTIONS, free_numbers, parse_formula
-from taskmix.laws._forms._print import as_latex, as_python, as_sympy, as_text
+from taskmix.laws._forms._print import as_formula, as_latex, as_python, as_sympy
 
 __all__ = [
     "FUNCTIONS",
@@ -51,10 +51,10 @@ __all__ = [
     "ZERO",
     "Array",
     "Columns",
-    "Exp",
+    "Exponential",
     "Expression",
     "Growth",
-    "Log",
+    "Logarithm",
     "Number",
     "Power",
     "Product",
@@ -62,14 +62,13 @@ __all__ = [
     "Sum",
     "Variable",
     "add",
+    "as_formula",
     "as_latex",
     "as_python",
     "as_sympy",
-    "as_text",
     "complexity",
     "description_length",
-    "divide",
-    "evaluate",
+    "evaluate_formula",
     "exchange",
     "exp",
     "form_length",
@@ -81,6 +80,7 @@ __all__ = [
     "multiply",
     "negative",
     "parse_formula",
+    "quotient",
     "raise_to",
     "split_number",
     "substitute",

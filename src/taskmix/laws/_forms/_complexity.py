@@ -27,9 +27,9 @@ import numpy as np
 
 from taskmix.laws._forms._evaluate import Program
 from taskmix.laws._forms._expression import (
-    Exp,
+    Exponential,
     Expression,
-    Log,
+    Logarithm,
     Number,
     Power,
     Product,
@@ -86,7 +86,7 @@ def complexity(expression: Expression) -> int:
             return _product(expression.factors)
         case Power():
             return _product((expression,))
-        case Log() | Exp():
+        case Logarithm() | Exponential():
             return 1 + complexity(expression.of)
     return 1
 
@@ -147,9 +147,11 @@ def _unusual(node: Expression, shared: set[float] | None = None) -> float:
             if shared is not None:
                 shared.add(abs(exponent.value))
         total += _base_price(node.base, exponent.value)
-    if isinstance(node, Exp) and any(isinstance(n, Power | Log | Exp) for n in node.of.walk()):
+    if isinstance(node, Exponential) and any(
+        isinstance(n, Power | Logarithm | Exponential) for n in node.of.walk()
+    ):
         total += STRETCHED
-    if isinstance(node, Log) and isinstance(node.of, Sum) and not _is_shape(node.of):
+    if isinstance(node, Logarithm) and isinstance(node.of, Sum) and not _is_shape(node.of):
         total += LOGARITHM_OF_SUM
     if isinstance(node, Sum):
         total += REPEATED * _repeated(node)
@@ -170,7 +172,7 @@ def _size(factor: Expression) -> float:
 
 def _base_price(base: Expression, exponent: float) -> float:
     terms = base.terms if isinstance(base, Sum) else (base,)
-    if any(isinstance(split_number(term)[1], Log) for term in terms):
+    if any(isinstance(split_number(term)[1], Logarithm) for term in terms):
         return LOGARITHM_POWERS.get(exponent, LOGARITHM_POWER)
     if isinstance(base, Sum) and not _is_shape(base):
         if exponent == -1.0 and _is_shape(base, hill=True):
@@ -187,7 +189,7 @@ def _is_shape(total: Sum, *, hill: bool = False) -> bool:
     moved = _unsigned(moving[0])
     if hill and isinstance(moved, Power):
         moved = moved.base
-    return isinstance(moved, Variable | Exp)
+    return isinstance(moved, Variable | Exponential)
 
 
 def _repeated(total: Sum) -> int:

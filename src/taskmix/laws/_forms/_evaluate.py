@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError
 from taskmix.laws._forms._expression import (
-    Exp,
+    Exponential,
     Expression,
-    Log,
+    Logarithm,
     Number,
     Power,
     Product,
@@ -112,7 +112,7 @@ class Program:
                     found = found * values[child]
             elif kind is Power:
                 found = _power(values[children[0]], values[children[1]])
-            elif kind is Log:
+            elif kind is Logarithm:
                 found = np.log(values[children[0]])
             else:
                 found = np.exp(values[children[0]])
@@ -144,14 +144,14 @@ class Program:
                     # 0^p stays 0 for all p above 0
                     slope = np.where(values[place] == 0, 0.0, np.log(values[base]))
                     adjoints[exponent] = adjoint * values[place] * slope
-            elif kind is Log:
+            elif kind is Logarithm:
                 adjoints[children[0]] = adjoint / values[children[0]]
-            elif kind is Exp:
+            elif kind is Exponential:
                 adjoints[children[0]] = adjoint * values[place]
         return adjoints
 
 
-def evaluate(expression: Expression, columns: Columns) -> Array:
+def evaluate_formula(expression: Expression, columns: Columns) -> Array:
     """The values of a formula [row]; a column it needs and does not find is told."""
     missing = sorted(expression.variables - set(columns))
     if missing:

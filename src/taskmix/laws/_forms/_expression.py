@@ -113,7 +113,7 @@ class Power(Expression):
 
 
 @dataclass(frozen=True)
-class Log(Expression):
+class Logarithm(Expression):
     of: Expression
 
     def _key(self) -> str:
@@ -125,7 +125,7 @@ class Log(Expression):
 
 
 @dataclass(frozen=True)
-class Exp(Expression):
+class Exponential(Expression):
     of: Expression
 
     def _key(self) -> str:
@@ -178,8 +178,8 @@ def _refill(node: Expression, rest: Iterator[float]) -> Expression:
         case Power():
             base = _refill(node.base, rest)
             return Power(base, _refill(node.exponent, rest))
-        case Log():
-            return Log(_refill(node.of, rest))
-        case Exp():
-            return Exp(_refill(node.of, rest))
+        case Logarithm():
+            return Logarithm(_refill(node.of, rest))
+        case Exponential():
+            return Exponential(_refill(node.of, rest))
     return node

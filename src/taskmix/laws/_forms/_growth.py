@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from taskmix.laws._forms._expression import (
-    Exp,
+    Exponential,
     Expression,
-    Log,
+    Logarithm,
     Number,
     Power,
     Product,
@@ -98,9 +98,9 @@ def growth(expression: Expression, variable: str, at: Mapping[str, float]) -> Gr
             if exponent is None or not exponent.is_constant:
                 return None
             return _raised(growth(expression.base, variable, at), exponent.scale)
-        case Log():
+        case Logarithm():
             return _log(growth(expression.of, variable, at))
-        case Exp():
+        case Exponential():
             return _exp(growth(expression.of, variable, at))
     return None
 

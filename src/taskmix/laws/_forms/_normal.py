@@ -15,9 +15,9 @@ from functools import reduce
 from taskmix.laws._forms._expression import (
     ONE,
     ZERO,
-    Exp,
+    Exponential,
     Expression,
-    Log,
+    Logarithm,
     Number,
     Power,
     Product,
@@ -54,9 +54,9 @@ def _rebuilt(node: Expression, children: Sequence[Expression]) -> Expression:
             return multiply(*children)
         case Power():
             return raise_to(*children)
-        case Log():
+        case Logarithm():
             return log(*children)
-        case Exp():
+        case Exponential():
             return exp(*children)
     return node
 
@@ -137,7 +137,7 @@ def raise_to(base: Expression, exponent: Expression) -> Expression:
         return free(value) if base.free and not math.isnan(value) else Power(base, exponent)
     if isinstance(base, Power):
         return raise_to(base.base, multiply(base.exponent, exponent))
-    if isinstance(base, Exp):
+    if isinstance(base, Exponential):
         return exp(multiply(base.of, exponent))
     if isinstance(exponent, Number) and not exponent.free:
         if isinstance(base, Product):
@@ -162,32 +162,32 @@ def raise_to(base: Expression, exponent: Expression) -> Expression:
 def log(of: Expression) -> Expression:
     if isinstance(of, Number) and of.value > 0:
         return replace(of, value=math.log(of.value))
-    if isinstance(of, Exp):
+    if isinstance(of, Exponential):
         return of.of
     if isinstance(of, Power):
         return multiply(of.exponent, log(of.base))
     if isinstance(of, Product) and split_number(of)[0].value > 0:
         return add(*(log(factor) for factor in of.factors))
-    return Log(of)
+    return Logarithm(of)
 
 
 def exp(of: Expression) -> Expression:
     if isinstance(of, Number) and of.value < 700:
         return replace(of, value=math.exp(of.value))
-    if isinstance(of, Log):
+    if isinstance(of, Logarithm):
         return of.of
     outside: list[Expression] = []  # numbers and logarithms leave the exponent as factors
     inside: list[Expression] = []
     for term in of.terms if isinstance(of, Sum) else (of,):
         number, rest = split_number(term)
-        if isinstance(rest, Log):
+        if isinstance(rest, Logarithm):
             outside.append(raise_to(rest.of, number))
         elif rest == ONE and number.value < 700:
             outside.append(exp(number))
         else:
             inside.append(term)
     if not outside:
-        return Exp(of)
+        return Exponential(of)
     return multiply(*outside, *([exp(add(*inside))] if inside else []))
 
 
@@ -195,7 +195,7 @@ def negative(of: Expression) -> Expression:
     return multiply(Number(-1.0), of)
 
 
-def divide(above: Expression, below: Expression) -> Expression:
+def quotient(above: Expression, below: Expression) -> Expression:
     return multiply(above, raise_to(below, Number(-1.0)))
 
 

@@ -22,11 +22,11 @@ from taskmix.laws._forms._expression import (
 )
 from taskmix.laws._forms._normal import (
     add,
-    divide,
     exp,
     log,
     multiply,
     negative,
+    quotient,
     raise_to,
     substitute,
 )
@@ -121,7 +121,7 @@ class _Parser:
         result = self.signed(depth)
         while sign := self.take("*", "/"):
             factor = self.signed(depth)
-            result = multiply(result, factor) if sign == "*" else divide(result, factor)
+            result = multiply(result, factor) if sign == "*" else quotient(result, factor)
         return result
 
     def signed(self, depth: int) -> Expression:

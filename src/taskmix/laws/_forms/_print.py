@@ -9,9 +9,9 @@ from typing import Any
 
 from taskmix.extras import load
 from taskmix.laws._forms._expression import (
-    Exp,
+    Exponential,
     Expression,
-    Log,
+    Logarithm,
     Number,
     Power,
     Product,
@@ -23,7 +23,7 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)  # how tightly a text holds together
 Show = Callable[[float], str]
 
 
-def as_text(expression: Expression, digits: int = 4) -> str:
+def as_formula(expression: Expression, digits: int = 4) -> str:
     """For people: `0.69*sqrt(n)`. It can be parsed again."""
     return _write(expression, lambda value: _number(value, digits))[0]
 
@@ -56,9 +56,9 @@ def as_sympy(expression: Expression) -> Any:
                 return sympy.Mul(*(visit(factor) for factor in node.factors))
             case Power():
                 return sympy.Pow(visit(node.base), visit(node.exponent))
-            case Log():
+            case Logarithm():
                 return sympy.log(visit(node.of))
-            case Exp():
+            case Exponential():
                 return sympy.exp(visit(node.of))
         raise TypeError(type(node))
 
@@ -79,9 +79,9 @@ def as_latex(expression: Expression, digits: int = 4) -> str:
             return name if len(expression.name) == 1 else rf"\mathrm{{{name}}}"
         case Sum():
             return _joined([as_latex(term, digits) for term in expression.terms])
-        case Log():
+        case Logarithm():
             return rf"\log\left({as_latex(expression.of, digits)}\right)"
-        case Exp():
+        case Exponential():
             return rf"\exp\left({as_latex(expression.of, digits)}\right)"
         case Product():
             above, below = _divided(expression.factors)
@@ -126,9 +126,9 @@ def _write(node: Expression, show: Show) -> tuple[str, int]:
             return node.name, _ATOM
         case Sum():
             return _joined([_write(term, show)[0] for term in node.terms]), _SUM
-        case Log():
+        case Logarithm():
             return f"log({_write(node.of, show)[0]})", _ATOM
-        case Exp():
+        case Exponential():
             return f"exp({_write(node.of, show)[0]})", _ATOM
         case Product():
             return _write_product(node, show)

@@ -7,26 +7,26 @@ are judged on the same rows (`_compare.py`), those of the paper among them (`_pu
 """
 
 from taskmix.laws._judging._bootstrap import Bootstrap, bootstrap_law
-from taskmix.laws._judging._compare import Comparison, compare_formulas, document_comparisons
+from taskmix.laws._judging._compare import FormulaComparison, compare_formulas, paper_comparisons
 from taskmix.laws._judging._front import Front, make_front
 from taskmix.laws._judging._groups import GroupedLaw, fit_groups
-from taskmix.laws._judging._law import Errors, Gain, Law, Prediction
-from taskmix.laws._judging._published import BOUND_RATES, DOCUMENT_LAWS
+from taskmix.laws._judging._law import Errors, Gain, Law, LawPrediction
+from taskmix.laws._judging._published import BOUND_RATES, PAPER_LAWS
 
 __all__ = [
     "BOUND_RATES",
-    "DOCUMENT_LAWS",
+    "PAPER_LAWS",
     "Bootstrap",
-    "Comparison",
     "Errors",
+    "FormulaComparison",
     "Front",
     "Gain",
     "GroupedLaw",
     "Law",
-    "Prediction",
+    "LawPrediction",
     "bootstrap_law",
     "compare_formulas",
-    "document_comparisons",
     "fit_groups",
     "make_front",
+    "paper_comparisons",
 ]

@@ -15,19 +15,19 @@ from taskmix.laws._forms import (
     Expression,
     Sum,
     add,
-    as_text,
+    as_formula,
     complexity,
-    evaluate,
+    evaluate_formula,
     free,
     free_numbers,
     multiply,
     parse_formula,
 )
-from taskmix.laws._judging._published import BOUND_RATES, DOCUMENT_LAWS, HUNDREDTHS
+from taskmix.laws._judging._published import BOUND_RATES, HUNDREDTHS, PAPER_LAWS
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FormulaComparison:
     """Mean squares of a formula's deviations; NaN where it is not defined on every row."""
 
     name: str
@@ -42,7 +42,7 @@ class Comparison:
 
 def compare_formulas(
     formulas: Mapping[str, str], X: Any, y: Any, *, rates: bool = False
-) -> list[Comparison]:
+) -> list[FormulaComparison]:
     """Each formula on the same rows; as `rates` they are compared as a + b * formula.
 
     A formula of columns that are not there raises an `InputError`.
@@ -52,7 +52,7 @@ def compare_formulas(
     return [_compared(name, text, columns, target, rates) for name, text in formulas.items()]
 
 
-def document_comparisons(X: Any, y: Any) -> list[Comparison]:
+def paper_comparisons(X: Any, y: Any) -> list[FormulaComparison]:
     """The document's formulas and bounds whose columns the table has.
 
     The document's scores are in hundredths, so its formulas are divided by 100 where the target is
@@ -63,7 +63,7 @@ def document_comparisons(X: Any, y: Any) -> list[Comparison]:
         columns = {"n_ner": columns["n"], "n_syn": columns["n"], **columns}
     is_share = bool(np.max(as_columns({"y": y})["y"], initial=0.0) <= 1.0)
     found = []
-    for formulas, rates in ((DOCUMENT_LAWS, False), (BOUND_RATES, True)):
+    for formulas, rates in ((PAPER_LAWS, False), (BOUND_RATES, True)):
         fitting = {
             name: f"({text})/{HUNDREDTHS}" if is_share and not rates else text
             for name, text in formulas.items()
@@ -73,9 +73,11 @@ def document_comparisons(X: Any, y: Any) -> list[Comparison]:
     return found
 
 
-def _compared(name: str, text: str, columns: Columns, target: Array, rates: bool) -> Comparison:
+def _compared(
+    name: str, text: str, columns: Columns, target: Array, rates: bool
+) -> FormulaComparison:
     given = parse_formula(text)
-    values = evaluate(given, columns)
+    values = evaluate_formula(given, columns)
     data = Observations(columns, target, np.ones(len(target)))
     with np.errstate(over="ignore"):
         size = float(values @ values)
@@ -88,14 +90,14 @@ def _compared(name: str, text: str, columns: Columns, target: Array, rates: bool
     with np.errstate(over="ignore", invalid="ignore"):  # an error may be infinite, or unknown
         as_given = float(np.mean((values - target) ** 2))
         rescaled = float(np.mean((scale * values - target) ** 2))
-    return Comparison(
+    return FormulaComparison(
         name=name,
-        formula=as_text(given),
+        formula=as_formula(given),
         complexity=complexity(given),
         as_given=as_given,
         rescaled=rescaled,
         refitted=refitted,
-        refitted_formula=as_text(fit.expression),
+        refitted_formula=as_formula(fit.expression),
         refitted_r2=1 - refitted / (float(np.var(target)) or float("nan")),
     )
 

@@ -25,12 +25,12 @@ from taskmix.laws._forms import (
     Program,
     Sum,
     add,
+    as_formula,
     as_latex,
     as_python,
     as_sympy,
-    as_text,
     complexity,
-    evaluate,
+    evaluate_formula,
     free,
     free_numbers,
     growth,
@@ -58,7 +58,7 @@ class Errors:
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class LawPrediction:
     """What a law says of rows, with the interval of the law itself or of one more measurement."""
 
     values: Array  # [row]
@@ -94,14 +94,14 @@ class Law:
     errors: Errors = field(default_factory=Errors)
 
     def __str__(self) -> str:
-        return f"{self.target} = {as_text(self.expression)}"
+        return f"{self.target} = {as_formula(self.expression)}"
 
     def __repr__(self) -> str:
         return f"Law({str(self)!r})"
 
     @property
     def text(self) -> str:
-        return as_text(self.expression)
+        return as_formula(self.expression)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -158,7 +158,9 @@ class Law:
         """How the law grows in each of its inputs, the others at their medians; None if unknown."""
         return {name: growth(self.expression, name, self.typical) for name in self.inputs}
 
-    def predict(self, table: Any, *, level: float = 0.95, measurement: bool = False) -> Prediction:
+    def predict(
+        self, table: Any, *, level: float = 0.95, measurement: bool = False
+    ) -> LawPrediction:
         """Values with intervals of the law, or of one more `measurement`, which has noise of its own."""
         columns = self._columns(table)
         program = Program(self.expression)
@@ -169,7 +171,7 @@ class Law:
             variance = variance + (self.deviation * size) ** 2
         half = student_quantile(level, self.degrees) * np.sqrt(np.maximum(variance, 0.0))
         outside = self._outside(columns)
-        return Prediction(
+        return LawPrediction(
             values.copy(), values - half, values + half, outside, self._warning(columns)
         )
 
@@ -204,8 +206,8 @@ class Law:
         if not other.variables <= set(self.ranges):
             return False
         grid = _grid(self.ranges)
-        return _contains(self.expression, evaluate(other, grid), grid) and _contains(
-            other, evaluate(self.expression, grid), grid
+        return _contains(self.expression, evaluate_formula(other, grid), grid) and _contains(
+            other, evaluate_formula(self.expression, grid), grid
         )
 
     def _columns(self, table: Any) -> dict[str, Array]:

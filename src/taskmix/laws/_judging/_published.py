@@ -16,7 +16,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 HUNDREDTHS = 100
-DOCUMENT_LAWS = MappingProxyType(
+PAPER_LAWS = MappingProxyType(
     {
         "eq3": "sqrt(n) * 0.69",
         "eq4": "sqrt(ami / 0.015)",

@@ -14,10 +14,10 @@ from taskmix.laws._engines import GplearnEngine, OperonEngine
 from taskmix.laws._fitting import Fit, Noise, Observations, as_columns, check_rows, row_weights
 from taskmix.laws._forms import Array, Columns, Program
 from taskmix.laws._judging import Front, Law, make_front
-from taskmix.laws._searching import Describer, SearchOptions, search
+from taskmix.laws._searching import Describer, SearchOptions, search_laws
 
 
-class Engine(Protocol):
+class FormulaEngine(Protocol):
     """Another program that finds formulas."""
 
     polish: bool  # whether its constants may be fitted again
@@ -140,7 +140,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return self.enough is not None and share >= self.enough
 
         if isinstance(engine, SearchOptions):
-            fits, data = search(
+            fits, data = search_laws(
                 seen,
                 target,
                 noise=self.noise,

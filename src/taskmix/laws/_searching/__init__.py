@@ -7,6 +7,6 @@ The loop is in `_search.py`. First guesses are products and sums under a change 
 `_rewrite.py`).
 """
 
-from taskmix.laws._searching._search import Describer, SearchOptions, search
+from taskmix.laws._searching._search import Describer, SearchOptions, search_laws
 
-__all__ = ["Describer", "SearchOptions", "search"]
+__all__ = ["Describer", "SearchOptions", "search_laws"]

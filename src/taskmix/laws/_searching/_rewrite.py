@@ -9,9 +9,9 @@ import numpy as np
 
 from taskmix.laws._forms import (
     Columns,
-    Exp,
+    Exponential,
     Expression,
-    Log,
+    Logarithm,
     Number,
     Power,
     Product,
@@ -65,7 +65,7 @@ def straightened(program: Program, columns: Columns) -> Iterator[Expression]:
     """
     values, _ = program.sensitivities(columns, program.start)
     for node, step in zip(program.nodes, program.steps, strict=True):
-        if not (isinstance(node, Log | Exp) or _is_power_of_sum(node)):
+        if not (isinstance(node, Logarithm | Exponential) or _is_power_of_sum(node)):
             continue
         middle = float(np.median(values[step.children[0]]))
         try:
@@ -82,9 +82,9 @@ def _is_power_of_sum(node: Expression) -> bool:
 
 def _tangent(node: Expression, at: float) -> tuple[float, float]:
     """Height and slope of a function."""
-    if isinstance(node, Log):
+    if isinstance(node, Logarithm):
         return math.log(at), 1 / at
-    if isinstance(node, Exp):
+    if isinstance(node, Exponential):
         return math.exp(at), math.exp(at)
     power = node.children[1].value if isinstance(node.children[1], Number) else 1.0
     return math.pow(at, power), power * math.pow(at, power - 1)

@@ -1,7 +1,7 @@
 """Changes of scale of the target, under which many laws are sums.
 
-A product is a sum in logarithms, and so is a law that holds a product inside: `inside` undoes what is
-around it, c + P, 1 / (c + P), a log(1 + P) or a (1 - exp(-P)), with c and a in a few places.
+A product is a sum in logarithms, and so is a law that holds a product inside: `scales_inside` undoes
+what is around it, c + P, 1 / (c + P), a log(1 + P) or a (1 - exp(-P)), with c and a in a few places.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _in_approach(a: float) -> Scale:
     )
 
 
-def beside(data: Observations, outer: Scale = PLAIN) -> Iterator[Scale]:
+def scales_beside(data: Observations, outer: Scale = PLAIN) -> Iterator[Scale]:
     """What leaves the logarithm of a product that a constant stands beside."""
     with np.errstate(all="ignore"):
         values = outer.there(data.target)
@@ -115,12 +115,12 @@ def beside(data: Observations, outer: Scale = PLAIN) -> Iterator[Scale]:
         yield _beside(-1.0, high + share * (high - low), outer)
 
 
-def inside(data: Observations) -> Iterator[Scale]:
+def scales_inside(data: Observations) -> Iterator[Scale]:
     """What leaves the logarithm of a product inside other functions."""
     if np.any(data.target <= 0):
         return
     for outer in (RECIPROCAL, SQUARE, LOGARITHM):
-        yield from beside(data, outer)
+        yield from scales_beside(data, outer)
     low, high = float(data.target.min()), float(data.target.max())
     for share in LOGARITHMS:
         yield _in_logarithm(share * (high - low))

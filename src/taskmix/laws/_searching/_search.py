@@ -180,7 +180,7 @@ class _Pool:
         return min(length for length, _ in self.fits.values())
 
 
-def search(
+def search_laws(
     columns: Columns,
     target: Array,
     *,

@@ -26,12 +26,12 @@ from taskmix.laws._forms import (
     Number,
     Variable,
     add,
-    divide,
     exp,
     free,
     log,
     multiply,
     negative,
+    quotient,
     raise_to,
 )
 
@@ -84,7 +84,7 @@ def factor_features(name: str, column: Array, count: int = 12) -> list[Feature]:
         for c in _scales(column, count):
             saturating = np.log(column / (column + c))
             offer("shift", np.log(column + c), add(x, free(c)))
-            offer("saturation", saturating, divide(x, add(x, free(c))))
+            offer("saturation", saturating, quotient(x, add(x, free(c))))
             if np.all(column > 0):
                 mixed = add(x, multiply(free(np.sqrt(c)), raise_to(x, Number(0.5))))
                 offer("mixed", np.log(column + np.sqrt(c * column)), mixed)
@@ -120,7 +120,7 @@ def term_features(name: str, column: Array, count: int = 12) -> list[Feature]:
         if np.all(column > 0):
             offer("log", np.log(column), log(x))
         for c in _scales(column, count):
-            offer("saturation", column / (column + c), divide(x, add(x, free(c))))
+            offer("saturation", column / (column + c), quotient(x, add(x, free(c))))
             offer("exponential", np.exp(-column / c), exp(multiply(free(-1 / c), x)))
             offer("log shift", np.log(column + c), log(add(x, free(c))))
     return found

@@ -23,8 +23,8 @@ from taskmix.laws._searching._scales import (
     RECIPROCAL,
     SQUARE,
     Scale,
-    beside,
-    inside,
+    scales_beside,
+    scales_inside,
 )
 from taskmix.laws._searching._separable import curve, matched
 from taskmix.laws._searching._shapes import Feature, factor_features, term_features
@@ -64,7 +64,7 @@ def split_starts(
     if len(data.columns) < 3:
         return
     sums = [(scale, False) for scale in (PLAIN, SQUARE, RECIPROCAL)]
-    products = [(scale, True) for scale in (PRODUCT, *beside(data), *inside(data))]
+    products = [(scale, True) for scale in (PRODUCT, *scales_beside(data), *scales_inside(data))]
     best: dict[tuple[str, bool], _Split] = {}
     for scale, is_product in (*sums, *products):
         for name in data.columns:

@@ -32,9 +32,9 @@ from taskmix.laws._searching._scales import (
     PLAIN,
     PRODUCT,
     Scale,
-    beside,
-    inside,
     scaled_rows,
+    scales_beside,
+    scales_inside,
     scales_of,
 )
 from taskmix.laws._searching._separable import KEPT, curve, separable
@@ -53,12 +53,12 @@ def product_starts(data: Observations) -> Iterator[Expression]:
 
 def offset_product_starts(data: Observations) -> Iterator[Expression]:
     """A constant plus or minus a product, the constant in a few places outside the target's range."""
-    yield from _wrapped_products(data, beside(data))
+    yield from _wrapped_products(data, scales_beside(data))
 
 
 def inner_product_starts(data: Observations) -> Iterator[Expression]:
     """A product inside a reciprocal, a root, an exponential or a logarithm, beside a constant."""
-    yield from _wrapped_products(data, inside(data))
+    yield from _wrapped_products(data, scales_inside(data))
 
 
 def _wrapped_products(data: Observations, scales: Iterable[Scale]) -> Iterator[Expression]:
@@ -117,7 +117,7 @@ def joint_factor_starts(data: Observations) -> Iterator[Expression]:
         return
     curves = {name: curve(column) for name, column in data.columns.items()}
     own = {name: factor_features(name, column) for name, column in data.columns.items()}
-    scaled = [(scale, scaled_rows(data, scale)) for scale in (PRODUCT, *beside(data))]
+    scaled = [(scale, scaled_rows(data, scale)) for scale in (PRODUCT, *scales_beside(data))]
     for pair in combinations(names, 2):
         others = [name for name in data.columns if name not in pair]
         shared = joint_factors({name: data.columns[name] for name in pair})
