@@ -81,7 +81,7 @@ class Known:
 
 
 def make(formula: str, seed: int) -> Known:
-    """The document's designs with 2 % noise; outside, n is 10 times smaller to 5 times larger."""
+    """The paper's designs with 2 % noise; outside, n is 10 times smaller to 5 times larger."""
     expression = parse_formula(formula)
     generator = np.random.default_rng(seed)
     small = not expression.variables & {"n_ner", "n_syn"} and formula not in (

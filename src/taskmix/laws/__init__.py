@@ -2,48 +2,55 @@
 
 from taskmix.laws._engines import GplearnEngine, OperonEngine
 from taskmix.laws._fitting import read_table
-from taskmix.laws._forms import Expression, Growth, evaluate_formula, parse_formula
+from taskmix.laws._forms import Expression, evaluate_formula, parse_formula
 from taskmix.laws._judging import (
     BOUND_RATES,
     PAPER_LAWS,
-    Bootstrap,
-    Errors,
-    FormulaComparison,
     Front,
-    Gain,
-    GroupedLaw,
     Law,
-    LawPrediction,
     bootstrap_law,
     compare_formulas,
+    fit_formula,
     fit_groups,
     paper_comparisons,
 )
-from taskmix.laws._learning import LawRegressor
+from taskmix.laws._learning import (
+    LawRegressor,
+    LawsDocument,
+    LawTable,
+    LearnedLaws,
+    describe_laws,
+    is_laws_document,
+    learn_laws,
+    read_laws,
+    write_laws,
+)
 from taskmix.laws._searching import SearchOptions
 
 __all__ = [
     "BOUND_RATES",
     "PAPER_LAWS",
-    "Bootstrap",
-    "Errors",
     "Expression",
-    "FormulaComparison",
     "Front",
-    "Gain",
     "GplearnEngine",
-    "GroupedLaw",
-    "Growth",
     "Law",
-    "LawPrediction",
     "LawRegressor",
+    "LawTable",
+    "LawsDocument",
+    "LearnedLaws",
     "OperonEngine",
     "SearchOptions",
     "bootstrap_law",
     "compare_formulas",
+    "describe_laws",
     "evaluate_formula",
+    "fit_formula",
     "fit_groups",
+    "is_laws_document",
+    "learn_laws",
     "paper_comparisons",
     "parse_formula",
+    "read_laws",
     "read_table",
+    "write_laws",
 ]

@@ -19,7 +19,7 @@ FURTHER_LAWS = {
 
 
 def balanced(seed: int, rows: int = 1002) -> Columns:
-    """The document's balanced design, drawn at random."""
+    """The paper's balanced design, drawn at random."""
     generator = np.random.default_rng(seed)
     return {
         "n": generator.choice(np.arange(1000.0, 20001.0, 500.0), rows),
@@ -29,7 +29,7 @@ def balanced(seed: int, rows: int = 1002) -> Columns:
 
 
 def unbalanced(seed: int, rows: int = 1555) -> Columns:
-    """The document's unbalanced design."""
+    """The paper's unbalanced design."""
     generator = np.random.default_rng(seed)
     return {
         "n_ner": generator.choice([1000.0, 1500.0, 2000.0, 2500.0], rows),

@@ -152,7 +152,7 @@ def test_given_formulas_are_judged_on_the_same_rows() -> None:
     assert len(PAPER_LAWS) == 9
 
 
-def test_the_documents_formulas_are_in_hundredths() -> None:
+def test_the_papers_formulas_are_in_hundredths() -> None:
     X = {"n": [1000.0, 4000.0], "T": [1.0, 4.0], "ami": [0.5, 0.8]}
     by_hand = {  # worked out with a calculator, in hundredths
         "eq3": (21.8197, 43.6394),
@@ -212,7 +212,8 @@ def test_longer_laws_on_the_front_have_less_error(searched: LawRegressor) -> Non
     errors = [law.errors.held_out for law in others]
     assert errors == sorted(errors, reverse=True)
     assert [law.complexity for law in front] == sorted(law.complexity for law in front)
-    assert sum(row["chosen"] for row in front.rows()) == 1
+    assert [row.chosen for row in front.rows()].index(True) == front.place
+    assert sum(row.chosen for row in front.rows()) == 1
 
 
 GOOD = {"n": np.linspace(1, 20, 60), "T": np.tile([1.0, 2.0, 3.0], 20)}

@@ -1,4 +1,4 @@
-"""gplearn's genetic programming as an engine, with the settings of the document.
+"""gplearn's genetic programming as an engine, with the settings of the paper.
 
     Bettgenhäuser, Hedderich and Klakow, "Learning Functions to Study the Benefit of Multitask
     Learning", 2020, section 4: operators + - * / log sqrt exp neg, at least 20 generations,
@@ -26,7 +26,14 @@ from taskmix.laws._forms import Array, Columns
 
 @dataclass(frozen=True, kw_only=True)
 class GplearnEngine:
-    """The document's settings; population and range of constants are gplearn's defaults."""
+    """The paper's settings; population and range of constants are gplearn's defaults.
+
+    >>> LawRegressor(GplearnEngine(generations=50)).engine.population
+    1000
+    >>> GplearnEngine(generations=0)
+    Traceback (most recent call last):
+    taskmix.errors.OptionError: `generations` should be at least 1, `population` 20 and `scale` above...
+    """
 
     generations: int = 20
     population: int = 1000

@@ -18,7 +18,14 @@ from taskmix.laws._forms import Array, Columns
 
 @dataclass(frozen=True, kw_only=True)
 class OperonEngine:
-    """Options of `pyoperon.sklearn.SymbolicRegressor` that matter here."""
+    """Options of `pyoperon.sklearn.SymbolicRegressor` that matter here.
+
+    >>> LawRegressor(OperonEngine(evaluations=10_000)).engine.max_length
+    30
+    >>> OperonEngine(max_length=2)
+    Traceback (most recent call last):
+    taskmix.errors.OptionError: `evaluations` should be at least 1000 and `max_length` 3. Found...
+    """
 
     symbols: str = "add,sub,mul,div,sqrt,log,exp,constant,variable"
     evaluations: int = 1_000_000

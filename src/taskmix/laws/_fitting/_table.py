@@ -133,7 +133,13 @@ def _check_different(columns: Mapping[str, Array], target: Array, name: str) -> 
 
 
 def read_table(path: str | Path, columns: Sequence[str]) -> dict[str, Any]:
-    """Some columns of a .csv, .jsonl or .parquet file; text that should be numbers is told."""
+    """Some columns of a .csv, .jsonl or .parquet file, as they stand there; a fit reads the numbers.
+
+    >>> from pathlib import Path
+    >>> _ = Path("results.csv").write_text("n,f1\\n1,0.5\\n2,0.7\\n")
+    >>> read_table("results.csv", ["f1"])
+    {'f1': ['0.5', '0.7']}
+    """
     rows = read_rows(Path(path))
     missing = [name for name in columns if name not in rows.table.column_names]
     if missing:

@@ -152,7 +152,11 @@ class Program:
 
 
 def evaluate_formula(expression: Expression, columns: Columns) -> Array:
-    """The values of a formula [row]; a column it needs and does not find is told."""
+    """The values of a formula [row]; a column it needs and does not find is told.
+
+    >>> evaluate_formula(parse_formula("3*n + 1"), {"n": np.array([1.0, 2.0])})
+    array([4., 7.])
+    """
     missing = sorted(expression.variables - set(columns))
     if missing:
         raise InputError(

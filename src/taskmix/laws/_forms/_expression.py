@@ -19,7 +19,12 @@ MAX_DEPTH = 60  # of a tree; a deeper one is refused rather than recursed into
 
 @dataclass(frozen=True)
 class Expression:
-    """A node of a formula. Compare `key`s to compare forms, free numbers left open."""
+    """A node of a formula. Compare `key`s to compare forms, free numbers left open.
+
+    >>> formula = parse_formula("2*sqrt(n) + 1")
+    >>> sorted(formula.variables), formula.key
+    (['n'], '(+ (* 2.0 (^ n 0.5)) 1.0)')
+    """
 
     @cached_property
     def key(self) -> str:

@@ -48,7 +48,11 @@ _TOKEN = re.compile(
 
 
 def parse_formula(text: str) -> Expression:
-    """The tree of a formula, all its numbers fixed."""
+    """The tree of a formula, all its numbers fixed.
+
+    >>> evaluate_formula(parse_formula("sqrt(n) / T"), {"n": np.array([16.0]), "T": np.array([2.0])})
+    array([2.])
+    """
     parser = _Parser(text)
     result = parser.sum(0)
     if parser.peek():

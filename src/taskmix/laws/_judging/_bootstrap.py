@@ -47,7 +47,14 @@ class Bootstrap:
 def bootstrap_law(
     law: Law, X: Any, y: Any, *, generator: np.random.Generator, repeats: int = 200
 ) -> Bootstrap:
-    """Fits the law's constants to `repeats` tables of the rows of `X` and `y`, drawn anew."""
+    """Fits the law's constants to `repeats` tables of the rows of `X` and `y`, drawn anew.
+
+    >>> X, y = {"n": [1, 2, 3, 4]}, [2.1, 3.9, 6.2, 7.9]
+    >>> law = fit_formula("n", X, y)
+    >>> drawn = bootstrap_law(law, X, y, generator=np.random.default_rng(0), repeats=50)
+    >>> drawn.draws.shape, drawn.constants()[0].excludes(2.5)
+    ((50, 1), True)
+    """
     if repeats < 20:
         raise OptionError(f"`repeats` should be at least 20. Found {repeats}.")
     columns = as_columns(X)

@@ -13,7 +13,6 @@ from taskmix.laws._forms import (
     Array,
     Columns,
     Expression,
-    Sum,
     add,
     as_formula,
     complexity,
@@ -23,6 +22,7 @@ from taskmix.laws._forms import (
     multiply,
     parse_formula,
 )
+from taskmix.laws._judging._given import scaled_form
 from taskmix.laws._judging._published import BOUND_RATES, HUNDREDTHS, PAPER_LAWS
 
 
@@ -46,6 +46,11 @@ def compare_formulas(
     """Each formula on the same rows; as `rates` they are compared as a + b * formula.
 
     A formula of columns that are not there raises an `InputError`.
+
+    >>> X, y = {"n": [1, 4, 9]}, [2.0, 4.0, 6.0]
+    >>> (found,) = compare_formulas({"mine": "sqrt(n)"}, X, y)
+    >>> round(found.as_given, 2), round(found.rescaled, 2), found.refitted_formula
+    (4.67, 0.0, '2*sqrt(n)')
     """
     columns = as_columns(X)
     target = as_columns({"y": y})["y"]
@@ -53,10 +58,14 @@ def compare_formulas(
 
 
 def paper_comparisons(X: Any, y: Any) -> list[FormulaComparison]:
-    """The document's formulas and bounds whose columns the table has.
+    """The paper's formulas and bounds whose columns the table has.
 
-    The document's scores are in hundredths, so its formulas are divided by 100 where the target is
+    The paper's scores are in hundredths, so its formulas are divided by 100 where the target is
     a share. In a table with one `n` all tasks have as many samples, the real one and the others.
+
+    >>> found = paper_comparisons({"n": [1, 4, 9]}, [0.69, 1.38, 2.07])
+    >>> [row.name for row in found if abs(row.rescaled) < 1e-9]
+    ['eq3', 'eq7', 'eq8']
     """
     columns = as_columns(X)
     if "n" in columns:
@@ -82,7 +91,7 @@ def _compared(
     with np.errstate(over="ignore"):
         size = float(values @ values)
     scale = float(values @ target) / size if np.isfinite(size) and size > 0 else np.nan
-    form: Expression = multiply(free(1.0), given) if rates else _scaled(free_numbers(given))
+    form: Expression = multiply(free(1.0), given) if rates else scaled_form(free_numbers(given))
     if rates:
         form = add(free(0.0), form)
     fit = fit_constants(form, data, steps=200, tolerance=1e-12)
@@ -100,8 +109,3 @@ def _compared(
         refitted_formula=as_formula(fit.expression),
         refitted_r2=1 - refitted / (float(np.var(target)) or float("nan")),
     )
-
-
-def _scaled(form: Expression) -> Expression:
-    """With a factor where the formula has none of its own."""
-    return form if isinstance(form, Sum) else multiply(free(1.0), form)

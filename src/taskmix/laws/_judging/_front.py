@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from taskmix.laws._fitting import Fit, Noise, Observations, fit_constants
 from taskmix.laws._forms import Array, Program, complexity
 from taskmix.laws._judging._law import Errors, Law, law_of
+from taskmix.laws._judging._rows import FrontRow, fitted_constants, growth_words
 from taskmix.laws._searching import Describer
 
 BEYOND_CHANCE = 3.0  # standard errors
@@ -34,7 +35,13 @@ LEFT_OUT = 0.9  # the quantile of an input above which its rows are left out
 
 @dataclass(frozen=True, eq=False)
 class Front(Sequence[Law]):
-    """Laws from the shortest to the longest, each with less held-out error than the one before."""
+    """Laws from the shortest to the longest, each with less held-out error than the one before.
+
+    >>> n = np.arange(1.0, 21.0)
+    >>> front = LawRegressor(enough=0.99).fit({"n": n}, 3 * np.sqrt(n)).front_
+    >>> [law.text for law in front][-1], front.chosen
+    ('3*sqrt(n)', Law('y = 3*sqrt(n)'))
+    """
 
     laws: tuple[Law, ...]
     place: int  # of the chosen one
@@ -55,29 +62,24 @@ class Front(Sequence[Law]):
     def __iter__(self) -> Iterator[Law]:
         return iter(self.laws)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[FrontRow]:
         """The front as plain rows."""
         return [
-            {
-                "complexity": law.complexity,
-                "formula": law.text,
-                "constants": [
-                    {"value": c.mean, "low": c.low, "high": c.high} for c in law.constants()
-                ],
-                "train_mse": law.errors.train,
-                "held_out_mse": law.errors.held_out,
-                "held_out_r2": law.errors.held_out_r2,
-                "left_out_mse": law.errors.left_out,
-                "left_out_relative": law.errors.left_out_relative,
-                "cross_mse": law.errors.cross,
-                "nats": law.length,
-                "chosen": law is self.chosen,
-                "growth": {
-                    name: None if found is None else found.describe(name)
-                    for name, found in law.growth().items()
-                },
-                "latex": law.latex,
-            }
+            FrontRow(
+                complexity=law.complexity,
+                formula=law.text,
+                constants=fitted_constants(law.constants()),
+                train_mse=law.errors.train,
+                held_out_mse=law.errors.held_out,
+                held_out_r2=law.errors.held_out_r2,
+                left_out_mse=law.errors.left_out,
+                left_out_relative=law.errors.left_out_relative,
+                cross_mse=law.errors.cross,
+                nats=law.length,
+                chosen=law is self.chosen,
+                growth=growth_words(law),
+                latex=law.latex,
+            )
             for law in self.laws
         ]
 

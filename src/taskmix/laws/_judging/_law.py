@@ -80,7 +80,16 @@ class Gain:
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A formula with fitted constants."""
+    """A formula with fitted constants.
+
+    >>> law = fit_formula("sqrt(n)", {"n": [1, 4, 9, 16]}, [2.0, 4.0, 6.0, 8.0])
+    >>> law.predict({"n": [25, 100]}).values
+    array([10., 20.])
+    >>> law.gain({"n": 25}, n=100).warning
+    'Outside the range of the data: n = 25 (data 1 to 16).'
+    >>> law.growth()["n"].describe("n"), law.latex
+    ('n^0.5', '2 \\\\, \\\\sqrt{n}')
+    """
 
     expression: Expression
     target: str

@@ -1,11 +1,11 @@
-"""The formulas of the document, to be compared with any table.
+"""The formulas of the paper, to be compared with any table.
 
     Bettgenhäuser, Hedderich and Klakow, "Learning Functions to Study the Benefit of Multitask
     Learning", 2020: equations 3 to 6 (balanced) and 7 to 11 (unbalanced), and the rates of the bounds
     its section 2 quotes: Baxter 2000, Maurer et al. 2016, Liu et al. 2017, Ciliberto et al. 2017.
 
 `n` are samples per task, `T` tasks, `ami` the adjusted mutual information; `n_ner` and `n_syn` the
-samples of the real and of the synthetic tasks. The document's scores are F1 times a factor, 100 or 1000
+samples of the real and of the synthetic tasks. The paper's scores are F1 times a factor, 100 or 1000
 "in the different experiments" without saying which; 100 fits equations 3 and 7 to 10, and a
 comparison has a column with a scale of its own for the others. A bound is of the excess error and
 known up to a factor: it is compared as score = a + b * rate.

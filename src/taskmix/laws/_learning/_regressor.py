@@ -34,6 +34,13 @@ ENGINES: dict[str, Any] = {
 }
 
 
+def engine_name(engine: Any) -> str:
+    """The word for an engine, which is given by it or by options."""
+    if isinstance(engine, str):
+        return engine
+    return next((word for word, kind in ENGINES.items() if isinstance(engine, kind)), "other")
+
+
 class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Finds a formula for `y` in the columns of `X`, and the front of all that were worth having.
 
@@ -45,6 +52,11 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     at a law whose held-out R² is `enough`.
 
     After `fit`: `front_`, `law_` (the chosen one), `notes_`.
+
+    >>> n = np.arange(1.0, 21.0)
+    >>> model = LawRegressor(enough=0.99).fit({"n": n}, 3 * np.sqrt(n))
+    >>> model.law_, model.predict({"n": [100]})
+    (Law('y = 3*sqrt(n)'), array([30.]))
     """
 
     def __init__(
@@ -66,10 +78,13 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.enough = enough
         self.seed = seed
 
-    def fit(self, X: Any, y: Any) -> LawRegressor:
-        """Finds the laws of a table `X` (mapping, pandas, Arrow, array) and a column `y`."""
+    def fit(self, X: Any, y: Any, *, name: str | None = None) -> LawRegressor:
+        """Finds the laws of a table `X` (mapping, pandas, Arrow, array) and a column `y`.
+
+        The target is called by `name`, or as pandas calls the column, or y.
+        """
         columns = as_columns(X)
-        target_name = str(getattr(y, "name", None) or "y")
+        target_name = str(name or getattr(y, "name", None) or "y")
         target = as_columns({target_name: y})[target_name]
         self._check(columns)
         self.notes_ = check_rows(columns, target, target_name)

@@ -62,7 +62,13 @@ SIMPLIFIED = 16  # formulas simplified in each round
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """How far the search goes; the defaults take seconds."""
+    """How far the search goes; the defaults take seconds.
+
+    >>> n = np.arange(1.0, 21.0)
+    >>> quick = SearchOptions(rounds=1, beam=1, branches=2)
+    >>> LawRegressor(quick, enough=0.99).fit({"n": n}, 3 * np.sqrt(n)).law_
+    Law('y = 3*sqrt(n)')
+    """
 
     rounds: int = 6
     beam: int = 4  # formulas extended in each round
