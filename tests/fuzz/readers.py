@@ -29,8 +29,8 @@ from taskmix.adviser._ledger import Ledger
 from taskmix.counterfactual import log_of_runs
 from taskmix.engine import FolderSource, Run, execute, read_model, save_models
 from taskmix.engine._model_folder import replacing_model
-from taskmix.laws import parse_formula, read_table
-from taskmix.laws._table import as_columns
+from taskmix.laws import LawRegressor, learn_laws, parse_formula, read_laws, read_table
+from taskmix.laws._fitting._table import as_columns
 from taskmix.models import Perceptron
 from taskmix.plans import Plan, load_advice
 from taskmix.records import Study, load_state
@@ -469,6 +469,7 @@ def all_readers() -> list[Reader]:
         Reader("vectors.txt.gz", "v.txt.gz", (VECTORS,), _vectors("v.txt.gz"), refit=compressed),
         Reader("vectors.npz", "v.npz", (_npz(words=words, vectors=vectors),), _vectors("v.npz")),
         Reader("table of laws", "table.csv", (CSV,), _laws),
+        Reader("laws.json", "laws.json", (_laws_json(),), lambda at: read_laws(at / "laws.json")),
         Reader("formula", "formula", FORMULAS, _text, words=(b"sqrt(", b"^", b"**", b")", b"log(")),
         Reader(
             "cached table",
@@ -486,6 +487,21 @@ def all_readers() -> list[Reader]:
         Reader("parquet, references", "r.parquet", _referring(), _rows("r.parquet")),
         Reader("mixture", "mixture.safetensors", (_saved_mixture(),), _model, refit=refit_state),
     ]
+
+
+def _laws_json() -> bytes:
+    n = np.arange(1.0, 21.0)
+    found = learn_laws(
+        {"n": n, "f1": 3 * n, "kind": ["a", "b"] * 10},
+        target="f1",
+        inputs=["n"],
+        model=LawRegressor(enough=0.9),
+        compare=["paper"],
+        group="kind",
+        at={"n": 2.0},
+        to={"n": 3.0},
+    )
+    return json.dumps(found.document.as_json()).encode()
 
 
 def _ledger(folder: Path) -> object:

@@ -133,6 +133,7 @@ MAY_OPEN = {
     ("tasks/_encoding/_pretrained.py", "from_pretrained"): "after check_plain_folder",
     ("_signals.py", "open"): "reads what the kernel tells of processes",
     ("cli/_laws.py", "read_table"): "our own, on read_rows",
+    ("laws/_learning/_learn.py", "read_table"): "our own, on read_rows",
 }
 
 

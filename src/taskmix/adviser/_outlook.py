@@ -26,7 +26,7 @@ from taskmix.laws import (
     LawRegressor,
     SearchOptions,
     compare_formulas,
-    evaluate,
+    evaluate_formula,
     fit_groups,
     parse_formula,
 )
@@ -194,7 +194,7 @@ def _rivals(
     ends = {"batches": np.array([last, MORE * last])}
     for shape in compare_formulas(USUAL, inputs, scores):
         if shape.refitted <= worst:
-            before, after = evaluate(parse_formula(shape.refitted_formula), ends)
+            before, after = evaluate_formula(parse_formula(shape.refitted_formula), ends)
             found.append(float(after - before))
     return found
 

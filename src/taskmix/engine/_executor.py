@@ -15,7 +15,7 @@ from typing import Protocol
 
 from taskmix.engine._replay import events_of
 from taskmix.engine._run import Executed, Listener, Run
-from taskmix.engine._units import Stop, Tell
+from taskmix.engine._units import Progress, Stop, Tell
 from taskmix.errors import RunError
 from taskmix.records import RunFolder, Study
 from taskmix.training import Event

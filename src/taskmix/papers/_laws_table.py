@@ -20,7 +20,7 @@ import pyarrow.parquet as arrow_parquet
 from taskmix.engine import Executor
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.files import check_output, make_folder, read_plain, write_bytes
-from taskmix.laws import DOCUMENT_LAWS, LawRegressor, compare_formulas
+from taskmix.laws import PAPER_LAWS, LawRegressor, compare_formulas
 from taskmix.numerics import Interval, mean_interval
 from taskmix.papers._laws_study import (
     FIGURE_SIZE,
@@ -194,7 +194,7 @@ def _compared(
     equation: str,
     quoted: float | None,
 ) -> list[dict[str, Any]]:
-    (given,) = compare_formulas({equation: f"({DOCUMENT_LAWS[equation]})/100"}, columns, target)
+    (given,) = compare_formulas({equation: f"({PAPER_LAWS[equation]})/100"}, columns, target)
     as_given = _point(given.as_given, len(target))
     rows = [
         {**row(f"{quantity}/mse/{equation}", quoted, as_given), "formula": given.formula},
