@@ -15,7 +15,7 @@ from taskmix.papers import (
     play_bandit,
     reproduce_bandit,
 )
-from taskmix.papers._bandit_runs import play_exp3s, play_fixed
+from taskmix.papers._selection._bandit_runs import play_exp3s, play_fixed
 from taskmix.policies import (
     Exp3S,
     Fixed,
