@@ -16,7 +16,7 @@ from taskmix.papers import (
     play_rounds,
     reproduce_bandit,
 )
-from taskmix.papers._bandit_runs import play_exp3s, play_fixed
+from taskmix.papers._selection._bandit_runs import play_exp3s, play_fixed
 from taskmix.policies import (
     Exp3S,
     Fixed,

@@ -15,8 +15,8 @@ from pyarrow import parquet
 from taskmix.engine import Auto, Fleet
 from taskmix.errors import InputError, OptionError
 from taskmix.papers import CensusOptions, reproduce_census
-from taskmix.papers._census import group_accuracies
-from taskmix.papers._census_data import ANSWERS, CensusEncoding, CensusSource, features_of
+from taskmix.papers._transfer._census import group_accuracies
+from taskmix.papers._transfer._census_data import ANSWERS, CensusEncoding, CensusSource, features_of
 from taskmix.records import Study
 
 STATES = ("AA", "BB", "CC", "DD", "EE", "FF", "ZZ")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from taskmix.errors import InputError, OptionError
-from taskmix.papers._label_model import LabelModel, fit_label_model, majority_vote
-from taskmix.papers._weak_data import class_balance, read_weak_rows
+from taskmix.papers._transfer._weak_data import class_balance, read_weak_rows
+from taskmix.transfer._label_model import LabelModel, fit_label_model, majority_vote
 
 KINDS = ["accuracies", "confusions"]
 VOTES = arrays(

@@ -16,7 +16,7 @@ from taskmix.papers import (
     reproduce_laws,
     write_table,
 )
-from taskmix.papers._laws_study import (
+from taskmix.papers._laws._study import (
     BALANCED_ALPHAS,
     GridRow,
     balanced_grid,

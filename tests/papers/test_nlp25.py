@@ -15,7 +15,7 @@ from taskmix.engine import Fleet
 from taskmix.errors import InputError, OptionError
 from taskmix.models import Perceptron, Transformer
 from taskmix.papers import Nlp25Options, reproduce_nlp25
-from taskmix.papers._nlp25_data import Nlp25Source, expand
+from taskmix.papers._transfer._nlp25_data import Nlp25Source, expand
 from taskmix.records import Study
 
 WORDS = ("good", "bad", "one", "two", "three", "the")

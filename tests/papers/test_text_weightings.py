@@ -20,9 +20,9 @@ from taskmix.papers import (
     reproduce_reviews,
     text_figure,
 )
-from taskmix.papers._text_measures import Curves
-from taskmix.papers._text_methods import MODERN_METHODS, PAPER_METHODS
-from taskmix.papers._text_weightings import DOMAINS, NEWSGROUPS_SETTINGS, text_runs
+from taskmix.papers._weighting._experiment import DOMAINS, NEWSGROUPS_SETTINGS, text_runs
+from taskmix.papers._weighting._measures import Curves
+from taskmix.papers._weighting._methods import MODERN_METHODS, PAPER_METHODS
 from taskmix.records import Study
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ import pytest
 from taskmix.engine import Fleet
 from taskmix.errors import InputError
 from taskmix.papers import WeakOptions, reproduce_weak_supervision
-from taskmix.papers._weak_data import WeakSource, chosen_labels, read_weak_rows
-from taskmix.papers._weak_supervision import direct_rows
+from taskmix.papers._transfer._weak_data import WeakSource, chosen_labels, read_weak_rows
+from taskmix.papers._transfer._weak_supervision import direct_rows
 from taskmix.records import Study
 
 WORDS = ("bad", "good")

@@ -1,19 +1,7 @@
 """Published experiments, runnable, with the papers' figures beside ours."""
 
-from taskmix.papers._bandit import (
-    BanditOptions,
-    BanditResult,
-    bandit_rows,
-    gap_closed,
-    play_bandit,
-    reproduce_bandit,
-)
-from taskmix.papers._bandit_figure import bandit_figure
-from taskmix.papers._bandit_rounds import BanditRound, play_rounds
-from taskmix.papers._census import CensusOptions, reproduce_census
-from taskmix.papers._glue import GlueOptions, reproduce_glue
-from taskmix.papers._laws_study import LawsOptions
-from taskmix.papers._laws_table import (
+from taskmix.papers._laws import (
+    LawsOptions,
     check_new_table,
     law_rows,
     laws_figure,
@@ -22,17 +10,37 @@ from taskmix.papers._laws_table import (
     reproduce_laws,
     write_table,
 )
-from taskmix.papers._nlp25 import Nlp25Options, reproduce_nlp25
+from taskmix.papers._selection import (
+    BanditOptions,
+    BanditResult,
+    BanditRound,
+    GlueOptions,
+    bandit_figure,
+    bandit_rows,
+    gap_closed,
+    play_bandit,
+    play_rounds,
+    reproduce_bandit,
+    reproduce_glue,
+)
 from taskmix.papers._sequences import SequencesOptions, reproduce_sequences
-from taskmix.papers._text_figure import text_figure
-from taskmix.papers._text_weightings import (
+from taskmix.papers._transfer import (
+    CensusOptions,
+    Nlp25Options,
+    TransferTheoryOptions,
+    WeakOptions,
+    reproduce_census,
+    reproduce_nlp25,
+    reproduce_transfer_theory,
+    reproduce_weak_supervision,
+)
+from taskmix.papers._weighting import (
     NewsgroupsOptions,
     ReviewsOptions,
     reproduce_newsgroups,
     reproduce_reviews,
+    text_figure,
 )
-from taskmix.papers._transfer_theory import TransferTheoryOptions, reproduce_transfer_theory
-from taskmix.papers._weak_supervision import WeakOptions, reproduce_weak_supervision
 
 __all__ = [
     "BanditOptions",

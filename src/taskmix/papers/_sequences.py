@@ -26,9 +26,9 @@ import numpy as np
 from taskmix.errors import OptionError, RecordError
 from taskmix.files import check_output_folder, free_memory, make_folder, read_plain, write_bytes
 from taskmix.numerics import mean_interval
-from taskmix.papers._rows import row
 from taskmix.papers._sequence_data import SETS, By, SequenceSet, read_set
 from taskmix.papers._sequences_synthetic import add_sequences, draw_known, fit_known, recovery
+from taskmix.papers._shared import row
 from taskmix.records import specification_hash
 from taskmix.sequences import (
     Markov,

@@ -10,7 +10,7 @@ import numpy as np
 
 import taskmix
 from taskmix.extras import load
-from taskmix.report._file import write_whole
+from taskmix.report._files import write_whole
 from taskmix.report._mixture_svg import bars_svg, graph_svg, line_svg, map_svg, shares_svg
 from taskmix.report._page import PURPOSE, content_policy, packaged
 

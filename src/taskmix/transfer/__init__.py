@@ -22,6 +22,7 @@ from taskmix.transfer._groups import Grouping, GroupLimits
 from taskmix.transfer._groups_exact import group_exactly
 from taskmix.transfer._groups_greedy import group_greedily
 from taskmix.transfer._groups_spectral import group_spectrally
+from taskmix.transfer._label_model import ABSTAIN, LabelModel, fit_label_model, majority_vote
 from taskmix.transfer._lessons import (
     LearningOptions,
     TargetLesson,
@@ -61,6 +62,7 @@ from taskmix.transfer._verdicts import Verdict, judge_sources, select_unless_har
 from taskmix.transfer._whole import study_transfer
 
 __all__ = [
+    "ABSTAIN",
     "Comparison",
     "Extrapolation",
     "Fit",
@@ -68,6 +70,7 @@ __all__ = [
     "GroupLimits",
     "Grouping",
     "KernelSurrogate",
+    "LabelModel",
     "LearningOptions",
     "LinearSurrogate",
     "PairSurrogate",
@@ -97,6 +100,7 @@ __all__ = [
     "estimate_by_gradients",
     "extrapolate",
     "fit_kernel_surrogate",
+    "fit_label_model",
     "fit_linear_surrogate",
     "fit_pair_surrogate",
     "fit_transfer_matrix",
@@ -111,6 +115,7 @@ __all__ = [
     "learn",
     "leave_one_out_subsets",
     "load_transfer",
+    "majority_vote",
     "measure_trials",
     "outcomes_of_target",
     "save_transfer",

@@ -221,8 +221,8 @@ def test_stages_fall_back_to_the_fixed_policy_where_the_log_cannot_support_them(
 
 def test_stages_that_would_end_lower_are_not_taken() -> None:
     # On the bandit the reward rises with stages more often than the scores do.
-    from taskmix.papers._bandit import logs_of
-    from taskmix.papers._bandit_runs import play_fixed
+    from taskmix.papers._selection._bandit import logs_of
+    from taskmix.papers._selection._bandit_runs import play_fixed
 
     generator = np.random.default_rng(0)
     bandit = MultitaskBandit.sample(generator, environments=6, steps=4000)

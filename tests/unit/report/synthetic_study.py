@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.records import RecordWriter, Study
-from taskmix.report._data import FinalScore, ReportData, RunRow, TaskRow, Trace
-from taskmix.report._thin import bin_edges, bin_of, binned_mean, binned_sum
+from taskmix.report._study._data import FinalScore, ReportData, RunRow, TaskRow, Trace
+from taskmix.report._study._thin import bin_edges, bin_of, binned_mean, binned_sum
 
 DIGITS = (
     "even or odd",

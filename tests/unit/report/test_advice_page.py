@@ -11,14 +11,14 @@ from synthetic_study import synthetic_data, task_names, write_study
 
 from taskmix.errors import InputError
 from taskmix.report import ReportData, gather, report_html, write_report
-from taskmix.report._advice import advice_contents
-from taskmix.report._advice_figures import (
+from taskmix.report._advice._contents import advice_contents
+from taskmix.report._advice._figures import (
     budget_figure,
     expected_figure,
     gap_figure,
     law_figure,
 )
-from taskmix.report._scoreboard import scoreboard
+from taskmix.report._study._scoreboard import scoreboard
 
 LABELS = ("proportional", "uniform", "single")
 NAMES = task_names(4)

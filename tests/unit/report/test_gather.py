@@ -9,8 +9,8 @@ from synthetic_study import synthetic_data, write_study
 from taskmix.errors import InputError
 from taskmix.records import Study
 from taskmix.report import gather
-from taskmix.report._scoreboard import scoreboard
-from taskmix.report._words import headline
+from taskmix.report._study._scoreboard import scoreboard
+from taskmix.report._study._words import headline
 
 LABELS = ("single", "uniform", "proportional", "weighted")
 

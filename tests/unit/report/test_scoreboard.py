@@ -8,8 +8,8 @@ from scipy import stats
 
 from taskmix.numerics import mean_interval
 from taskmix.report import FinalScore, ReportData, RunRow, TaskRow
-from taskmix.report._scoreboard import Scoreboard, scoreboard, seeds_that_tell
-from taskmix.report._words import headline
+from taskmix.report._study._scoreboard import Scoreboard, scoreboard, seeds_that_tell
+from taskmix.report._study._words import headline
 
 Scores = Mapping[str, Mapping[str, Sequence[float]]]  # label, task: one score a seed
 

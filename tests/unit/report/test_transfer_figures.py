@@ -10,7 +10,7 @@ from synthetic_transfer import transfer_document
 
 from taskmix.errors import InputError
 from taskmix.report import gather, report_html
-from taskmix.report._transfer_figures import effect_figure, prediction_figure, transfer_figure
+from taskmix.report._transfer._figures import effect_figure, prediction_figure, transfer_figure
 
 NAMES = ("first", "second", "third", "last")
 
