@@ -18,7 +18,15 @@ from taskmix.tasks import TaskSet
 def choose_architecture(
     word: str, tasks: TaskSet, vectors: Path | None = None, max_length: int | None = None
 ) -> tuple[Architecture, bool]:
-    """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs."""
+    """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs.
+
+    >>> import pyarrow as pa
+    >>> from taskmix.tasks import tables_as_tasks
+    >>> texts = pa.table({"text": ["good film", "bad film"], "label": ["yes", "no"]})
+    >>> architecture, pretrained = choose_architecture("auto", tables_as_tasks({"a": {"train": texts}}))
+    >>> architecture.kernels, pretrained  # texts are read by a convolution
+    ((3, 5, 7), False)
+    """
     kinds = {task.inputs for task in tasks}
     if "sequences" in kinds:
         raise OptionError(
