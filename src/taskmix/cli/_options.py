@@ -134,10 +134,17 @@ def choose_source(
     return source, None
 
 
+# What the words of an error of `choose_architecture` are called on the command line.
+_MODEL_FLAGS = "The flags for it are --only, --label, --model and --max-length."
+
+
 def choose_architecture(
     word: str, tasks: TaskSet, vectors: Path | None, max_length: int | None = None
 ) -> tuple[Architecture, bool]:
     """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs."""
     from taskmix.models import choose_architecture as choose  # torch comes with it
 
-    return choose(word, tasks, vectors, max_length)
+    try:
+        return choose(word, tasks, vectors, max_length)
+    except OptionError as error:
+        raise OptionError(f"{error} {_MODEL_FLAGS}") from error

@@ -31,7 +31,7 @@ def choose_architecture(
     if "sequences" in kinds:
         raise OptionError(
             "The tasks should have labels to train a shared model on. Found sequences without "
-            "labels. Name a label column with --label."
+            "labels. Load them with the column of their labels."
         )
     if word == "auto":
         if kinds <= {"text", "pair"}:
@@ -43,13 +43,13 @@ def choose_architecture(
         else:
             raise OptionError(
                 "One shared model should read all tasks, so their inputs should be of one kind. "
-                f"Found {', '.join(sorted(kinds))}. Choose tasks with --only, or give a Hugging "
-                "Face encoder with --model, which reads text, pairs and tokens."
+                f"Found {', '.join(sorted(kinds))}. Give `tasks` of one kind, or name a Hugging Face "
+                "encoder, which reads text, pairs and tokens."
             )
     length: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
     if length and word in ("perceptron", "bilstm"):
         raise OptionError(
-            f"`--max-length` should go with a model that reads whole texts. Found it with {word}. "
+            f"`max_length` should go with a model that reads whole texts. Found it with {word}. "
             "Leave it out."
         )
     match word:
