@@ -202,10 +202,15 @@ def _comments(source: str) -> dict[str, str]:
 
 
 def markdown_of(docstring: str) -> str:
-    """A module's words as Markdown: papers are quoted, formulas are MathML, lists are lists."""
+    """Words of a docstring as Markdown: papers are quoted, formulas are MathML, examples are code."""
     blocks = []
     for block in docstring.split("\n\n"):
         lines = block.splitlines()
+        if lines and lines[0].startswith(
+            ">>> "
+        ):  # an example, which Markdown would take for a quote
+            blocks.append(f"```pycon\n{block}\n```")
+            continue
         if all(line.startswith("    ") for line in lines):
             block = "\n".join(f"> {line.strip()}" for line in lines)
         block = re.sub(r"(?m)^(?!- )(.*)\n(?=- )", r"\1\n\n", block)

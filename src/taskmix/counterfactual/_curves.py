@@ -70,7 +70,14 @@ class LearningCurves:
 
 
 def learning_curves(logs: Sequence[Log]) -> LearningCurves:
-    """The curves of all tasks from all `logs` together."""
+    """The curves of all tasks from all `logs` together.
+
+    >>> losses = -np.log(np.linspace(0.1, 0.9, 64))  # of one task, whose performance rises in a line
+    >>> log = log_from_arrays(np.zeros(64, int), np.ones(64), np.ones(64), losses, names=["a"])
+    >>> curves = learning_curves([log])
+    >>> curves.at(np.array([[16.0], [48.0]])).round(2).tolist()
+    [[0.3], [0.7]]
+    """
     parts = [log.performance for log in logs]
     if any(part is None for part in parts):
         raise InputError(

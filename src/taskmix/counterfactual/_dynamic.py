@@ -70,7 +70,15 @@ def improve_stages(
     budget: int | None = None,
     level: float = 0.95,
 ) -> StagedImprovement:
-    """The staged policy of the largest assured gain among so many `stages`, or the fixed one."""
+    """The staged policy of the largest assured gain among so many `stages`, or the fixed one.
+
+    >>> generator = np.random.default_rng(0)
+    >>> tasks = generator.integers(2, size=2000)
+    >>> rewards = (tasks == (np.arange(2000) >= 1000)).astype(float)  # first a earns, then b
+    >>> log = log_from_arrays(tasks, rewards, np.full(2000, 0.5), names=["a", "b"])
+    >>> improve_stages(log, stages=[2], entropy=0.5).probabilities.round(2).tolist()
+    [[0.89, 0.11], [0.12, 0.88]]
+    """
     if not stages or min(stages) < 2:
         raise OptionError(
             f"`stages` should be numbers of at least 2; 1 is the fixed policy. Found {list(stages)}."

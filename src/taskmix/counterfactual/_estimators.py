@@ -40,7 +40,13 @@ Estimator = Callable[[LogStatistics, NDArray[np.float64]], Influence]
 
 @dataclass(frozen=True, slots=True)
 class ValueEstimate:
-    """Values of policies, or differences of values, and what they rest on."""
+    """Values of policies, or differences of values, and what they rest on.
+
+    >>> log = sum_log([0, 1, 0, 1], [1.0, 3.0, 1.0, 3.0], [0.5] * 4, task_count=2)
+    >>> found = estimate(log, [0.5, 0.5])
+    >>> found.value.item(), found.effective_rows.item(), found.weight_mean.item()
+    (2.0, 4.0, 1.0)
+    """
 
     value: NDArray[np.float64]  # [...]
     standard_error: NDArray[np.float64]  # [...]
@@ -53,7 +59,12 @@ class ValueEstimate:
 
 
 def importance_sampling(statistics: LogStatistics, policies: NDArray[np.float64]) -> Influence:
-    """Eq. 10: unbiased, and the noisiest; moves with a constant added to all rewards."""
+    """Eq. 10: unbiased, and the noisiest; moves with a constant added to all rewards.
+
+    >>> log = sum_log([0, 1], [1.0, 3.0], [0.5, 0.5], task_count=2)
+    >>> importance_sampling(log, np.array([0.25, 0.75])).value.item()  # (0.5 * 1 + 1.5 * 3) / 2
+    2.5
+    """
     alpha = policies / statistics.rows[..., None]  # p/T, so that Eq. 10 is Σ α A
     return Influence((alpha * statistics.reward).sum(axis=-1), alpha, np.zeros_like(alpha))
 
@@ -61,7 +72,15 @@ def importance_sampling(statistics: LogStatistics, policies: NDArray[np.float64]
 def weighted_importance_sampling(
     statistics: LogStatistics, policies: NDArray[np.float64]
 ) -> Influence:
-    """Eq. 11, the paper's choice: divided by the mean weight, for less variance and a little bias."""
+    """Eq. 11, the paper's choice: divided by the mean weight, for less variance and a little bias.
+
+    >>> log = sum_log([0, 0, 1], [1.0, 1.0, 3.0], [0.5, 0.5, 0.25], task_count=2)
+    >>> policy = np.array([0.5, 0.5])  # so the rows weigh 1, 1 and 2
+    >>> weighted_importance_sampling(log, policy).value.item()  # (1 * 1 + 1 * 1 + 2 * 3) / 4
+    2.0
+    >>> importance_sampling(log, policy).value.round(4).item()  # ... / 3
+    2.6667
+    """
     totals = (policies * statistics.weight).sum(axis=-1)  # T Z
     value = (policies * statistics.reward).sum(axis=-1) / totals  # Eq. 11
     alpha = policies / totals[..., None]
@@ -69,7 +88,12 @@ def weighted_importance_sampling(
 
 
 def hajek(statistics: LogStatistics, policies: NDArray[np.float64]) -> Influence:
-    """Divides task by task, for less variance still; the value is Σ p A/B."""
+    """Divides task by task, for less variance still; the value is Σ p A/B.
+
+    >>> log = sum_log([0, 0, 1], [1.0, 1.0, 3.0], [0.5, 0.5, 0.5], task_count=2)
+    >>> hajek(log, np.array([0.5, 0.5])).value.item()  # 0.5 * 1 + 0.5 * 3
+    2.0
+    """
     tried = statistics.visits > 0
     alpha = np.where(tried, policies / np.where(tried, statistics.weight, 1.0), 0.0)
     means = np.where(tried, statistics.means, 0.0)
@@ -86,6 +110,11 @@ def doubly_robust(
 
     Unbiased whatever the `baseline`. Without one, the constants are those of least variance, means of
     the rewards weighted by (1 − π)/π², of which the sums are (D − A)/(E − B).
+
+    >>> log = sum_log([0, 0, 1], [1.0, 1.0, 3.0], [0.5, 0.5, 0.5], task_count=2)
+    >>> known = np.array([1.0, 3.0])  # what the tasks earn, so that nothing is left to weigh
+    >>> doubly_robust(log, np.array([0.5, 0.5]), baseline=known).value.item()
+    2.0
     """
     if baseline is None:
         spread = statistics.weight_squared - statistics.weight
@@ -110,6 +139,11 @@ def estimate(
 
     The leading axes of `policies` and of `statistics` broadcast: a matrix [policy, task] and one log
     give a value for each policy.
+
+    >>> log = sum_log([0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0], [0.5] * 4, task_count=2)
+    >>> found = estimate(log, [[0.5, 0.5], [0.1, 0.9]])
+    >>> found.value.round(6).tolist()
+    [0.5, 0.9]
     """
     shares = checked_policies(statistics, policies)
     influence = estimator(statistics, shares)
@@ -127,6 +161,10 @@ def compare(
     """The value of `policies` minus that of `others` on the same rows.
 
     Both are estimated from the same draws, so the difference is far better known than either.
+
+    >>> log = sum_log([0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0], [0.5] * 4, task_count=2)
+    >>> compare(log, [0.1, 0.9], [0.5, 0.5]).value.round(6).item()
+    0.4
     """
     shares = checked_policies(statistics, policies)
     against = checked_policies(statistics, others)
@@ -148,6 +186,11 @@ def bernstein(
     Maurer and Pontil, "Empirical Bernstein Bounds and Sample Variance Penalization", 2009, Theorem 4,
     for both sides. It takes the range of the rewards, and the smallest probability the logger could
     have given a task (ε/N for Exp3.S); without the latter, the smallest in the log stands in.
+
+    >>> log = sum_log([0, 1] * 50, [0.0, 1.0] * 50, [0.5] * 100, task_count=2)
+    >>> found = bernstein(log, [0.5, 0.5], reward_range=(0, 1))
+    >>> found.value.item(), round(found.high.item() - found.low.item(), 2)
+    (0.5, 0.5)
     """
     least, most = reward_range
     if not least < most:
@@ -188,6 +231,10 @@ def row_value(
     """Weighted importance sampling of one policy straight from the rows, when one value is all.
 
     Four times as fast as `sum_log`, whose sums pay from the second question on.
+
+    >>> tasks, rewards, drawn = np.array([0, 1]), np.array([1.0, 3.0]), np.array([0.5, 0.5])
+    >>> row_value(tasks, rewards, drawn, np.array([0.25, 0.75]))
+    2.5
     """
     gained = total = 0.0
     for begin in range(0, len(tasks), ROWS_AT_ONCE):

@@ -35,7 +35,12 @@ NAMES_IN_SENTENCE = 5
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong with a log, or may be."""
+    """Something that is wrong with a log, or may be.
+
+    >>> (fault,) = find_faults(sum_log([], [], [], task_count=2))
+    >>> fault.weight, fault.sentence
+    ('refused', 'A log should have rows with a reward. Found none: run some steps.')
+    """
 
     weight: Literal["refused", "doubtful"]
     sentence: str
@@ -45,7 +50,12 @@ def find_faults(
     statistics: LogStatistics,  # of one log or of several together, [task]
     names: Sequence[str] | None = None,
 ) -> tuple[Fault, ...]:
-    """Everything wrong with a log, the worst first."""
+    """Everything wrong with a log, the worst first.
+
+    >>> log = sum_log([0] * 400 + [1] * 400, [0.0] * 800, [0.5] * 400 + [0.2] * 400, task_count=2)
+    >>> [fault.weight for fault in find_faults(log)]  # 1/π of the second sums to 2000, not 800
+    ['refused']
+    """
     called = list(names) if names is not None else [str(k) for k in range(len(statistics.visits))]
     rows = int(statistics.rows)
     if rows == 0:
@@ -112,7 +122,15 @@ def _score(statistics: LogStatistics, task: int, rows: int) -> float:
 
 
 def check_log(statistics: LogStatistics, names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Raises where a log has to be refused; gives back what is doubtful about it."""
+    """Raises where a log has to be refused; gives back what is doubtful about it.
+
+    >>> check_log(sum_log([0] * 400 + [1] * 400, [0.0] * 800, [0.5] * 800, task_count=2))
+    ()
+    >>> check_log(sum_log([0], [0.0], [0.5], task_count=2), ["a", "b"])
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.InputError: Every task should have been tried. Found no row of ...
+    """
     faults = find_faults(statistics, names)
     refused = [fault.sentence for fault in faults if fault.weight == "refused"]
     if refused:

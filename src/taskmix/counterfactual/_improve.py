@@ -67,6 +67,15 @@ def improve_policy(
 
     `entropy` is λ, or "auto" for the rule above, which needs losses in the logs. `budget` is the
     number of steps the policy is for; without it, as many as the logs have on average.
+
+    >>> generator = np.random.default_rng(0)
+    >>> tasks = generator.integers(2, size=400)
+    >>> log = log_from_arrays(tasks, tasks.astype(float), np.full(400, 0.5), names=["a", "b"])
+    >>> found = improve_policy(log, entropy=0.5)  # task b earns 1, task a nothing
+    >>> found.probabilities.round(2).tolist()
+    [0.15, 0.85]
+    >>> found.gain.low.item() > 0
+    True
     """
     given = checked_logs(logs)
     total = reduce(add, (log.total for log in given))

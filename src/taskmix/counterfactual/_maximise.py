@@ -45,7 +45,13 @@ MOST_STEPS = 2000  # of the ascent; tens are usual, and a curvature near 1 takes
 
 @dataclass(frozen=True, slots=True)
 class Maximum:
-    """Policies that maximise Eq. 14."""
+    """Policies that maximise Eq. 14.
+
+    >>> log = sum_log([0, 1], [0.0, 1.0], [0.5, 0.5], task_count=2)
+    >>> found = maximise(log, entropy=1.0)
+    >>> found.probabilities.round(4).tolist(), found.objective.round(4).item()
+    ([0.2689, 0.7311], 1.3133)
+    """
 
     probabilities: NDArray[np.float64]  # [..., task]
     objective: NDArray[np.float64]  # [...], the value of Eq. 14 there
@@ -57,7 +63,12 @@ def maximise(
     statistics: LogStatistics,  # [..., task]
     entropy: ArrayLike,  # [...], λ; zero puts everything on the best task
 ) -> Maximum:
-    """Eq. 14 by the fixed point above; leading axes of both arguments broadcast."""
+    """Eq. 14 by the fixed point above; leading axes of both arguments broadcast.
+
+    >>> log = sum_log([0, 1], [0.0, 1.0], [0.5, 0.5], task_count=2)
+    >>> maximise(log, entropy=[0.0, 1.0, 100.0]).probabilities.round(4).tolist()
+    [[0.0, 1.0], [0.2689, 0.7311], [0.4975, 0.5025]]
+    """
     weight = _checked(entropy)[..., None]
     gains, weights = np.broadcast_arrays(statistics.reward, statistics.weight)
     shape = np.broadcast_shapes(gains.shape, weight.shape)
@@ -102,6 +113,12 @@ def maximise_by_cmaes(
     """Eq. 14 by CMA-ES on the logits, as the paper does it (20 or 50 generations of 64).
 
     Needs the package `cmaes`. `maximise` finds the same policy, exactly and a thousand times faster.
+
+    >>> log = sum_log([0, 1], [0.0, 1.0], [0.5, 0.5], task_count=2)
+    >>> generator = np.random.default_rng(0)
+    >>> found = maximise_by_cmaes(log, 1.0, generator=generator)  # doctest: +SKIP
+    >>> found.probabilities.round(2).tolist()  # doctest: +SKIP
+    [0.27, 0.73]
     """
     cmaes = load("cmaes", purpose="CMA-ES")
     weight = float(_checked(entropy))

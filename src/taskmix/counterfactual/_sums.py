@@ -37,6 +37,10 @@ def sum_log(
     With `clip`, weights 1/π above it are cut down to it: less variance for a bias towards zero of
     importance sampling. The cut is made on 1/π and not on p/π, so that the sums serve every policy.
     `first_row` is what the first row is called in an error.
+
+    >>> log = sum_log([0, 1, 1], [1.0, 0.5, np.nan], [0.5, 0.25, 0.5], task_count=2)
+    >>> log.visits.tolist(), log.weight.tolist()  # a row without a reward is left out
+    ([1, 1], [2.0, 4.0])
     """
     chosen, drawn = np.asarray(tasks), np.asarray(probabilities, dtype=np.float64)
     gained = np.asarray(rewards, dtype=np.float64)

@@ -77,7 +77,12 @@ def orthogonality(shared: Tensor, private: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class SharedCode:
-    """What every head gets: the shared code, the discriminator's guess, and the batch itself."""
+    """What every head gets: the shared code, the discriminator's guess, and the batch itself.
+
+    >>> code = SharedCode(shared=torch.zeros(4, 8), guess=None, batch=torch.zeros(4, 3))
+    >>> tuple(code.shared.shape)  # the guess at the task is there in training only
+    (4, 8)
+    """
 
     shared: Tensor  # [..., feature]
     guess: Tensor | None  # [..., task], scores; None outside training
@@ -155,7 +160,16 @@ class PrivateHead(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialSharing:
-    """Options: whose encoders, and how much the two penalties count."""
+    """Options: whose encoders, and how much the two penalties count.
+
+    >>> import pyarrow as pa
+    >>> from taskmix.tasks import tables_as_tasks
+    >>> rows = {"train": pa.table({"x": [0.0, 1.0, 2.0], "label": ["no", "yes", "yes"]})}
+    >>> tasks = Perceptron().encoding.encode(tables_as_tasks({"a": rows, "b": rows}))
+    >>> model = AdversarialSharing(architecture=Perceptron(hidden=(16,))).build(tasks)
+    >>> model.heads[0].output[-1].in_features  # the shared 16 and the task's own 16
+    32
+    """
 
     architecture: Architecture
     adversarial_weight: float = 0.05  # the paper's

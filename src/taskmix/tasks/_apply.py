@@ -34,7 +34,16 @@ NewRows: TypeAlias = Any  # a Path, an Arrow table, a mapping of columns or a li
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What a task asks of a row, without any rows."""
+    """What a task asks of a row, without any rows.
+
+    >>> import pyarrow as pa
+    >>> rows = {"train": pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})}
+    >>> question = Question.of(tables_as_tasks({"a": rows})["a"])
+    >>> question.columns, question.labels
+    (('x',), ('no', 'yes'))
+    >>> question.read([{"x": 2.0, "note": "new"}])[0].to_pydict()
+    {'x': [2.0]}
+    """
 
     name: str
     kind: TaskKind
@@ -141,7 +150,15 @@ def _rows(rows: Any) -> Rows:
 
 
 def learned_by(encoding: Encoding, tasks: TaskSet, encoded: EncodedTasks) -> dict[str, Any]:
-    """What an encoding learned from the `train` rows, as plain values."""
+    """What an encoding learned from the `train` rows, as plain values.
+
+    >>> import pyarrow as pa
+    >>> texts = pa.table({"text": ["good film", "bad film"], "label": ["yes", "no"]})
+    >>> tasks = tables_as_tasks({"a": {"train": texts, "dev": texts}})
+    >>> encoding = WordEncoding(min_count=1)
+    >>> learned_by(encoding, tasks, encoding.encode(tasks))
+    {'vocabulary': ['<padding>', '<unknown>', 'film', 'bad', 'good']}
+    """
     if isinstance(encoding, TableEncoding):
         return encoding.learned(tasks)
     if isinstance(encoding, WordEncoding | WindowEncoding):
@@ -150,7 +167,16 @@ def learned_by(encoding: Encoding, tasks: TaskSet, encoded: EncodedTasks) -> dic
 
 
 def encode_with(encoding: Encoding, learned: Mapping[str, Any], tasks: TaskSet) -> EncodedTasks:
-    """Tasks as tensors, by what was learned before."""
+    """Tasks as tensors, by what was learned before.
+
+    >>> import pyarrow as pa
+    >>> texts = pa.table({"text": ["film good", "new film"], "label": ["yes", "no"]})
+    >>> tasks = tables_as_tasks({"a": {"train": texts, "dev": texts}})
+    >>> learned = {"vocabulary": ["<padding>", "<unknown>", "film", "good"]}
+    >>> encoded = encode_with(WordEncoding(), learned, tasks)
+    >>> encoded["a"].splits["train"].inputs.batch(torch.tensor([0, 1]))[:, :2].tolist()
+    [[2, 3], [1, 2]]
+    """
     if isinstance(encoding, TableEncoding | WordEncoding | WindowEncoding):
         return encoding.encode_with(learned, tasks)
     return encoding.encode(tasks)

@@ -16,7 +16,15 @@ _NAMED = 2  # tasks and columns named in a line; the rest are counted
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What a task was taken for."""
+    """What a task was taken for.
+
+    >>> reading = Reading(
+    ...     inputs="text", columns=("review",), label="stars", kind="classification", classes=5,
+    ...     metric="accuracy",
+    ... )
+    >>> print(reading)
+    text `review`; 5 classes of `stars`; accuracy
+    """
 
     inputs: InputKind
     columns: tuple[str, ...]  # of the inputs, as the file calls them

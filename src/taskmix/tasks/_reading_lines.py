@@ -15,7 +15,13 @@ MOST_LINES = 8  # more would push the first answer of a command off the screen
 def reading_lines(
     tasks: TaskSet, *, most: int = MOST_LINES, width: int = LINE_WIDTH
 ) -> tuple[str, ...]:
-    """One line for the tasks that were read alike, so many at most."""
+    """One line for the tasks that were read alike, so many at most.
+
+    >>> import pyarrow as pa
+    >>> rows = {"train": pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})}
+    >>> print(*reading_lines(tables_as_tasks({"a": rows, "b": rows})))
+    Read all 2 tasks: table of 1 column; 2 classes of `label`; accuracy; dev is a tenth of train
+    """
     groups = list(tasks.readings().items())
     shown = groups if len(groups) <= most else groups[: most - 1]
     lines = []
@@ -28,5 +34,12 @@ def reading_lines(
 
 
 def readings_document(tasks: TaskSet) -> list[dict[str, Any]]:
-    """Plain values, those of equal readings together."""
+    """Plain values, those of equal readings together.
+
+    >>> import pyarrow as pa
+    >>> rows = {"train": pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})}
+    >>> (document,) = readings_document(tables_as_tasks({"a": rows, "b": rows}))
+    >>> document["tasks"], document["columns"], document["classes"]
+    (['a', 'b'], ('x',), 2)
+    """
     return [{"tasks": list(names), **each.document()} for each, names in tasks.readings().items()]

@@ -41,6 +41,11 @@ class Split:
 
     `targets` is one class index a row (`MISSING` where there is none), one number a row (NaN where
     there is none), or, for tagging, one class index a token in sentence order; sequences have none.
+
+    >>> import pyarrow as pa
+    >>> split = Split(pa.table({"text": ["good", "bad", "fine"]}), np.array([1, 0, MISSING]))
+    >>> len(split), (split.targets != MISSING).tolist()
+    (3, [True, True, False])
     """
 
     inputs: pa.Table
@@ -52,7 +57,15 @@ class Split:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """One task. Tasks with the same `source` share their inputs, row by row."""
+    """One task. Tasks with the same `source` share their inputs, row by row.
+
+    >>> import pyarrow as pa
+    >>> split = Split(pa.table({"text": ["good", "bad"]}), np.array([1, 0]))
+    >>> kind = {"kind": "classification", "labels": ("no", "yes"), "metric": "accuracy"}
+    >>> task = Task(name="films", inputs="text", source="films", splits={"train": split}, **kind)
+    >>> task.sizes, str(task.reading)
+    ({'train': 2}, 'text; 2 classes; accuracy')
+    """
 
     name: str
     kind: TaskKind
@@ -107,7 +120,16 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class TaskSet(Sequence[Task]):
-    """Tasks in a fixed order, with distinct names."""
+    """Tasks in a fixed order, with distinct names.
+
+    >>> import pyarrow as pa
+    >>> rows = {"train": pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})}
+    >>> tasks = tables_as_tasks({"a": rows, "b": rows})
+    >>> tasks.names, tasks["b"].labels, tasks.select(["b"]).names
+    (('a', 'b'), ('no', 'yes'), ('b',))
+    >>> tasks.contents["a"] == tasks.contents["a"] != tasks.contents["b"]  # the name is part of it
+    True
+    """
 
     tasks: tuple[Task, ...]
     notes: tuple[str, ...] = ()  # what the loader decided by itself, one sentence each

@@ -28,6 +28,10 @@ class MLflowListener:
     """One run of an experiment at a tracking server, or in a folder or database.
 
     Metrics are sent in batches, the last of them with the `EndEvent`, or by `close`.
+
+    >>> listener = MLflowListener("file:mlruns", ["a", "b"], name="first")  # doctest: +SKIP
+    >>> step = StepEvent(step=1, tasks=(0,), losses=(0.7,), examples=(32,), seconds=0.01)
+    >>> listener(step)  # doctest: +SKIP
     """
 
     def __init__(

@@ -44,7 +44,11 @@ class PaddedInputs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DenseInputs:
-    """One vector a row; the encoder takes a matrix."""
+    """One vector a row; the encoder takes a matrix.
+
+    >>> DenseInputs(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).batch(torch.tensor([1])).tolist()
+    [[3.0, 4.0]]
+    """
 
     values: Tensor  # [row, feature]
 
@@ -63,6 +67,10 @@ class RaggedInputs:
     """One list of token ids a row; the encoder takes a matrix padded to the longest of the batch.
 
     `minimum` columns are always there, because a convolution needs as many as its widest kernel.
+
+    >>> inputs = RaggedInputs(torch.tensor([5, 6, 7]), offsets=torch.tensor([0, 2, 3]))
+    >>> inputs.batch(torch.tensor([0, 1])).tolist(), inputs.lengths.tolist()
+    ([[5, 6], [7, 0]], [2, 1])
     """
 
     ids: Tensor  # [token], of all rows one after another, never 0
@@ -94,7 +102,13 @@ class RaggedInputs:
 
 @dataclass(frozen=True, eq=False)
 class PairInputs:
-    """Two texts a row; the encoder takes a tuple of two batches."""
+    """Two texts a row; the encoder takes a tuple of two batches.
+
+    >>> first = RaggedInputs(torch.tensor([5, 6]), offsets=torch.tensor([0, 2]))
+    >>> second = RaggedInputs(torch.tensor([7]), offsets=torch.tensor([0, 1]))
+    >>> [part.tolist() for part in PairInputs(first, second).batch(torch.tensor([0]))]
+    [[[5, 6]], [[7]]]
+    """
 
     first: RaggedInputs
     second: RaggedInputs
@@ -119,6 +133,11 @@ class WindowInputs:
     """One row a token: the token with `width` neighbours on each side, padded at sentence ends.
 
     The sentences are stored once, `width` zeros between them, and windows are cut on demand.
+
+    >>> sentence = torch.tensor([0, 5, 6, 0])  # two words, a zero on each side
+    >>> inputs = WindowInputs(sentence, centres=torch.tensor([1, 2]), width=1)
+    >>> inputs.batch(torch.tensor([0, 1])).tolist()
+    [[0, 5, 6], [5, 6, 0]]
     """
 
     padded: Tensor  # [place], the ids of all sentences with `width` zeros around each
@@ -143,6 +162,11 @@ class SubwordInputs:
     `input_ids` and `attention_mask` are padded to the longest row of the batch, and so is
     `token_type_ids` where the tokenizer gives types. Where rows are lists of words, `word_starts`
     [row, word] says at which piece each word begins, as wide as the targets and 0 beyond the last.
+
+    >>> inputs = SubwordInputs(torch.tensor([101, 7, 102, 101, 102]), offsets=torch.tensor([0, 3, 5]))
+    >>> batch = inputs.batch(torch.tensor([0, 1]))
+    >>> batch["input_ids"].tolist(), batch["attention_mask"].tolist()
+    ([[101, 7, 102], [101, 102, 0]], [[1, 1, 1], [1, 1, 0]])
     """
 
     ids: Tensor  # [piece], of all rows one after another
@@ -191,6 +215,10 @@ class EncodedSplit:
 
     `targets` is [row], or [row, word] padded with `MISSING` where a row is a whole sentence.
     `sentences` marks where sentences begin when every token is a row of its own.
+
+    >>> split = EncodedSplit(DenseInputs(torch.eye(2)), targets=torch.tensor([0, 1]))
+    >>> len(split), split.inputs.batch(torch.tensor([1])).tolist()
+    (2, [[0.0, 1.0]])
     """
 
     inputs: Inputs
@@ -206,7 +234,14 @@ class EncodedSplit:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EncodedTask:
-    """One task, ready for a model."""
+    """One task, ready for a model.
+
+    >>> split = EncodedSplit(DenseInputs(torch.eye(2)), targets=torch.tensor([0, 1]))
+    >>> kind = {"kind": "classification", "labels": ("no", "yes"), "metric": "accuracy"}
+    >>> task = EncodedTask(name="a", source="a", splits={"train": split}, **kind)
+    >>> task.outputs, task.size
+    (2, 2)
+    """
 
     name: str
     kind: TaskKind
@@ -231,7 +266,13 @@ class EncodedTask:
 
 @dataclass(frozen=True, eq=False)
 class EncodedTasks(Sequence[EncodedTask]):
-    """Tasks ready for one model, and what the model must know of the encoding."""
+    """Tasks ready for one model, and what the model must know of the encoding.
+
+    >>> tasks, encoding = held_tasks({name: {"train": (np.eye(2), ["no", "yes"])} for name in "ab"})
+    >>> encoded = encoding.encode(tasks)
+    >>> encoded.names, encoded.select(["b"]).names, encoded.sizes.tolist()
+    (('a', 'b'), ('b',), [2, 2])
+    """
 
     tasks: tuple[EncodedTask, ...]
     features: int = 0  # width of a dense row

@@ -52,6 +52,13 @@ class FeatureEncoding:
 
     Single texts are as wide as pairs, filled up with zeros, where a task of pairs is among the
     tasks; with `as_pairs` always, so that a model's shape does not depend on its company.
+
+    >>> FeatureEncoding(path="bert-base-uncased", pooling="first").max_length
+    128
+    >>> FeatureEncoding(path="bert-base-uncased", pooling="last")
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.OptionError: `pooling` should be mean or first. Found 'last'.
     """
 
     path: str  # a folder, or a name on the hub

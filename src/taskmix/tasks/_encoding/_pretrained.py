@@ -22,7 +22,11 @@ UNTRAINED_LAYER = "pooler"  # a layer after the last one: whoever trains on othe
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Neither bars nor warnings of transformers and of the hub for the length of a `with` block."""
+    """Neither bars nor warnings of transformers and of the hub for the length of a `with` block.
+
+    >>> with quiet_transformers():  # doctest: +SKIP
+    ...     network = load_pretrained("AutoModel", "bert-base-uncased")
+    """
     settings = load("transformers.utils.logging", purpose="A pretrained encoder")
     hub = logging.getLogger("huggingface_hub")
     level, hub_level, bars = settings.get_verbosity(), hub.level, settings.is_progress_bar_enabled()
@@ -41,7 +45,10 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def load_pretrained(kind: Literal["AutoModel", "AutoTokenizer"], path: str) -> Any:
-    """What a folder, or a name on the hub, has of this kind; OSError or ValueError where nothing."""
+    """What a folder, or a name on the hub, has of this kind; OSError or ValueError where nothing.
+
+    >>> tokenizer = load_pretrained("AutoTokenizer", "bert-base-uncased")  # doctest: +SKIP
+    """
     import torch
 
     transformers = load("transformers", purpose="A pretrained encoder")

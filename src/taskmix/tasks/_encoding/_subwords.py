@@ -38,6 +38,13 @@ class SubwordEncoding:
     One without a piece, because `max_length` cuts it off or the tokenizer drops its characters, is
     left out of training; elsewhere its target stays and it is read at the last piece, so that what
     is lost counts against the model. `extra["lost_words"]` has the number of such words by task.
+
+    >>> SubwordEncoding(path="bert-base-uncased", max_length=64)
+    SubwordEncoding(path='bert-base-uncased', max_length=64)
+    >>> SubwordEncoding(path="bert-base-uncased", max_length=3)
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.OptionError: `max_length` should be at least 4. Found 3. Give a larger one.
     """
 
     path: str  # a folder, or a name on the hub

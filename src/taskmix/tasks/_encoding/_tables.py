@@ -33,7 +33,14 @@ from taskmix.tasks._task import TaskSet
 
 @dataclass(frozen=True, kw_only=True)
 class TableEncoding:
-    """Tables as `DenseInputs`; `extra["features"]` names the features."""
+    """Tables as `DenseInputs`; `extra["features"]` names the features.
+
+    >>> import pyarrow as pa
+    >>> rows = pa.table({"size": [1.0, 3.0], "colour": ["red", "blue"], "label": ["no", "yes"]})
+    >>> encoded = TableEncoding().encode(tables_as_tasks({"a": {"train": rows, "dev": rows}}))
+    >>> encoded["a"].splits["train"].inputs.values.tolist()  # blue, red, neither, size
+    [[0.0, 1.0, 0.0, -1.0], [1.0, 0.0, 0.0, 1.0]]
+    """
 
     standardize: bool = True
     max_categories: int = 64  # of one column; the rarer ones share a feature

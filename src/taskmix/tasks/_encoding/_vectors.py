@@ -56,7 +56,14 @@ def read_word_vectors(
     path: Path | str,
     words: Collection[str] | None = None,  # only these; None is all
 ) -> tuple[tuple[str, ...], Matrix]:  # [word], [word, dimension]
-    """Words and their vectors, in the order of the file."""
+    r"""Words and their vectors, in the order of the file.
+
+    >>> from pathlib import Path
+    >>> _ = Path("words.vec").write_text("good 1 0\nbad 0 1\n")
+    >>> words, vectors = read_word_vectors(Path("words.vec"))
+    >>> words, vectors.tolist()
+    (('good', 'bad'), [[1.0, 0.0], [0.0, 1.0]])
+    """
     path = Path(path)
     wanted = None if words is None else frozenset(words)
     try:
@@ -84,11 +91,18 @@ def vectors_for(
     path: Path | str,
     generator: np.random.Generator,
 ) -> VocabularyVectors:
-    """The vectors of a vocabulary, from a file.
+    r"""The vectors of a vocabulary, from a file.
 
     A word that the file does not know takes the vector of its lower-case form, else, like the
     unknown word, a random one, uniform in ±0.25 (as Kim's "Convolutional Neural Networks for
     Sentence Classification" of 2014 does); padding is zero.
+
+    >>> from pathlib import Path
+    >>> _ = Path("words.vec").write_text("good 1 0\nbad 0 1\n")
+    >>> vocabulary, generator = ("<padding>", "<unknown>", "good", "film"), np.random.default_rng(0)
+    >>> found = vectors_for(vocabulary, Path("words.vec"), generator=generator)
+    >>> found.coverage, found.vectors[2].tolist()  # of the two words the file has one
+    (0.5, [1.0, 0.0])
     """
     return place_vectors(vocabulary, *read_word_vectors(path, with_lower(vocabulary)), generator)
 

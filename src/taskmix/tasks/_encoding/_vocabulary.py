@@ -35,7 +35,11 @@ _ASCII = re.compile(rf"{_CONTRACTIONS}|\d+(?:[.,]\d+)+|[A-Za-z0-9]+|\S")
 
 
 def tokenize(text: str, *, lowercase: bool = True) -> list[str]:
-    """The tokens of a text, as the head of this module describes."""
+    """The tokens of a text, as the head of this module describes.
+
+    >>> tokenize("It isn't 3.5 stars!")
+    ['it', 'is', "n't", '3.5', 'stars', '!']
+    """
     if lowercase:
         text = text.lower()
     # Plain text has no combining marks, so a pattern twice as fast gives the same tokens.
@@ -81,6 +85,10 @@ def build_vocabulary(
     """The word of each id: padding, unknown, then words from frequent to rare.
 
     Words that are equally frequent are in alphabetical order, so equal counts give equal ids.
+
+    >>> from collections import Counter
+    >>> build_vocabulary(Counter(["film", "film", "good", "bad"]), min_count=2)
+    ('<padding>', '<unknown>', 'film')
     """
     if min_count < 1:
         raise OptionError(

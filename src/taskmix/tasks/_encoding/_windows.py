@@ -37,6 +37,14 @@ class WindowEncoding:
     Words are counted, and kept for their vectors, as in `WordEncoding`. With `io_training` the
     targets of `train` lose the difference between `B-` and `I-` (a type that has no `I-` among its
     labels keeps `B-`); `dev` and `test` stay as they are, and `entity_f1` reads both.
+
+    >>> import pyarrow as pa
+    >>> rows = pa.table({"tokens": [["in", "Rome"], ["in"]], "tags": [["O", "I-LOC"], ["O"]]})
+    >>> encoded = WindowEncoding(width=1).encode(tables_as_tasks({"a": {"train": rows, "dev": rows}}))
+    >>> encoded.vocabulary
+    ('<padding>', '<unknown>', 'in', 'rome')
+    >>> encoded["a"].splits["train"].inputs.batch(torch.tensor([0, 1, 2])).tolist()
+    [[0, 2, 3], [2, 3, 0], [0, 2, 0]]
     """
 
     width: int = 3  # neighbours on each side

@@ -39,6 +39,13 @@ class WordEncoding:
     the file of vectors knows is in the vocabulary wherever it occurs, in `test` too: its vector is
     known without training on it. Random vectors of other words are part of the encoding, the same
     each time. `extra["coverage"]` is the share of the vocabulary that the file knows.
+
+    >>> import pyarrow as pa
+    >>> texts = pa.table({"text": ["good film", "film"], "label": ["yes", "no"]})
+    >>> tasks = tables_as_tasks({"a": {"train": texts, "dev": texts}})
+    >>> encoded = WordEncoding(min_count=1).encode(tasks)
+    >>> encoded.vocabulary, encoded["a"].splits["train"].inputs.ids.tolist()
+    (('<padding>', '<unknown>', 'film', 'good'), [3, 2, 2])
     """
 
     lowercase: bool = True

@@ -97,7 +97,13 @@ def file_format(path: Path) -> tuple[str, Format] | None:
 
 
 def read_rows(path: Path, *, byte_limit: int | None = None) -> Rows:
-    """The file as a table."""
+    r"""The file as a table.
+
+    >>> from pathlib import Path
+    >>> _ = Path("rows.csv").write_text("x,label\n1,no\n2.5,yes\n")
+    >>> read_rows(Path("rows.csv")).table.to_pydict()
+    {'x': ['1', '2.5'], 'label': ['no', 'yes']}
+    """
     known = file_format(path)
     if known is None:
         endings = ", ".join(f".{ending}" for ending in FORMATS)
@@ -167,7 +173,14 @@ def _cut_lines(data: bytes) -> pa.Array:
 def read_parquet(
     path: Path, columns: Sequence[str] | None = None, *, byte_limit: int | None = None
 ) -> pa.Table:
-    """A Parquet file, or some of its columns, as a table."""
+    """A Parquet file, or some of its columns, as a table.
+
+    >>> from pathlib import Path
+    >>> import pyarrow as pa, pyarrow.parquet
+    >>> pyarrow.parquet.write_table(pa.table({"x": [1, 2], "y": [3, 4]}), "rows.parquet")
+    >>> read_parquet(Path("rows.parquet"), ["y"]).to_pydict()
+    {'y': [3, 4]}
+    """
     with _opened_parquet(path, byte_limit) as (file, source):
         check_parquet(file, source, allowance(path, byte_limit, is_table=True), columns=columns)
         names = None if columns is None else list(columns)

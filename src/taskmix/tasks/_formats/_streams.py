@@ -209,7 +209,13 @@ class CheckedStream(io.RawIOBase):
 
 
 def text_lines(path: Path, *, byte_limit: int | None = None) -> Iterator[str]:
-    """The lines of a text file, plain or `.gz`, without their ends."""
+    r"""The lines of a text file, plain or `.gz`, without their ends.
+
+    >>> from pathlib import Path
+    >>> _ = Path("words.txt").write_text("good\nbad\n")
+    >>> list(text_lines(Path("words.txt")))
+    ['good', 'bad']
+    """
     with CheckedStream(path, byte_limit=byte_limit) as stream:
         for line in stream.lines():
             yield line.decode()

@@ -41,7 +41,7 @@ def load_tasks(
     cache: Path | None = None,
     byte_limit: int | None = None,
 ) -> TaskSet:
-    """Load tasks from a folder, a file, or the Hugging Face hub (`hf:name` or `hf:name:config`).
+    r"""Load tasks from a folder, a file, or the Hugging Face hub (`hf:name` or `hf:name:config`).
 
     A folder is one of these, and the first that fits is taken:
 
@@ -74,6 +74,14 @@ def load_tasks(
     With `cache`, parsed tables are kept in that folder under a hash of the file's bytes. A file that
     becomes more than 200 times its size, or takes half of the free memory, is refused (see
     `taskmix.files.Allowance`); `byte_limit` says instead how many bytes a file may have unpacked.
+
+    >>> from pathlib import Path
+    >>> folder = Path("reviews/films")
+    >>> folder.mkdir(parents=True)
+    >>> _ = (folder / "train.csv").write_text("text,label\ngood,yes\nbad,no\nfine,yes\n")
+    >>> _ = (folder / "dev.csv").write_text("text,label\nawful,no\n")
+    >>> load_tasks("reviews")["films"].sizes
+    {'train': 3, 'dev': 1}
     """
     texts = _text_columns(text_columns)
     given = TaskSettings(

@@ -65,7 +65,13 @@ def entity_counts(
     sentences: NDArray[Any]
     | None = None,  # [sentence + 1], where each begins; None is one sentence
 ) -> EntityCounts:
-    """Counts what the CoNLL script counts."""
+    """Counts what the CoNLL script counts.
+
+    >>> labels = ("O", "B-PER", "I-PER", "B-LOC")
+    >>> found = entity_counts(np.array([1, 2, 0, 3]), np.array([1, 2, 0, 0]), labels)
+    >>> found.precision, found.recall, round(found.f1, 4)
+    (0.5, 1.0, 0.6667)
+    """
     if len(predicted) != len(targets):
         raise ShapeError(
             f"`predicted` and `targets` should have one label for each token. Found "
@@ -117,6 +123,12 @@ def conlleval_report(
     """The text that the CoNLL script prints for these tags.
 
     The script prints the line of chunks without a type twice; here it stands once.
+
+    >>> tags, labels = np.array([1, 0, 1]), ("O", "B-PER")
+    >>> print(conlleval_report(tags, np.array([1, 0, 0]), labels))
+    processed 3 tokens with 1 phrases; found: 2 phrases; correct: 1.
+    accuracy:  66.67%; precision:  50.00%; recall: 100.00%; FB1:  66.67
+                  PER: precision:  50.00%; recall: 100.00%; FB1:  66.67  2
     """
     counts = entity_counts(predicted, targets, labels, sentences)
     gold, found, correct = (
@@ -141,6 +153,9 @@ def io_to_iob2(tags: Sequence[str]) -> list[str]:
 
     A `B-` opens each run of one type. Chunks of one type that touch cannot be told apart in IO, so
     they become one. Tags that begin a chunk already stay as they are.
+
+    >>> io_to_iob2(["I-PER", "I-PER", "O", "I-LOC"])
+    ['B-PER', 'I-PER', 'O', 'B-LOC']
     """
     result = []
     previous = ""

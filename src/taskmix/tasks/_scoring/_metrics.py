@@ -62,7 +62,11 @@ class ScoredRows:
 
 @dataclass(frozen=True)
 class Metric:
-    """A name, what it is computed from, and the direction in which it improves."""
+    """A name, what it is computed from, and the direction in which it improves.
+
+    >>> METRICS["rmse"].higher_is_better, METRICS["accuracy"].needs
+    (False, 'classes')
+    """
 
     name: str
     higher_is_better: bool
@@ -78,7 +82,14 @@ def evaluate_outputs(
     labels: tuple[str, ...] = (),
     sentences: NDArray[Any] | None = None,  # [sentence + 1], where every token is a row
 ) -> float:
-    """The metric of that name. Where `targets` is [row, word], each row is a sentence."""
+    """The metric of that name. Where `targets` is [row, word], each row is a sentence.
+
+    >>> logits, targets = np.array([[2.0, 1.0], [0.0, 3.0], [1.0, 0.0]]), np.array([0, 1, 1])
+    >>> round(evaluate_outputs("accuracy", outputs=logits, targets=targets, labels=("no", "yes")), 4)
+    0.6667
+    >>> evaluate_outputs("rmse", outputs=np.array([1.0, 5.0]), targets=np.array([3.0, 3.0]))
+    2.0
+    """
     chosen = find_metric(metric)
     if (chosen.needs == "values") == bool(labels):
         has = f"{len(labels)} classes" if labels else "no classes"
@@ -110,7 +121,15 @@ def evaluate_outputs(
 
 
 def find_metric(name: str) -> Metric:
-    """The metric of that name; `f1+accuracy` is the mean of the two, as GLUE scores some tasks."""
+    """The metric of that name; `f1+accuracy` is the mean of the two, as GLUE scores some tasks.
+
+    >>> find_metric("f1+accuracy").name
+    'f1+accuracy'
+    >>> find_metric("acuracy")
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.OptionError: `acuracy` should be the name of a metric. The ...
+    """
     if "+" in name:
         parts = [find_metric(part) for part in name.split("+")]
         if len({(part.higher_is_better, part.needs == "values") for part in parts}) > 1:

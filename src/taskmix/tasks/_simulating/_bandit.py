@@ -25,7 +25,16 @@ LOWEST_SCORE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class BanditOptimum:
-    """The best fixed distribution in the limit of many small steps, and what it reaches."""
+    """The best fixed distribution in the limit of many small steps, and what it reaches.
+
+    >>> bandit = MultitaskBandit(
+    ...     oracle=np.array([0.5, 0.5]), ceiling=np.ones(2), learning=np.full(2, 0.2),
+    ...     forgetting=np.zeros(2), steps=10, cost=np.ones(2),
+    ... )
+    >>> best = bandit.optimum()  # five pulls of each bring both to 1
+    >>> best.probabilities.round(6).tolist(), round(best.score, 6)
+    ([0.5, 0.5], 1.0)
+    """
 
     probabilities: NDArray[np.float64]  # [arm]
     score: float  # the mean over arms at the end
@@ -33,7 +42,15 @@ class BanditOptimum:
 
 @dataclass(frozen=True, slots=True)
 class MultitaskBandit:
-    """Environments whose best fixed division of the budget is known."""
+    """Environments whose best fixed division of the budget is known.
+
+    >>> bandit = MultitaskBandit(
+    ...     oracle=np.array([0.25, 0.75]), ceiling=np.array([0.5, 1.0]), learning=np.array([0.2, 0.1]),
+    ...     forgetting=np.array([0.0, 0.25]), steps=10, cost=np.ones(2),
+    ... )
+    >>> bandit.pull(np.array([0.0, 0.5]), np.array(0)).tolist()  # the first learns, then both forget
+    [0.2, 0.25]
+    """
 
     oracle: NDArray[np.float64]  # [..., arm], the shares that bring every arm to its ceiling
     ceiling: NDArray[np.float64]  # [..., arm]

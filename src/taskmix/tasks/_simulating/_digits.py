@@ -57,7 +57,11 @@ _QUESTIONS = (
 
 
 def digits_tasks() -> TaskSet:
-    """The eight tasks, the same each time; nothing is downloaded."""
+    """The eight tasks, the same each time; nothing is downloaded.
+
+    >>> digits_tasks().names[:3]
+    ('ten_digits', 'parity', 'half')
+    """
     from sklearn.datasets import load_digits
 
     pixels, digits = load_digits(return_X_y=True)

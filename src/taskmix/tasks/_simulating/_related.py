@@ -35,7 +35,15 @@ _TAG_PREFIX = re.compile(r"[BIES](-|$)")
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """The real task first, then the artificial ones, and how related each is to it."""
+    """The real task first, then the artificial ones, and how related each is to it.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"x": np.arange(100.0) ** 2, "label": ["no", "yes"] * 50})
+    >>> task = tables_as_tasks({"real": {"train": table, "dev": table}})["real"]
+    >>> found = simulate_tasks(task, count=1, ami=0.5, generator=np.random.default_rng(0))
+    >>> found.tasks.names, found.alphas.round(2).tolist(), found.information.round(2).tolist()
+    (('real', 'artificial1'), [0.93], [0.51])
+    """
 
     tasks: TaskSet
     alphas: NDArray[np.float64]  # [artificial task]
@@ -64,6 +72,13 @@ def simulate_tasks(
     different labels an artificial task has (as many as the real one if None). `samples` are the rows
     of `train` each artificial task has, words for tagging, and `real_samples` those of the real task
     (as many as `samples` if that is one number): the first rows, so that tasks share what they can.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"x": np.arange(100.0) ** 2, "label": ["no", "yes"] * 50})
+    >>> task = tables_as_tasks({"real": {"train": table, "dev": table}})["real"]
+    >>> found = simulate_tasks(task, count=2, alpha=[0.5, 1.0], generator=np.random.default_rng(0))
+    >>> found.information.round(1).tolist()  # unrelated, and a copy
+    [0.0, 1.0]
     """
     _check(task, count)
     names = _real_labels(task)
