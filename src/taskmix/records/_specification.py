@@ -18,6 +18,10 @@ from taskmix.errors import OptionError
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":")
+)  # one for all: thousands are hashed
+
 
 def describe(value: object) -> JSON:
     """A value as JSON: a frozen dataclass becomes its fields and its class's name under `kind`.
@@ -30,7 +34,7 @@ def describe(value: object) -> JSON:
 
 def specification_hash(specification: Mapping[str, object]) -> str:
     """Sixteen hexadecimal digits that name a specification; the order of its keys is no part of it."""
-    canonical = json.dumps(describe(specification), sort_keys=True, separators=(",", ":"))
+    canonical = _CANONICAL.encode(describe(specification))
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
