@@ -31,7 +31,7 @@ _PLACES = {
     "Study": ("taskmix.records", "Study"),
     "TaskSet": ("taskmix.tasks", "TaskSet"),
     "TrainedModel": ("taskmix.engine", "TrainedModel"),
-    "load_model": ("taskmix.engine", "read_model"),
+    "load_model": ("taskmix.engine", "load_model"),
     "load_tasks": ("taskmix.tasks", "load_tasks"),
     "train": ("taskmix.training", "train"),
 }

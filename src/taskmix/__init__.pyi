@@ -1,5 +1,5 @@
 from taskmix.engine import TrainedModel as TrainedModel
-from taskmix.engine import read_model as load_model
+from taskmix.engine import load_model as load_model
 from taskmix.own import Advised as Advised
 from taskmix.own import advise as advise
 from taskmix.plans import Plan as Plan

@@ -21,10 +21,10 @@ from taskmix.engine._run import (
     build,
     choose_device,
     execute,
-    load_model,
+    model_of_run,
     record_event,
 )
-from taskmix.engine._saved import read_model, save_models
+from taskmix.engine._saved import load_model, save_models
 from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
 from taskmix.engine._trained import TrainedModel, trained_model
 from taskmix.engine._units import Progress
@@ -56,9 +56,9 @@ __all__ = [
     "joined_ranks",
     "launched_processes",
     "load_model",
+    "model_of_run",
     "open_study",
     "own_study",
-    "read_model",
     "record_event",
     "run_all",
     "run_fleet",

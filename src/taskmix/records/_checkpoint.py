@@ -50,7 +50,7 @@ class CheckpointEntry:
     scores_end: int
 
 
-def entry_of(document: Mapping[str, Any]) -> CheckpointEntry:
+def parse_checkpoint_entry(document: Mapping[str, Any]) -> CheckpointEntry:
     """Reads back what `asdict` made of an entry; a KeyError, TypeError or ValueError if it is none."""
 
     def stored(key: str) -> StoredFile | None:
@@ -77,7 +77,7 @@ def write_entries(folder: Path, entries: Sequence[CheckpointEntry]) -> None:
     write_bytes(folder / FOLDER / NAME, (text + "\n").encode())
 
 
-def read_entries(folder: Path) -> list[CheckpointEntry]:
+def read_checkpoint_entries(folder: Path) -> list[CheckpointEntry]:
     """The run's checkpoints, the newest first; none where there is no `latest.json`."""
     path = folder / FOLDER / NAME
     try:
@@ -98,7 +98,7 @@ def read_entries(folder: Path) -> list[CheckpointEntry]:
             "version of taskmix. Go on with that version."
         )
     try:
-        return [entry_of(entry) for entry in document["checkpoints"]]
+        return [parse_checkpoint_entry(entry) for entry in document["checkpoints"]]
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(path, f"an entry in another form ({error})") from error
 

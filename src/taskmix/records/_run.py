@@ -21,7 +21,7 @@ from taskmix.records._checkpoint import (
     CheckpointEntry,
     load_best,
     load_checkpoint,
-    read_entries,
+    read_checkpoint_entries,
 )
 from taskmix.records._damage import DamageError
 from taskmix.records._labels import add_label
@@ -206,7 +206,7 @@ class RunFolder:
         finished = self._finished()
         if finished is not None:
             return [] if finished.kept is None else [finished.kept]
-        entries = read_entries(self.path)
+        entries = read_checkpoint_entries(self.path)
         if not entries:
             self.summary()  # raises where damaged: it may be a finished run's, which has no list
         return entries

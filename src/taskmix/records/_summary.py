@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import taskmix
 from taskmix.errors import RecordError
 from taskmix.files import read_plain, write_bytes
-from taskmix.records._checkpoint import CheckpointEntry, entry_of
+from taskmix.records._checkpoint import CheckpointEntry, parse_checkpoint_entry
 from taskmix.records._damage import DamageError
 from taskmix.records._labels import read_labels
 
@@ -231,7 +231,7 @@ def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
         raise damaged(path, "a task without a name")
     try:
         scores = tuple(_score_of(row) for row in take("scores", list))
-        kept = None if document.get("kept") is None else entry_of(document["kept"])
+        kept = None if document.get("kept") is None else parse_checkpoint_entry(document["kept"])
         seconds = float(take("seconds", (int, float)))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise damaged(path, f"scores, files or seconds in another form ({error})") from error

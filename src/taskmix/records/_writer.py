@@ -24,7 +24,7 @@ from taskmix.records._checkpoint import (
 )
 from taskmix.records._labels import add_label
 from taskmix.records._older import described_as
-from taskmix.records._parts import Part, write_part
+from taskmix.records._parts import TablePart, write_part
 from taskmix.records._recovery import SCORES_FOLDER, STEPS_FOLDER, Recovered, tidy
 from taskmix.records._specification import describe, specification_hash
 from taskmix.records._state import StateTree, StoredFile, save_state
@@ -317,7 +317,7 @@ class RecordWriter:
         if len(table) == 0:
             return end
         # Rows that come after a commit at the same step are no part of it: their part ends later.
-        part = Part.spanning(folder, end, max(step, end + 1))
+        part = TablePart.spanning(folder, end, max(step, end + 1))
         write_part(part, table, sync=False)
         return part.last
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.engine import Run, load_model, run_all
+from taskmix.engine import Run, model_of_run, run_all
 from taskmix.errors import RunError
 from taskmix.records import Study
 from taskmix.transfer._carry_out import DONE, Carried, Perform, in_stages
@@ -53,7 +53,7 @@ def estimate_by_gradients(
                 f"{result.outcome}. {result.error or 'Run the same command again to continue.'}"
             )
     begin = time.perf_counter()
-    models = [linearise(*load_model(run, study), options, seed=run.seed) for run in runs]
+    models = [linearise(*model_of_run(run, study), options, seed=run.seed) for run in runs]
     carried = in_stages(description, partial(_estimated, description, models, options))
     seconds = _step_seconds(runs, study) + time.perf_counter() - begin
     return replace(carried, estimate="gradients", estimate_seconds=seconds)

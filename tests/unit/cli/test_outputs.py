@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.engine import read_model
+from taskmix.engine import load_model
 
 from .running import run_cli
 
@@ -60,7 +60,7 @@ def test_a_kept_model_is_replaced_by_the_next(
     (tmp_path / "kept" / "README.md").write_text("mine")
     names = set(all_files(tmp_path / "kept"))
     assert run_cli(monkeypatch, *train, "--seed", "1") == 0
-    assert read_model(tmp_path / "kept").question("a").name == "a"
+    assert load_model(tmp_path / "kept").question("a").name == "a"
     found = set(all_files(tmp_path / "kept"))
     assert found & names == {"model.json", "README.md"}
     assert len(found) == len(names)
