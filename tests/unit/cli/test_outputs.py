@@ -111,7 +111,11 @@ def test_other_data_in_the_same_study_is_refused_in_words(
     before = all_files(out)
     shutil.copytree(tables, tmp_path / "moved")
     assert run_cli(monkeypatch, "train", tmp_path / "moved", *QUICK, "--out", out) == 0
-    assert "already" in capsys.readouterr().out or set(all_files(out)) == set(before)
+    after = all_files(out)
+    assert set(after) == set(before)
+    assert all(after[name] == before[name] for name in before if name.endswith("run.json"))
+    assert any(name.endswith("run.json") for name in before)
+    capsys.readouterr()
     changed = tmp_path / "moved" / "c" / "train.csv"
     changed.write_text(changed.read_text() + "1,1,1\n")
     said = refused(monkeypatch, capsys, "train", tmp_path / "moved", *QUICK, "--out", out)
