@@ -52,7 +52,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder with the record of one run. Reading needs no lock and disturbs no writer."""
+    """A folder with the record of one run. Reading needs no lock and disturbs no writer.
+
+    >>> folder = Study("study").run({"rate": 0.1})
+    >>> folder.name
+    '1b8466c9cf756166'
+    >>> (folder.summary(), folder.is_finished, folder.steps().num_rows)
+    (None, False, 0)
+    """
 
     path: Path
     lean: bool = False  # of what is written to it

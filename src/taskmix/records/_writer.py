@@ -50,6 +50,15 @@ class RecordWriter:
 
     Steps are counted from 1: a commit after step n has the rows of steps 1 to n. Nothing of what is
     added is on the disk before the commit; a run that is killed goes on from the last one.
+
+    >>> with Study("study").run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.add_steps([1], [0], loss=0.25, seconds=0.1, examples=32)
+    ...     claim.writer.finish(scores=[], best_step=None)
+    >>> Study("study").run({"rate": 0.1}).steps(["step", "loss"]).to_pylist()
+    [{'step': 1, 'loss': 0.25}]
     """
 
     def __init__(self, folder: Path, recovered: Recovered, *, lean: bool = False) -> None:
