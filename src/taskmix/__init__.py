@@ -31,7 +31,7 @@ _PLACES = {
     "TaskSet": ("taskmix.tasks", "TaskSet"),
     "TrainedModel": ("taskmix.engine", "TrainedModel"),
     "advise": ("taskmix.adviser", "advise"),
-    "load_model": ("taskmix.engine", "read_model"),
+    "load_model": ("taskmix.engine", "load_model"),
     "load_tasks": ("taskmix.tasks", "load_tasks"),
     "train": ("taskmix.training", "train"),
 }

@@ -27,7 +27,7 @@ from synthetic_transfer import transfer_document
 
 from taskmix.adviser._ledger import Ledger
 from taskmix.counterfactual import log_of_runs
-from taskmix.engine import FolderSource, Run, execute, read_model, save_models
+from taskmix.engine import FolderSource, Run, execute, load_model, save_models
 from taskmix.engine._model_folder import replacing_model
 from taskmix.laws import LawRegressor, learn_laws, parse_formula, read_laws, read_table
 from taskmix.laws._fitting._table import as_columns
@@ -296,7 +296,7 @@ def _text(folder: Path) -> object:
 
 
 def _trained(folder: Path) -> object:
-    return read_model(folder / "m")
+    return load_model(folder / "m")
 
 
 def _model(folder: Path) -> object:

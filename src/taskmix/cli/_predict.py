@@ -65,7 +65,7 @@ def predict(
         echo '{"text": "well worth it"}' | taskmix predict advice - --task books
     """
     from taskmix.cli._display import print_json
-    from taskmix.engine import read_model
+    from taskmix.engine import load_model
     from taskmix.files import check_output
 
     if out is not None and out.suffix.lower() not in ENDINGS:
@@ -75,7 +75,7 @@ def predict(
     if out is not None:
         remedy = "Choose another name, or replace it with --overwrite."
         check_output(out, is_ours=lambda begin: overwrite, what="the answers", remedy=remedy)
-    trained = read_model(model)
+    trained = load_model(model)
     question = trained.question(task)
     notes: list[str] = []
     answers = _answers(trained, rows, question.name, strict=strict, on_note=notes.append)

@@ -31,10 +31,10 @@ from taskmix.engine._run import (
     build,
     choose_device,
     execute,
-    load_model,
+    model_of_run,
     record_event,
 )
-from taskmix.engine._saved import read_model, save_models
+from taskmix.engine._saved import load_model, save_models
 from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
 from taskmix.engine._trained import TrainedModel, trained_model
 from taskmix.engine._units import Progress, Stop, Tell
@@ -78,10 +78,10 @@ __all__ = [
     "keep_best",
     "launched_processes",
     "load_model",
+    "model_of_run",
     "never",
     "open_study",
     "own_study",
-    "read_model",
     "record_event",
     "save_models",
     "trained_model",

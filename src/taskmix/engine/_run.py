@@ -268,7 +268,7 @@ def first_model(run: Run, tasks: EncodedTasks) -> HardSharing:
         return run.architecture.build(tasks)
 
 
-def load_model(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
+def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
     """The best model of a run that has been trained, and its tasks encoded."""
     folder = study.run(run.specification())
     best = folder.best()

@@ -42,13 +42,34 @@ FILES = re.compile(
 
 
 def pack_run(folder: RunFolder) -> dict[str, bytes]:
-    """The files of a record that nobody is writing to at this moment; none where it never began."""
+    """The files of a record that nobody is writing to at this moment; none where it never began.
+
+    >>> study = Study("study")
+    >>> with study.run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+    >>> sorted(pack_run(study.run({"rate": 0.1})))
+    ['run.json']
+    """
     files = _pack(folder, ".", *PARTS)
     return files if NAME in files else {}
 
 
 def pack_labels(folder: RunFolder) -> dict[str, bytes]:
-    """Those of a record's files that may come after its end."""
+    r"""Those of a record's files that may come after its end.
+
+    >>> study = Study("study")
+    >>> with study.run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+    >>> study.run({"rate": 0.1}, label="slow").keep_label()
+    >>> [data.decode() for data in pack_labels(study.run({"rate": 0.1})).values()]
+    ['{"label": "slow"}\n']
+    """
     return _pack(folder, _labels.FOLDER)
 
 
@@ -63,7 +84,19 @@ def _pack(folder: RunFolder, *parts: str) -> dict[str, bytes]:
 
 
 def unpack_run(folder: RunFolder, files: Mapping[str, bytes]) -> bool:
-    """Makes packed files the run's record, unless it is finished or another process writes it."""
+    """Makes packed files the run's record, unless it is finished or another process writes it.
+
+    >>> study = Study("study")
+    >>> with study.run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+    >>> unpack_run(Study("copy").run({"rate": 0.1}), pack_run(study.run({"rate": 0.1})))
+    True
+    >>> Study("copy").run({"rate": 0.1}).is_finished
+    True
+    """
     for name in files:
         if not FILES.fullmatch(name):
             raise RecordError(

@@ -20,7 +20,7 @@ from taskmix.records._checkpoint import (
     forget_entries,
     forget_files,
     load_checkpoint,
-    read_entries,
+    read_checkpoint_entries,
     write_entries,
 )
 from taskmix.records._damage import DamageError
@@ -126,7 +126,7 @@ def _read(folder: Path) -> tuple[RunSummary | None, list[CheckpointEntry], list[
     notes: list[str] = []
     summary, entries = None, []
     try:
-        entries = read_entries(folder)
+        entries = read_checkpoint_entries(folder)
     except DamageError as error:
         notes.append(str(error))
     try:

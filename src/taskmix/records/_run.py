@@ -21,7 +21,7 @@ from taskmix.records._checkpoint import (
     CheckpointEntry,
     load_best,
     load_checkpoint,
-    read_entries,
+    read_checkpoint_entries,
 )
 from taskmix.records._damage import DamageError
 from taskmix.records._labels import add_label
@@ -52,7 +52,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder with the record of one run. Reading needs no lock and disturbs no writer."""
+    """A folder with the record of one run. Reading needs no lock and disturbs no writer.
+
+    >>> folder = Study("study").run({"rate": 0.1})
+    >>> folder.name
+    '1b8466c9cf756166'
+    >>> (folder.summary(), folder.is_finished, folder.steps().num_rows)
+    (None, False, 0)
+    """
 
     path: Path
     lean: bool = False  # of what is written to it
@@ -206,7 +213,7 @@ class RunFolder:
         finished = self._finished()
         if finished is not None:
             return [] if finished.kept is None else [finished.kept]
-        entries = read_entries(self.path)
+        entries = read_checkpoint_entries(self.path)
         if not entries:
             self.summary()  # raises where damaged: it may be a finished run's, which has no list
         return entries

@@ -59,6 +59,15 @@ class Study:
     With `lean` what is written of a finished run is its `run.json`, with the final scores: no steps
     and no weights. It is for grids of thousands of runs of which only the scores are asked. With a
     `subject` the study is about those tasks alone: `settle` writes it down before the first run.
+
+    >>> study = Study("study")
+    >>> with study.run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+    >>> study.scores().select(["label", "seed", "task", "value"]).to_pylist()
+    [{'label': 'fast', 'seed': 7, 'task': 'a', 'value': 0.5}]
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import taskmix
 from taskmix.errors import RecordError
 from taskmix.files import read_plain, write_bytes
-from taskmix.records._checkpoint import CheckpointEntry, entry_of
+from taskmix.records._checkpoint import CheckpointEntry, parse_checkpoint_entry
 from taskmix.records._damage import DamageError
 from taskmix.records._labels import read_labels
 
@@ -37,7 +37,11 @@ class NewerFormatError(RecordError):
 
 
 class FinalScore(NamedTuple):
-    """A score of the finished run."""
+    """A score of the finished run.
+
+    >>> FinalScore("sentiment", "dev", "accuracy", 0.9).value
+    0.9
+    """
 
     task: str
     split: str
@@ -47,7 +51,19 @@ class FinalScore(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
-    """A run as `run.json` has it."""
+    """A run as `run.json` has it.
+
+    >>> study = Study("study")
+    >>> with study.run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+    >>> study.run({"rate": 0.1}, label="slow").keep_label()
+    >>> (summary,) = study.summaries()
+    >>> (summary.status, summary.labels, [each.label for each in summary.under_each_label()])
+    ('finished', ('fast', 'slow'), ['fast', 'slow'])
+    """
 
     name: str  # the hash of the specification, which is the folder's name
     status: RunStatus
@@ -231,7 +247,7 @@ def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
         raise damaged(path, "a task without a name")
     try:
         scores = tuple(_score_of(row) for row in take("scores", list))
-        kept = None if document.get("kept") is None else entry_of(document["kept"])
+        kept = None if document.get("kept") is None else parse_checkpoint_entry(document["kept"])
         seconds = float(take("seconds", (int, float)))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise damaged(path, f"scores, files or seconds in another form ({error})") from error

@@ -24,7 +24,7 @@ from taskmix.records._checkpoint import (
 )
 from taskmix.records._labels import add_label
 from taskmix.records._older import described_as
-from taskmix.records._parts import Part, write_part
+from taskmix.records._parts import TablePart, write_part
 from taskmix.records._recovery import SCORES_FOLDER, STEPS_FOLDER, Recovered, tidy
 from taskmix.records._specification import describe, specification_hash
 from taskmix.records._state import StateTree, StoredFile, save_state
@@ -50,6 +50,15 @@ class RecordWriter:
 
     Steps are counted from 1: a commit after step n has the rows of steps 1 to n. Nothing of what is
     added is on the disk before the commit; a run that is killed goes on from the last one.
+
+    >>> with Study("study").run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.add_steps([1], [0], loss=0.25, seconds=0.1, examples=32)
+    ...     claim.writer.finish(scores=[], best_step=None)
+    >>> Study("study").run({"rate": 0.1}).steps(["step", "loss"]).to_pylist()
+    [{'step': 1, 'loss': 0.25}]
     """
 
     def __init__(self, folder: Path, recovered: Recovered, *, lean: bool = False) -> None:
@@ -317,7 +326,7 @@ class RecordWriter:
         if len(table) == 0:
             return end
         # Rows that come after a commit at the same step are no part of it: their part ends later.
-        part = Part.spanning(folder, end, max(step, end + 1))
+        part = TablePart.spanning(folder, end, max(step, end + 1))
         write_part(part, table, sync=False)
         return part.last
 

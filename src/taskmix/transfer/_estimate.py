@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.engine import Auto, Executor, Run, load_model
+from taskmix.engine import Auto, Executor, Run, model_of_run
 from taskmix.errors import RunError
 from taskmix.records import Study
 from taskmix.transfer._gradients import GradientOptions, LinearTask, linearise, solve_move
@@ -52,7 +52,7 @@ def estimate_by_gradients(
                 f"{result.outcome}. {result.error or 'Run the same command again to continue.'}"
             )
     begin = time.perf_counter()
-    models = [linearise(*load_model(run, study), options, seed=run.seed) for run in runs]
+    models = [linearise(*model_of_run(run, study), options, seed=run.seed) for run in runs]
     measured = in_stages(description, partial(_estimated, description, models, options))
     seconds = _step_seconds(runs, study) + time.perf_counter() - begin
     return replace(measured, estimate="gradients", estimate_seconds=seconds)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.engine import Auto, Executed, Executor, Run, load_model
+from taskmix.engine import Auto, Executed, Executor, Run, model_of_run
 from taskmix.errors import InputError, RunError
 from taskmix.records import RunSummary, Study
 from taskmix.training import evaluate_margins
@@ -144,7 +144,7 @@ def _outcomes(description: TransferStudy, run: Run, result: Executed, study: Stu
     if not result.is_done or result.summary is None:
         return [np.nan] * len(description.tasks)
     if description.outcome == "margin":
-        model, tasks = load_model(run, study)
+        model, tasks = model_of_run(run, study)
         found = evaluate_margins(model, tasks, MEASURED_ON)
     else:
         found = _scores(description, result.summary)

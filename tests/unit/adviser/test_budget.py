@@ -36,7 +36,9 @@ def test_anything_else_is_refused_in_words(words: str) -> None:
 @given(st.text(max_size=20))
 def test_no_words_make_it_fail_in_another_way(words: str) -> None:
     with contextlib.suppress(OptionError):
-        Budget.parse(words)
+        found = Budget.parse(words)
+        (amount,) = (each for each in (found.seconds, found.batches) if each is not None)
+        assert amount > 0
 
 
 def test_seconds_become_batches_by_their_price() -> None:

@@ -91,7 +91,7 @@ def test_asking_again_does_not_fit_again(
     assert fit(monkeypatch, letters, out, *words) == 0
     ahead = json.loads(capsys.readouterr().out)
     assert sum(row["probability"] for row in ahead["next"]) > 0.8
-    assert ahead["next"][0]["symbol"] in "aeiou" or ahead["next"][0]["symbol"] == "(end)"
+    assert ahead["next"][0]["symbol"] in {*"aeiou", "(end)"}
     assert ahead["completion"][:2] == ["a", "e"]
 
 

@@ -225,7 +225,7 @@ class Deadly(Perceptron):
         return super().build(tasks)
 
 
-def test_a_worker_that_dies_is_tried_again_and_at_last_told(tmp_path: Path, here: Study) -> None:
+def test_a_worker_that_dies_is_tried_again_and_at_last_told(tmp_path: Path) -> None:
     folders = [tmp_path / "once", tmp_path / "always"]
     for folder in folders:
         folder.mkdir()

@@ -19,7 +19,7 @@ from taskmix.engine import (
     Progress,
     Run,
     execute,
-    load_model,
+    model_of_run,
 )
 from taskmix.errors import DivergedError, InputError, OptionError, RunError
 from taskmix.models import Perceptron
@@ -145,7 +145,7 @@ def test_what_the_user_must_mend_stops_all_runs(tmp_path: Path) -> None:
 
 def test_the_best_model_can_be_loaded_again(tmp_path: Path) -> None:
     done = execute(RUN, Study(tmp_path))
-    model, tasks = load_model(RUN, Study(tmp_path))
+    model, tasks = model_of_run(RUN, Study(tmp_path))
     assert done.summary is not None
     expected = {
         s.task: s.value for s in done.summary.scores if (s.split, s.metric) == ("test", "accuracy")
@@ -153,7 +153,7 @@ def test_the_best_model_can_be_loaded_again(tmp_path: Path) -> None:
     found = {score.task: score.value for score in evaluate(model, tasks, "test")}
     assert {name: found[name] for name in expected} == expected
     with pytest.raises(RunError, match="Train it first"):
-        load_model(replace(RUN, seed=77), Study(tmp_path))
+        model_of_run(replace(RUN, seed=77), Study(tmp_path))
 
 
 def test_the_learning_rate_rises_and_falls_as_asked() -> None:
@@ -177,7 +177,7 @@ def test_a_rate_or_a_gradient_of_zero_trains_nothing(
     study, longer = Study(tmp_path), replace(run, steps=6)
     results = executor(workers=1).run([run, longer], study)
     assert [result.outcome for result in results] == ["finished", "finished"]
-    first, second = (load_model(each, study)[0] for each in (run, longer))
+    first, second = (model_of_run(each, study)[0] for each in (run, longer))
     for one, other in zip(first.parameters(), second.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 

@@ -34,7 +34,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from taskmix.engine import Executor, Run, finish, load_model
+from taskmix.engine import Executor, Run, finish, model_of_run
 from taskmix.models import HardSharing, Perceptron
 from taskmix.numerics import mean_interval, paired_interval
 from taskmix.papers._shared import row
@@ -218,7 +218,7 @@ class _People:
         found = []
         for run in runs:
             if run not in self._models:
-                model, tasks = load_model(run, study)
+                model, tasks = model_of_run(run, study)
                 self._models[run] = model.cpu().eval(), tasks.names
             model, names = self._models[run]
             said = _answers(
