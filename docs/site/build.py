@@ -12,7 +12,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from site_commands import command_page
+from site_commands import command_pages
 from site_methods import all_methods, method_pages
 from site_pages import DOCS, ROOT, assets, example_pages, written_pages
 
@@ -34,7 +34,7 @@ def prepare(work: Path) -> int:
     """Writes all pages, the theme and the configuration; gives the number of pages."""
     shutil.rmtree(work, ignore_errors=True)
     pages = dict(written_pages()) | dict(example_pages())
-    pages |= dict(method_pages(weighting_table())) | {"commands.md": command_page()}
+    pages |= dict(method_pages(weighting_table())) | dict(command_pages())
     pages["decisions/index.md"] = _decisions(pages)
     for place, text in pages.items():
         _write(work / "pages" / place, text.encode())
@@ -76,7 +76,7 @@ def _nav(config: str, pages: dict[str, str]) -> str:
     sections["Guides"] += [
         place
         for place in pages
-        if place not in listed and not place.startswith(("examples/", "decisions/"))
+        if place not in listed and not place.startswith(("examples/", "decisions/", "commands/"))
     ]
     parts = []
     for name, some in sections.items():

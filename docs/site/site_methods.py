@@ -87,7 +87,7 @@ def _index(methods: list[Method]) -> str:
     lines = [
         "# Methods",
         "",
-        "One page each: what it does, when to take it, its options, what it costs.",
+        "One page each: what it does, when to use it, its options, and what it costs.",
     ]
     families = {method.family["folder"]: method.family for method in methods}
     for folder, family in families.items():
@@ -115,11 +115,11 @@ def _page(method: Method, table: dict[str, str]) -> str:
     parts = [
         f"# {method.name}",
         markdown_of(method.docstring),
-        "## When to take it",
+        "## When to use it",
         words["when"],
         "## Options",
         markdown_of(inspect.cleandoc(method.object.__doc__ or "")),
-        options or "It has none.",
+        options or "None.",
         "## Cost",
         cost,
         "## Example",
@@ -128,7 +128,9 @@ def _page(method: Method, table: dict[str, str]) -> str:
     if command:
         parts += ["From the command line:", f"```sh\n{command}\n```"]
     guide = f"../../{method.family['guide']}"
-    parts += [f"All of its kind: [{method.family['title']}](../index.md) · [guide]({guide})"]
+    parts += [
+        f"All methods of this kind: [{method.family['title']}](../index.md) · [guide]({guide})"
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -202,13 +204,11 @@ def _comments(source: str) -> dict[str, str]:
 
 
 def markdown_of(docstring: str) -> str:
-    """Words of a docstring as Markdown: papers are quoted, formulas are MathML, examples are code."""
+    """A module's words as Markdown: papers are quoted, formulas are MathML, examples are code."""
     blocks = []
     for block in docstring.split("\n\n"):
         lines = block.splitlines()
-        if lines and lines[0].startswith(
-            ">>> "
-        ):  # an example, which Markdown would take for a quote
+        if block.startswith(">>>"):
             blocks.append(f"```pycon\n{block}\n```")
             continue
         if all(line.startswith("    ") for line in lines):

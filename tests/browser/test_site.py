@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "site"))
 from build import prepare, render
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
@@ -26,6 +27,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return work / "site"
 
 
+def search(page: Page, words: str) -> list[str]:
+    """The addresses that are shown for some words, once they are: every hit names one of them."""
+    field = page.locator("input[type=text], input[type=search], input:not([type])").last
+    field.fill(words)
+    marked = page.locator("a:has(mark)").filter(visible=True)
+    marked.filter(has_text=re.compile(words.split()[0], re.IGNORECASE)).first.wait_for(
+        timeout=15_000
+    )
+    page.wait_for_timeout(300)  # the last of several answers while the field was filled
+    return [str(link.get_attribute("href")) for link in marked.all()]
+
+
 def test_search_works_from_a_file_and_asks_nobody(site: Path, browser: Browser) -> None:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
@@ -35,15 +48,55 @@ def test_search_works_from_a_file_and_asks_nobody(site: Path, browser: Browser) 
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto((site / "index.html").as_uri())
     page.locator(".md-search__button").click()
-    field = page.locator("input[type=text], input[type=search], input:not([type])").last
-    field.wait_for(timeout=10_000)
     page.wait_for_timeout(500)
-    field.fill("gradient surgery")
-    found = page.locator("a[href*='methods/weightings/pcgrad']").filter(visible=True).first
-    found.wait_for(timeout=15_000)
+    first = search(page, "gradient surgery")
+    between = search(page, "bootstrap")
+    again = search(page, "gradient surgery")
+    assert any("methods/weightings/pcgrad" in address for address in first)
+    assert between != first
+    assert again == first  # a search leaves nothing behind that changes the next one
     assert all(url.startswith("file:") for url in requests)
     assert complaints == []
     context.close()
+
+
+ECHO = """
+self.onmessage = (event) => {
+  event.data.words.push("from the worker");
+  self.postMessage(event.data);
+  event.data.words.push("too late");
+};
+"""
+EXCHANGE = """(address) => new Promise((done) => {
+  const worker = new Worker(address);
+  const sent = { words: ["sent"] };
+  const heard = [];
+  worker.onmessage = (event) => {
+    heard.push(event.data.words.slice());
+    if (heard.length === 2) done({ heard, sent: sent.words });
+    else worker.postMessage(sent); // the second time the script is there already
+  };
+  worker.postMessage(sent);
+  sent.words.push("changed by the page");
+})"""
+
+
+def test_a_message_to_or_from_the_search_is_a_copy_as_with_a_worker(
+    site: Path, browser: Browser
+) -> None:
+    (site / "echo.js").write_text(ECHO, encoding="utf-8")
+    page = browser.new_page()
+    page.goto((site / "index.html").as_uri())
+    found = page.evaluate(EXCHANGE, "echo.js")
+    assert found["heard"] == [
+        ["sent", "from the worker"],
+        ["sent", "changed by the page", "from the worker"],
+    ]
+    assert found["sent"] == ["sent", "changed by the page"]
+    refused = "address => { try { new Worker(address).postMessage({ act: () => 1 }); return ''; }"
+    refused += " catch (error) { return error.name; } }"
+    assert page.evaluate(refused, "echo.js") == "DataCloneError"  # as a worker says it
+    page.close()
 
 
 def test_the_site_fits_a_phone(site: Path, browser: Browser) -> None:

@@ -55,7 +55,7 @@ def test_the_table_of_options_is_that_of_the_dataclass() -> None:
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: str(method.name))
 def test_a_page_has_every_part(method: Method) -> None:
     page = PAGES[method.path]
-    for heading in ("When to take it", "Options", "Cost", "Example"):
+    for heading in ("When to use it", "Options", "Cost", "Example"):
         assert f"\n## {heading}\n\n" in page
     for field in dataclasses.fields(method.object) if "function" not in method.words else ():
         if field.init and not field.name.startswith("_"):
@@ -84,6 +84,11 @@ def test_words_of_a_module_become_markdown() -> None:
     assert "> A. Author, 2020, Eq. <math" in found
     assert "**Cost.** none." in found
     assert "**Departures.** \n\n- one\n- two" in found
+
+
+def test_the_example_of_a_docstring_becomes_code() -> None:
+    found = markdown_of("What it does.\n\n>>> double(*[2])\n4\n\nMore words.")
+    assert found == "What it does.\n\n```pycon\n>>> double(*[2])\n4\n```\n\nMore words."
 
 
 def test_formulas_are_mathml_that_markdown_leaves_alone() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from build import HERE, prepare, render
+from site_commands import all_commands, path_of
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +47,28 @@ def test_no_page_fetches_anything_from_outside(work: Path) -> None:
         assert not linked.findall(text), path
 
 
-def test_every_command_has_its_help(work: Path) -> None:
-    text = (work / "pages" / "commands.md").read_text(encoding="utf-8")
-    for name in ("advise", "train", "report", "improve", "transfer", "sequences", "laws"):
-        assert f"## taskmix {name}\n" in text
-        assert f"Usage: taskmix {name}" in text
+def test_every_command_has_a_page_with_all_its_options_and_a_line_in_the_list(work: Path) -> None:
+    pages = work / "pages"
+    listed = (pages / "commands" / "index.md").read_text(encoding="utf-8")
+    commands = list(all_commands())[1:]  # the first is the program itself
+    assert {"taskmix train", "taskmix reproduce glue"} <= {name for name, _ in commands}
+    for name, context in commands:
+        assert f"| [`{name}`]({Path(path_of(name)).name}) | " in listed
+        text = (pages / path_of(name)).read_text(encoding="utf-8")
+        for part in context.command.params:
+            if part.param_type_name == "option" and not part.hidden:
+                rows = re.findall(rf"\n\| `{part.opts[0]}[ `]", text)
+                assert len(rows) == 1, f"{name} {part.opts[0]}"
+
+
+def test_options_that_commands_share_stand_in_groups(work: Path) -> None:
+    text = (work / "pages" / "commands" / "transfer.md").read_text(encoding="utf-8")
+    parts = {part.split("\n")[0]: part for part in text.split("\n## ")[1:]}
+    assert "| `--precision <float>` |" in parts["Options of this command"]
+    assert "| `--task-column <str>` |" in parts["Reading the tasks"]
+    assert "| `--learning-rate <float>` |" in parts["Training"]
+    assert "| `--steps <int range>` |  | 1000; x>=1 |" in parts["Training"]
+    assert "`--label" not in parts["Options of this command"]
 
 
 def test_everything_a_page_points_to_is_there(work: Path) -> None:

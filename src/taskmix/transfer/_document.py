@@ -1,7 +1,7 @@
 """`transfer.json`: what a study of transfer taught, beside its runs and readable without taskmix.
 
 Gains are improvements of the outcome in its own unit, above zero where a source helps, whichever
-way the outcome runs; outcomes themselves are as measured. `docs/transfer.md` has every entry.
+way the outcome runs; outcomes themselves are as measured. `docs/transfer-reference.md` has every entry.
 """
 
 from __future__ import annotations

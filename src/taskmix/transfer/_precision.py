@@ -7,7 +7,8 @@ $$\mathrm{SE}(\theta_i - \bar\theta) = \sigma \big/ \sqrt{n\, q (1-q)\, k/(k-1)}
 
 With few the inverse of a random matrix is larger than that of its expectation, and k of the n are
 spent on the coefficients: n − k takes the place of n. That lies one to ten hundredths above the
-errors of drawn designs from n = 2k on, where the formula with n lies far below (docs/transfer.md).
+errors of drawn designs from n = 2k on, where the formula with n lies far below
+(docs/transfer-reference.md).
 Where every subset occurs equally often (`complete`) the formula
 stands as it is, and its exact value is the part $\sqrt{1 - 1/k}$ of it.
 

@@ -5,8 +5,8 @@ r"""Weak supervision: which labelling functions to learn from beside a few true 
     source is a source task, and all tasks share one output layer, as in the authors' own runs.
 
 The outcome (margin), the size of subsets (half of the sources), the five labels a class and the
-prefixes of all sizes were chosen on youtube with its test scores in sight (docs/papers.md has all
-five settings), so that set is no test of them.
+prefixes of all sizes were chosen on youtube with its test scores in sight (docs/papers/transfer.md has
+all five settings), so that set is no test of them.
 
 The document's gain is "up to 3.6 % accuracy" over baselines of weak supervision; it stands beside
 `selected_minus_best`, ours less the best of the majority vote, the label model and all sources. All

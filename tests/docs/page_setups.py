@@ -1,0 +1,259 @@
+"""What the Python on a page takes for granted: names, files, and shorter runs.
+
+A page's blocks are one program. `SETUPS[page]` makes its beginning: it writes what the page reads into
+the folder that it is given, and returns the names that the page does not define. Every block has these.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
+
+Names = dict[str, Any]
+
+# What a reader trains for minutes, a test trains for a moment.
+SHORTER = {
+    "range(10_000)": "range(30)",
+    "steps=10_000": "steps=30",
+    "steps=2000": "steps=4",
+    "steps=1000": "steps=5",
+    "SubsetDesign(count=60)": "SubsetDesign(count=8, alone=2, held_out=3)",
+    "HiddenMarkov(states=10), n_generators=8": "HiddenMarkov(states=2), n_generators=2, max_iter=2",
+    "counts=(1, 2, 4, 8, 16)": "counts=(1, 2)",
+    "LawRegressor()": "LawRegressor(SearchOptions(rounds=1, beam=1, branches=2))",
+    'budget="10m"': 'budget="200-steps"',
+    'out="advice"': 'out="own"',  # the page has an `advice` that the command wrote
+    "BanditOptions(": "BanditOptions(environments=1, seeds=1, steps=200, ",
+}
+
+
+def readme(folder: Path) -> Names:
+    write_reviews(folder / "reviews")
+    linear = torch.nn.Linear(4, 1)
+    return {
+        "torch": torch,
+        "loaders": [SimpleNamespace(dataset=range(rows)) for rows in (300, 30)],
+        "batches": [iter(lambda: torch.randn(8, 4), None) for _ in range(2)],
+        "loss_of": lambda model, batch, task: model(batch).square().mean(),
+        "model": linear,
+        "optimizer": torch.optim.SGD(linear.parameters(), lr=0.1),
+    }
+
+
+def weighting(folder: Path) -> Names:
+    model = torch.nn.Module()
+    model.encoder = torch.nn.Linear(4, 4)
+    return {
+        "model": model,
+        "batches": [torch.randn(8, 4) for _ in range(3)],
+        "topic_loss": lambda batch: model.encoder(batch).square().mean(),
+        "sentiment_loss": lambda batch: (model.encoder(batch) - 1).square().mean(),
+        "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
+    }
+
+
+def plug_in(folder: Path) -> Names:
+    write_plan(folder / "plan.json", parts=4)
+    if "datasets" not in sys.modules:
+        try:
+            import datasets  # noqa: F401
+        except ModuleNotFoundError:
+            sys.modules["datasets"] = stand_in_for_datasets()
+    tables = {name: range(100) for name in "abcdefgh"}
+    return weighting(folder) | {"new_encoder": lambda: torch.nn.Linear(4, 4), "tables": tables}
+
+
+def advise(folder: Path) -> Names:
+    from taskmix.engine import FolderSource, Run, run_all, save_models
+    from taskmix.models import Perceptron, TextConvolution
+    from taskmix.records import Study
+    from taskmix.tasks import digits_tasks
+
+    write_reviews(folder / "reviews")
+    source = FolderSource(path=str(folder / "reviews"))
+    architecture = TextConvolution(filters=4)
+    run = Run(label="kept", source=source, architecture=architecture, steps=2, seed=0)
+    study = Study(folder / "runs")
+    run_all([run], study)
+    save_models(folder / "advice" / "model", [(run, ("books", "kitchen"))], study)
+    write_plan(folder / "advice" / "plan.json", parts=4)
+    generator = np.random.default_rng(0)
+    images = generator.normal(size=(60, 8)).astype(np.float32)
+    digit, odd = (images[:, 0] > 0).astype(int), (images[:, 1] > 0).astype(int)
+    parts = [slice(0, 40), slice(40, 50), slice(50, 60)]
+    train, dev, test = ((images[part], digit[part]) for part in parts)
+    train_odd, dev_odd, test_odd = ((images[part], odd[part]) for part in parts)
+    perceptron = Perceptron(hidden=(4,))
+    tasks = perceptron.encoding.encode(digits_tasks())
+    model = perceptron.build(tasks)
+    return {
+        "train": train,
+        "dev": dev,
+        "test": test,
+        "images": images,
+        "tasks": tasks,
+        "train_odd": train_odd,
+        "dev_odd": dev_odd,
+        "test_odd": test_odd,
+        "encoder": torch.nn.Linear(8, 4),
+        "generator": generator,
+        "model": model,
+        "optimizer": torch.optim.Adam(model.parameters()),
+    }
+
+
+def selection(folder: Path) -> Names:
+    from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
+
+    from taskmix.engine import DigitsSource, Run, run_all
+    from taskmix.models import Perceptron
+    from taskmix.policies import HardProgress, Uniform
+    from taskmix.records import Study
+    from taskmix.training import PolicyBatchSampler
+
+    run = Run(
+        label="uniform",
+        source=DigitsSource(),
+        architecture=Perceptron(hidden=(4,)),
+        tasks=("parity", "half", "prime"),
+        policy=Uniform(),
+        reward=HardProgress(),
+        steps=200,
+        seed=0,
+    )
+    run_all([run], Study(folder / "study"))
+    write_plan(folder / "plan.json", parts=1)
+    return {
+        "np": np,
+        "ConcatDataset": ConcatDataset,
+        "DataLoader": DataLoader,
+        "HardProgress": HardProgress,
+        "Uniform": Uniform,
+        "PolicyBatchSampler": PolicyBatchSampler,
+        "sizes": [40, 20],
+        "tasks": [TensorDataset(torch.zeros(40, 2)), TensorDataset(torch.zeros(20, 2))],
+        "writer": None,
+        "loss": torch.tensor(0.5),
+        "names": ["b", "a"],
+    }
+
+
+def laws(folder: Path) -> Names:
+    import pandas
+
+    from taskmix.laws import SearchOptions
+
+    generator = np.random.default_rng(0)
+    n, ami, count = generator.uniform((1000, 0.2, 2), (9000, 0.9, 9), (80, 3)).T
+    score = np.sqrt(n * ami) / 100 + 0.001 * generator.normal(size=80)
+    frame = pandas.DataFrame({"n": n, "ami": ami, "T": count, "f1": score})
+    return {"frame": frame, "SearchOptions": SearchOptions}
+
+
+def sequences(folder: Path) -> Names:
+    generator = np.random.default_rng(0)
+    words = ["mac" + "".join(generator.choice(list("acmn"), size=3)) for _ in range(24)]
+    tasks = ["Scottish", "Irish"] * 12
+    return {
+        "sequences": words,
+        "tasks": tasks,
+        "others": words[:4],
+        "their_tasks": tasks[:4],
+        "held_out": words[:4],
+        "few": words[:2],
+        "new_tasks": ["Welsh", "Welsh"],
+        "loaded": SimpleNamespace(content="names"),
+    }
+
+
+def report(folder: Path) -> Names:
+    from synthetic_advice import advice_document
+
+    (folder / "advice").mkdir()
+    document = advice_document(["books", "kitchen"], ["tempered", "uniform", "single"])
+    (folder / "advice" / "advice.json").write_text(json.dumps(document), encoding="utf-8")
+    return {}
+
+
+def plan_of_advice(folder: Path) -> Names:
+    write_plan(folder / "advice" / "plan.json", parts=4)
+    return {}
+
+
+SETUPS: dict[str, Callable[[Path], Names]] = {
+    "README.md": readme,
+    "docs/advise.md": advise,
+    "docs/laws.md": laws,
+    "docs/plug-in.md": plug_in,
+    "docs/questions/just-tell-me.md": plan_of_advice,
+    "docs/quickstart.md": plan_of_advice,
+    "docs/report.md": report,
+    "docs/selection.md": selection,
+    "docs/sequences.md": sequences,
+    "docs/weighting.md": weighting,
+}
+
+
+def write_plan(path: Path, *, parts: int) -> None:
+    """One model with fixed shares; of four, one of each kind and a task alone."""
+    from taskmix.plans import Part, Plan, Shares, Stage, Stages, Weighted
+    from taskmix.weighting import PCGrad
+
+    halves, uneven = (0.5, 0.5), (0.25, 0.75)
+    divisions = [
+        Shares(probabilities=uneven),
+        Stages(
+            stages=(Stage(begin=0, probabilities=halves), Stage(begin=0.5, probabilities=uneven))
+        ),
+        Weighted(method=PCGrad()),
+        Shares.equal(2),
+    ][:parts]
+    pairs = [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")]
+    made = tuple(
+        Part(tasks=tasks, scored=tasks, share=1 / parts, division=division)
+        for tasks, division in zip(pairs, divisions, strict=False)
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Plan(parts=made).save(path)
+
+
+def write_reviews(folder: Path) -> None:
+    """Two tasks of a few texts."""
+    for task in ("books", "kitchen"):
+        (folder / task).mkdir(parents=True)
+        for split, count in {"train": 24, "dev": 8, "test": 8}.items():
+            rows = [
+                {"text": f"it was {word} and {place} pages", "label": label}
+                for place in range(count // 2)
+                for word, label in (("good", "positive"), ("bad", "negative"))
+            ]
+            lines = "\n".join(json.dumps(row) for row in rows)
+            (folder / task / f"{split}.jsonl").write_text(lines, encoding="utf-8")
+
+
+def stand_in_for_datasets() -> ModuleType:
+    """The package is an extra that the tests do without: this asks of a call what it asks."""
+    module = ModuleType("datasets")
+
+    def interleave_datasets(
+        tables: list[Any],
+        probabilities: list[float] | None = None,
+        seed: int | None = None,
+        stopping_strategy: str = "first_exhausted",
+    ) -> list[Any]:
+        assert probabilities is None or len(probabilities) == len(tables)
+        assert abs(sum(probabilities or [1.0]) - 1) < 1e-9
+        assert stopping_strategy in ("first_exhausted", "all_exhausted")
+        return tables
+
+    module.interleave_datasets = interleave_datasets  # type: ignore[attr-defined]
+    return module
