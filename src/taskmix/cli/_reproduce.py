@@ -19,7 +19,7 @@ from taskmix.cli._engines import (
 )
 from taskmix.cli._extras import check_extras
 from taskmix.cli._reproduce_laws import laws_study
-from taskmix.cli._reproduce_sequences import sequences
+from taskmix.cli._reproduce_sequences import reproduce_generators
 from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
 from taskmix.cli._reproduce_transfer import census, nlp25, weak_supervision
 from taskmix.cli._reproduced import tell_rows
@@ -210,7 +210,7 @@ app.command()(nlp25)
 app.command("laws-balanced")(laws_study)
 app.command("laws-unbalanced")(laws_study)
 app.command()(newsgroups)
-app.command()(sequences)
+app.command("sequences")(reproduce_generators)
 app.command()(reviews)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from taskmix.errors import InputError
 from taskmix.numerics import Interval, paired_interval
-from taskmix.sequences._comparing._baselines import PooledMixture, SeparateModels
+from taskmix.sequences._comparing._baselines import PooledMixture, SeparateModels, SequenceModel
 from taskmix.sequences._comparing._choice import find_symbols
 from taskmix.sequences._comparing._fitting import Fitting, fit_now
 from taskmix.sequences._counted import Multinomial
@@ -54,13 +54,13 @@ class MixtureComparison:
     """All models on the same held-out sequences; `models` are fitted."""
 
     rows: tuple[Compared, ...]
-    models: dict[str, Any]
+    models: dict[str, SequenceModel]
 
     def __getitem__(self, name: str) -> Compared:
         return next(row for row in self.rows if row.name == name)
 
 
-def make_baselines(model: SequenceMixture) -> dict[str, Any]:
+def make_baselines(model: SequenceMixture) -> dict[str, SequenceModel]:
     """The shared generators and what they are compared with, none of them fitted."""
     options = model.get_params(deep=False)
     whole = model.n_generators
@@ -70,7 +70,7 @@ def make_baselines(model: SequenceMixture) -> dict[str, Any]:
     single = {**options, "generator": one, "n_generators": 1, "n_init": 1, "start": None}
     single["alpha"] = 1.0  # of no consequence
     mixed = {**options, "start": None}
-    found: dict[str, Any] = {
+    found: dict[str, SequenceModel] = {
         SHARED_NAME: clone(model),
         "one model per task": SeparateModels(SequenceMixture(**single)),
         "one pooled model": PooledMixture(**single),
@@ -89,7 +89,7 @@ def compare_with_baselines(
     test_sequences: Sequence[Any],
     test_tasks: Tasks,
     *,
-    models: dict[str, Any] | None = None,
+    models: Mapping[str, SequenceModel] | None = None,
     on_progress: Callable[[str], None] | None = None,
     fitting: Fitting = fit_now,
 ) -> MixtureComparison:

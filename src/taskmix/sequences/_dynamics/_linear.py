@@ -153,10 +153,8 @@ class LinearDynamics:
             self._learn_one(take(parameters, np.array([which])), statistics, which)
             for which in range(len(parameters.initial))
         ]
-        learned: dict[str, Any] = {
-            name: np.array([part[name] for part in parts]) for name in parts[0]
-        }
-        return replace(parameters, **learned)
+        learned = {name: np.array([part[name] for part in parts]) for name in parts[0]}
+        return replace(parameters, **learned)  # type: ignore[arg-type]
 
     def log_prior(self, parameters: LinearDynamicsParameters) -> Floats:
         square = np.eye(self.states)

@@ -156,8 +156,8 @@ class GaussianHiddenMarkov:
         statistics: GaussianHiddenMarkovStatistics,
     ) -> GaussianHiddenMarkovParameters:
         mean, covariance = learn_normals(self, parameters, statistics.moments)
-        learned: dict[str, Any] = self._states.learn(parameters, statistics, self.fixed)
-        return replace(parameters, **learned, mean=mean, covariance=covariance)
+        learned = self._states.learn(parameters, statistics, self.fixed)
+        return replace(parameters, **learned, mean=mean, covariance=covariance)  # type: ignore[arg-type]
 
     def log_prior(self, parameters: GaussianHiddenMarkovParameters) -> Floats:
         normals = log_prior_of_normals(self, parameters)

@@ -107,9 +107,24 @@ def fit_states(
         random = generator.bit_generator.state
         return replace(state, done=state.done + 1, random=random, **changes)
 
-    def climb(state: FitState, chosen: EMOptions, **begin: Any) -> Iterator[FitState]:
+    def climb(
+        state: FitState,
+        chosen: EMOptions,
+        parameters: tuple[Any, ...],
+        alpha: Floats,
+        gamma: Floats | None = None,
+        iteration: int = 0,
+    ) -> Iterator[FitState]:
         for mixture in variational_em(
-            bank, corpus, options=chosen, generator=generator, resume=state.mixture, **begin
+            bank,
+            corpus,
+            parameters,
+            alpha,
+            chosen,
+            generator,
+            gamma=gamma,
+            iteration=iteration,
+            resume=state.mixture,
         ):
             bounds = (*state.bounds, mixture.bound)
             state = after(state, parameters=(), mixture=mixture, bounds=bounds)
@@ -127,21 +142,21 @@ def fit_states(
             for found in anneal(bank, corpus, state.parameters, alpha, first, state.annealed):
                 state = after(state, parameters=found, annealed=state.annealed + 1)
                 yield state
-        climbing = climb(state, first, parameters=state.parameters, alpha=alpha)
+        climbing = climb(state, first, state.parameters, alpha)
         for state in climbing:
             yield state
         best, bounds = _better(state)
         state = FitState(done=state.done, start=state.start + 1, best=best, best_bounds=bounds)
-    go_on: dict[str, Any] = {"parameters": (), "alpha": alpha}  # those of the state at hand
-    if state.best is not None:
-        best = state.best
-        if best.converged or best.iteration >= options.iterations:
-            return
-        # Its last E-step is done once more, from where it had settled.
-        go_on = {"parameters": best.parameters, "alpha": best.alpha, "gamma": best.gamma}
-        go_on["iteration"] = best.iteration - 1
-        state = replace(state, bounds=state.best_bounds, best=None, best_bounds=())
-    yield from climb(state, options, **go_on)
+    if state.best is None:
+        yield from climb(state, options, (), alpha)  # the state at hand has its own
+        return
+    best = state.best
+    if best.converged or best.iteration >= options.iterations:
+        return
+    # Its last E-step is done once more, from where it had settled.
+    state = replace(state, bounds=state.best_bounds, best=None, best_bounds=())
+    begun = best.iteration - 1
+    yield from climb(state, options, best.parameters, best.alpha, best.gamma, begun)
 
 
 def _better(state: FitState) -> tuple[MixtureState, tuple[float, ...]]:
