@@ -1,33 +1,25 @@
 """Tasks that are few sequences each: mixtures of shared sequence generators."""
 
 from taskmix.sequences._comparing import (
-    SHARED_NAME,
     Compared,
-    Fitting,
     GeneratorChoice,
     HeldOutFigures,
     MixtureComparison,
-    MixtureTable,
     PooledMixture,
     SeparateModels,
-    SeparateState,
     choose_generators,
     compare_with_baselines,
-    find_symbols,
-    fit_now,
     held_out_figures,
     held_out_verdict,
-    make_baselines,
     mixture_table,
     task_similarity,
 )
 from taskmix.sequences._counted import Markov, Multinomial
-from taskmix.sequences._dynamics import LinearDynamics
+from taskmix.sequences._dynamics import LinearDynamics, LinearDynamicsParameters
 from taskmix.sequences._estimator import (
     Continuation,
     Judgement,
     SequenceMixture,
-    SequencePrediction,
     continue_sequence,
 )
 from taskmix.sequences._from_tasks import (
@@ -37,8 +29,18 @@ from taskmix.sequences._from_tasks import (
     TaskSequences,
     split_sequences,
 )
-from taskmix.sequences._generator import SHARED, ExpectedStatistics, Generator, Next, Statistics
-from taskmix.sequences._hidden import GaussianHiddenMarkov, HiddenMarkov
+from taskmix.sequences._generator import (
+    SHARED,
+    ExpectedStatistics,
+    Generator,
+    Next,
+    Statistics,
+    put_generators,
+    running_totals,
+    sums_by_sequence,
+    take_generators,
+)
+from taskmix.sequences._hidden import GaussianHiddenMarkov, HiddenMarkov, HiddenMarkovParameters
 from taskmix.sequences._keeping import (
     FitStoppedError,
     MixtureDocument,
@@ -49,14 +51,10 @@ from taskmix.sequences._keeping import (
 )
 from taskmix.sequences._mixture import (
     Bank,
-    BatchState,
     Division,
     EMOptions,
     FitState,
-    MixtureState,
     Settling,
-    StochasticOptions,
-    StochasticState,
     divide_sequences,
     fit_mixture,
     learn_alpha,
@@ -66,7 +64,6 @@ from taskmix.sequences._mixture import (
 from taskmix.sequences._normal import Gaussian
 from taskmix.sequences._observed import (
     Alphabet,
-    Corpus,
     Sequences,
     flatten_sequences,
     gather_corpus,
@@ -75,34 +72,30 @@ from taskmix.sequences._recurrent import Recurrent
 
 __all__ = [
     "SHARED",
-    "SHARED_NAME",
     "Alphabet",
     "Bank",
-    "BatchState",
     "Compared",
     "Continuation",
-    "Corpus",
     "Division",
     "EMOptions",
     "ExpectedStatistics",
     "FitState",
     "FitStoppedError",
-    "Fitting",
     "Gaussian",
     "GaussianHiddenMarkov",
     "Generator",
     "GeneratorChoice",
     "HeldOutFigures",
     "HiddenMarkov",
+    "HiddenMarkovParameters",
     "Judgement",
     "LinearDynamics",
+    "LinearDynamicsParameters",
     "Markov",
     "MixtureComparison",
     "MixtureDocument",
     "MixtureFolder",
     "MixtureRecipe",
-    "MixtureState",
-    "MixtureTable",
     "MixtureWork",
     "Multinomial",
     "Next",
@@ -110,23 +103,17 @@ __all__ = [
     "RecordedFits",
     "Recurrent",
     "SeparateModels",
-    "SeparateState",
     "SequenceData",
     "SequenceMixture",
-    "SequencePrediction",
     "Sequences",
     "Settling",
     "Statistics",
-    "StochasticOptions",
-    "StochasticState",
     "TaskSequences",
     "choose_generators",
     "compare_with_baselines",
     "continue_sequence",
     "divide_sequences",
-    "find_symbols",
     "fit_mixture",
-    "fit_now",
     "flatten_sequences",
     "gather_corpus",
     "held_out_figures",
@@ -134,10 +121,13 @@ __all__ = [
     "learn_alpha",
     "load_mixture",
     "make_bank",
-    "make_baselines",
     "mixture_table",
+    "put_generators",
+    "running_totals",
     "save_mixture",
     "split_sequences",
+    "sums_by_sequence",
+    "take_generators",
     "task_similarity",
     "variational_em",
 ]

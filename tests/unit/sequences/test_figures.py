@@ -10,12 +10,12 @@ from taskmix.numerics import Interval
 from taskmix.sequences import (
     Compared,
     HeldOutFigures,
+    Judgement,
     MixtureComparison,
     held_out_figures,
     held_out_verdict,
     mixture_table,
 )
-from taskmix.sequences._estimator import Judgement
 
 SYMBOLS = HeldOutFigures("one pooled model", 6.54321, 0.25, None, Interval(0.2, 0.1, 0.3, 9))
 VECTORS = HeldOutFigures("shared generators", 12.0, None, 0.123456, None)

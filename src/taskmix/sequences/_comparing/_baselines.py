@@ -29,6 +29,10 @@ class PooledMixture(SequenceMixture):
     """A mixture that does not know of tasks: all have the same shares.
 
     With one generator it is one model for all.
+
+    >>> model = PooledMixture(Markov(), 1, random_state=0).fit(["ab", "ba"], ["x", "y"])
+    >>> model.score(["ab"], ["x"]) == model.score(["ab"], ["y"])
+    True
     """
 
     def _named(self, tasks: Tasks | None, count: int) -> Tasks:
@@ -67,6 +71,11 @@ class SeparateModels(BaseEstimator):  # type: ignore[misc]
     """One model for each task, which knows nothing of the others.
 
     `model` is what is fitted to each, one generator unless it says otherwise.
+
+    >>> models = SeparateModels(SequenceMixture(Markov(), 1, random_state=0))
+    >>> _ = models.fit(["aa", "bb"], ["x", "y"])
+    >>> models.complete("", "x")[0], models.complete("", "y")[0]
+    ('a', 'b')
     """
 
     def __init__(self, model: SequenceMixture) -> None:

@@ -15,6 +15,7 @@ from taskmix.sequences._comparing._comparison import Compared, MixtureComparison
 class HeldOutFigures:
     """One model on held-out sequences.
 
+    >>> from taskmix.numerics import Interval
     >>> row = HeldOutFigures("one pooled model", 6.5, 0.3, None, gain=Interval(0.2, 0.1, 0.3, n=9))
     >>> row.to_json()["gain"]
     {'value': 0.2, 'low': 0.1, 'high': 0.3, 'n': 9}
@@ -95,6 +96,7 @@ def mixture_table(figures: Sequence[HeldOutFigures]) -> MixtureTable:
 def held_out_verdict(figures: Sequence[HeldOutFigures]) -> str:
     """What the intervals of the gains say, in a sentence or two.
 
+    >>> from taskmix.numerics import Interval
     >>> gain = Interval(0.2, 0.1, 0.3, n=9)
     >>> held_out_verdict([HeldOutFigures("one pooled model", 7.0, 0.2, None, gain)])
     'Shared generators predict held-out sequences significantly better (95 %) than one pooled model.'

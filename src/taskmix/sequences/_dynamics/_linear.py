@@ -31,7 +31,7 @@ from taskmix.sequences._generator import (
     check_observes,
     check_whole,
     running_totals,
-    take,
+    take_generators,
 )
 from taskmix.sequences._normal import Background, background
 from taskmix.sequences._observed import Observed, Sequences
@@ -51,6 +51,14 @@ class PreparedSeries:
 
 @dataclass(frozen=True, eq=False)
 class LinearDynamicsParameters:
+    """What one kind of generator has learned.
+
+    >>> system = LinearDynamics(states=2)
+    >>> prepared = system.prepare(flatten_sequences([[1.0, 2.0, 3.0]], observes="vectors"))
+    >>> system.start(prepared, np.ones((1, 4)), np.random.default_rng(0)).transition.shape  # of four
+    (4, 2, 2)
+    """
+
     initial: Floats  # [generator, state], mean of the first state
     initial_covariance: Floats  # [generator, state, state]
     transition: Floats  # [generator, state, state]
@@ -63,7 +71,18 @@ class LinearDynamicsParameters:
 
 @dataclass(frozen=True, kw_only=True)
 class LinearDynamics:
-    """Linear dynamical systems over vectors."""
+    """Linear dynamical systems over vectors.
+
+    >>> from dataclasses import replace
+    >>> system, one, zero = LinearDynamics(states=1), np.ones((1, 1, 1)), np.zeros((1, 1, 1))
+    >>> prepared = system.prepare(flatten_sequences([[1.0, 2.0]], observes="vectors"))
+    >>> halving = replace(
+    ...     system.start(prepared, np.ones((1, 1)), np.random.default_rng(0)), initial=one[0],
+    ...     initial_covariance=zero, transition=one / 2, noise=zero, output=one, offset=zero[0],
+    ...     output_noise=zero)
+    >>> system.sample(halving, 0, np.empty((0, 1)), 3, np.random.default_rng(0)).ravel()
+    array([1.  , 0.5 , 0.25])
+    """
 
     states: int = 4  # numbers in the hidden state
     smoothing: float = 0.1  # pseudo-observations
@@ -150,7 +169,7 @@ class LinearDynamics:
         self, parameters: LinearDynamicsParameters, statistics: DynamicsStatistics
     ) -> LinearDynamicsParameters:
         parts = [
-            self._learn_one(take(parameters, np.array([which])), statistics, which)
+            self._learn_one(take_generators(parameters, np.array([which])), statistics, which)
             for which in range(len(parameters.initial))
         ]
         learned = {name: np.array([part[name] for part in parts]) for name in parts[0]}

@@ -6,12 +6,11 @@ them, and `_work` chooses, fits, keeps and compares in one folder. It is the roo
 
 from taskmix.sequences._from_tasks._recipe import MixtureRecipe
 from taskmix.sequences._from_tasks._splits import SequenceData, TaskSequences, split_sequences
-from taskmix.sequences._from_tasks._work import MixtureWork, PageWriter
+from taskmix.sequences._from_tasks._work import MixtureWork
 
 __all__ = [
     "MixtureRecipe",
     "MixtureWork",
-    "PageWriter",
     "SequenceData",
     "TaskSequences",
     "split_sequences",

@@ -18,7 +18,11 @@ Rows = list[list[str]] | list[NDArray[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class TaskSequences:
-    """Sequences, and the name of the task of each."""
+    """Sequences, and the name of the task of each.
+
+    >>> TaskSequences(["ab", "ba", "bb"], ["x", "y", "x"]).of_tasks({"x"}).sequences
+    ['ab', 'bb']
+    """
 
     sequences: list[Any]  # words, or arrays [time, dimension]
     tasks: list[str]

@@ -46,6 +46,7 @@ def _unwatched(iterations: int) -> Iterator[Tell]:
 class MixtureWork:
     """A mixture of the tasks in `data`, kept in `folder`.
 
+    >>> from pathlib import Path
     >>> part = TaskSequences(["ab", "ba", "bb"], ["x", "y", "x"])
     >>> work = MixtureWork(
     ...     recipe=MixtureRecipe(generator=Markov(), generators=1, iterations=2, restarts=1),

@@ -41,7 +41,14 @@ _OLD = "checkpoint.safetensors"  # of version 0.1; it is left alone
 
 @dataclass(frozen=True)
 class MixtureFolder:
-    """Where a command writes what it finds."""
+    """Where a command writes what it finds.
+
+    >>> from pathlib import Path
+    >>> MixtureFolder(Path("out")).model("0123456789abcdef").name
+    'model-0123456789abcdef.safetensors'
+    >>> MixtureFolder(Path("out")).document("0123456789abcdef") is None  # nothing is there yet
+    True
+    """
 
     path: Path
 

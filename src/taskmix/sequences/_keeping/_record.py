@@ -30,12 +30,28 @@ _NO_OPTIONS = ("n_jobs", "on_state")  # they change neither the model nor what i
 
 
 class FitStoppedError(RunError):
-    """A fit that was asked to stop has stopped."""
+    """A fit that was asked to stop has stopped.
+
+    >>> from taskmix.records import Study
+    >>> fits = RecordedFits(study=Study("fits"), data="abc", should_stop=lambda: True)
+    >>> fits("it", SequenceMixture(Markov(), 1, random_state=0), ["ab"], ["x"], lambda: None)
+    Traceback (most recent call last):
+    taskmix.sequences...FitStoppedError: The fit in ... was stopped. Fit again to go on.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedFits:
-    """Fits models into a study, each named by its data, its options and what it is for."""
+    """Fits models into a study, each named by its data, its options and what it is for.
+
+    >>> from taskmix.records import Study
+    >>> model = SequenceMixture(Markov(), 1, random_state=0)
+    >>> fits = RecordedFits(study=Study("fits"), data="abc")
+    >>> fits("it", model, ["ab", "ab"], ["x", "x"], lambda: model.complete("a", "x")[0])
+    'ab'
+    >>> [run.status for run in Study("fits").summaries()]
+    ['finished']
+    """
 
     study: Study
     data: str  # names the sequences: a hash of them

@@ -22,7 +22,13 @@ LEAST, MOST = 1e-4, 1e4
 def learn_alpha(
     alpha: Floats, gamma: Floats, *, symmetric: bool = False, iterations: int = 50
 ) -> Floats:
-    """α that explains the tasks' γ [task, generator] at least as well as `alpha`."""
+    """α that explains the tasks' γ [task, generator] at least as well as `alpha`.
+
+    Tasks that are all alike are explained best by an α like their γ.
+
+    >>> learn_alpha(np.ones(2), np.array([[5.0, 5.0], [5.0, 5.0]])).round(6)
+    array([5., 5.])
+    """
     if len(alpha) == 1:
         return alpha  # one generator has all sequences, whatever α is
     tasks = len(gamma)

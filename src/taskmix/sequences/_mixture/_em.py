@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from taskmix.sequences._generator import Floats, check_amount, check_whole, put
+from taskmix.sequences._generator import Floats, check_amount, check_whole, put_generators
 from taskmix.sequences._mixture._alpha import learn_alpha
 from taskmix.sequences._mixture._bank import Bank, Chunk
 from taskmix.sequences._mixture._expectation import Division, Settling, divide_sequences
@@ -34,7 +34,11 @@ _COOLEST = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class EMOptions:
-    """How long, and what is learned besides the generators."""
+    """How long, and what is learned besides the generators.
+
+    >>> EMOptions(iterations=20, learn_alpha=False).tolerance
+    0.0001
+    """
 
     iterations: int = 100
     tolerance: float = 1e-4  # gain of the bound, for each sequence, that ends it
@@ -87,6 +91,13 @@ def variational_em(
 
     With `resume`, a state of the same fit, come the states after it, and `parameters`, `alpha`, `gamma`
     and `iteration` are its own; the generator has to be as it was then.
+
+    >>> bank, generator = make_bank(Markov(), 1), np.random.default_rng(0)
+    >>> corpus = gather_corpus(flatten_sequences([[0, 1], [0, 1, 1]]), ["a", "a"])
+    >>> start = bank.start(corpus.sequences, np.ones((2, 1)), generator)
+    >>> states = variational_em(bank, corpus, start, np.ones(1), EMOptions(), generator)
+    >>> [round(state.bound, 3) for state in states]  # one generator: all is learned at once
+    [-20.965, -20.965]
     """
     reseeds, last = options.reseeds, -np.inf
     if resume is not None:
@@ -201,5 +212,5 @@ def _reseed(
         if chosen.any():
             kind = bank.blocks[block]
             fresh = kind.start(kind.prepare(corpus.sequences), weights[:, chosen], generator)
-            changed[block] = put(parameters[block], empty[chosen] - place.start, fresh)
+            changed[block] = put_generators(parameters[block], empty[chosen] - place.start, fresh)
     return tuple(changed)

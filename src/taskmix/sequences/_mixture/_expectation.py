@@ -30,7 +30,11 @@ from taskmix.sequences._observed import Corpus
 
 @dataclass(frozen=True)
 class Settling:
-    """When γ and φ of a task count as settled."""
+    """When γ and φ of a task count as settled.
+
+    >>> Settling(tolerance=1e-6).iterations  # at most
+    100
+    """
 
     iterations: int = 100
     tolerance: float = 1e-3  # the share of a task's sequences that may still move
@@ -40,7 +44,11 @@ class Settling:
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """Sequences divided among generators."""
+    """Sequences divided among generators.
+
+    >>> Division(np.array([[1.5, 1.5]]), np.array([[0.5, 0.5]]), np.array([-1.0, -2.0])).bound
+    -3.0
+    """
 
     gamma: Floats  # [task, generator]
     responsibility: Floats  # [distinct sequence, generator], Σ of weight · φ over its entries
@@ -60,7 +68,14 @@ def divide_sequences(
     *,
     workers: int = 1,
 ) -> Division:
-    """γ and φ for fixed generators and α."""
+    """γ and φ for fixed generators and α.
+
+    One sequence that two generators explain alike: φ is even, and γ is α plus a half.
+
+    >>> corpus = gather_corpus(flatten_sequences([[0]]), ["a"])
+    >>> divide_sequences(corpus, np.array([[-1.0, -1.0]]), np.ones(2)).gamma
+    array([[1.5, 1.5]])
+    """
     how = settling or Settling()
     peak = log_likelihood.max(axis=1)
     _check_possible(peak)

@@ -23,7 +23,12 @@ SHORT = 10  # iterations after which starts are compared
 
 @dataclass(frozen=True, eq=False)
 class FitState:
-    """After an iteration of a fit."""
+    """After an iteration of a fit.
+
+    >>> model = SequenceMixture(Markov(), 1, max_iter=3, tol=0.0, n_init=1, random_state=0)
+    >>> [state.done for state in model.fit_states(["ab", "ba"])]
+    [1, 2, 3]
+    """
 
     done: int = 0  # iterations of all starts, with those of annealing
     start: int = 0  # which one it is at; one more than the last where the best of them goes on
@@ -60,7 +65,15 @@ def fit_mixture(
     parameters: tuple[Any, ...] | None = None,
     on_state: Listener | None = None,
 ) -> tuple[MixtureState, list[float]]:
-    """EM from the start that has the highest bound after ten iterations, and all its bounds."""
+    """EM from the start that has the highest bound after ten iterations, and all its bounds.
+
+    >>> corpus = gather_corpus(flatten_sequences([[0, 1], [0, 1, 1]]), ["a", "a"])
+    >>> state, bounds = fit_mixture(
+    ...     make_bank(Markov(), 1), corpus, EMOptions(), alpha=np.ones(1), starts=1,
+    ...     generator=np.random.default_rng(0))
+    >>> state.converged, state.theta
+    (True, array([[1.]]))
+    """
     state = FitState()
     for state in fit_states(
         bank,
