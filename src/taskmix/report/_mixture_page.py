@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 PACKAGES = ("jinja2",)  # that the page needs
 _TASKS = 60  # drawn at most
-_NODES = 12  # of a graph
-_SAMPLES = 4
+_NODES = 12  # of a graph; on a circle more of them cover each other
+_SAMPLES = 4  # sequences shown of a generator
 
 
 def write_mixture_page(

@@ -20,7 +20,7 @@ from taskmix.sequences._estimator import Judgement, SequenceMixture, Tasks
 from taskmix.sequences._generator import Floats
 from taskmix.sequences._observed import number_tasks
 
-SHARED_NAME = "shared generators"
+SHARED_NAME = "shared generators"  # also names a recorded fit: another word, and it is done again
 
 
 @dataclass(frozen=True, eq=False)

@@ -226,6 +226,7 @@ class Markov:
         self, parameters: MarkovParameters, statistics: MarkovStatistics
     ) -> MarkovParameters:
         spread = parameters.backoff.after(statistics.contexts, self.order)
+        # Eq. 15 in its closed form: counts, with pseudo-counts.
         shares = normalised(statistics.counts + self.smoothing * spread, spread)
         return MarkovParameters(shares, statistics.contexts, parameters.backoff)
 

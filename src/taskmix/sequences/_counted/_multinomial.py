@@ -192,6 +192,7 @@ class Multinomial:
         self, parameters: MultinomialParameters, statistics: MultinomialStatistics
     ) -> MultinomialParameters:
         pseudo = self._pseudo(parameters.outcomes)
+        # Eq. 13, with pseudo-counts.
         shares = normalised(statistics.counts + self.smoothing * pseudo, pseudo)
         return MultinomialParameters(shares, parameters.outcomes)
 

@@ -33,16 +33,15 @@ from taskmix.sequences._generator import (
     running_totals,
     take_generators,
 )
-from taskmix.sequences._normal import Background, background
+from taskmix.sequences._normal import LOG_TWO_PI, Background, background
 from taskmix.sequences._observed import Observed, Sequences
 
 PARAMETERS = ("initial", "transition", "noise", "output", "output_noise")
-_LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedSeries:
-    """Sequences, and the same less their mean as the passes take them."""
+    """Sequences, and the same minus their mean as the passes take them."""
 
     sequences: Sequences
     behind: Background
@@ -117,7 +116,7 @@ class LinearDynamics:
         count, behind = weights.shape[1], prepared.behind
         dimension, states = prepared.sequences.dimension, self.states
         owner = np.repeat(np.arange(len(weights)), prepared.sequences.lengths)
-        values = np.nan_to_num(prepared.series.values)  # less their mean
+        values = np.nan_to_num(prepared.series.values)  # minus their mean
         output = np.empty((count, dimension, states))
         offset, output_noise = np.empty((count, dimension)), np.empty((count, dimension, dimension))
         for which, column in enumerate(weights.T):
@@ -191,7 +190,7 @@ class LinearDynamics:
         for covariance, spread in pairs:
             _, size = np.linalg.slogdet(covariance)
             distance = np.trace(np.linalg.solve(covariance, spread), axis1=1, axis2=2)
-            total += size + distance + covariance.shape[1] * _LOG_TWO_PI
+            total += size + distance + covariance.shape[1] * LOG_TWO_PI
         return -0.5 * self.smoothing * total
 
     def follow(self, parameters: LinearDynamicsParameters, prepared: PreparedSeries) -> Next:
@@ -238,7 +237,7 @@ class LinearDynamics:
     def _systems(
         self, parameters: LinearDynamicsParameters, prepared: PreparedSeries
     ) -> list[System]:
-        """Each generator for observations less their mean."""
+        """Each generator for observations minus their mean."""
         offsets = parameters.offset - prepared.behind.mean
         return [self._system(parameters, which, offset) for which, offset in enumerate(offsets)]
 

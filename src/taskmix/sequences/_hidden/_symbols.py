@@ -54,7 +54,7 @@ class PreparedHidden:
 
 @dataclass(frozen=True, eq=False)
 class HiddenMarkovParameters:
-    """Rows of `transition` sum to one less `halting`.
+    """Rows of `transition` sum to one minus `halting`.
 
     >>> HiddenMarkovParameters(
     ...     initial=np.ones((3, 1)), transition=np.full((3, 1, 1), 0.9), halting=np.full((3, 1), 0.1),

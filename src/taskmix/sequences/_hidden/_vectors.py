@@ -53,7 +53,7 @@ from taskmix.sequences._observed import Observed, Sequences
 
 @dataclass(frozen=True, eq=False)
 class GaussianHiddenMarkovParameters:
-    """Rows of `transition` sum to one less `halting`."""
+    """Rows of `transition` sum to one minus `halting`."""
 
     initial: Floats  # [generator, state]
     transition: Floats  # [generator, state, state]

@@ -27,9 +27,10 @@ from taskmix.sequences._mixture._bank import Bank, Chunk
 from taskmix.sequences._mixture._expectation import Division, Settling, divide_sequences
 from taskmix.sequences._observed import Corpus
 
-# α follows the generators, not the other way round: while these are all alike it would grow.
+# Iterations before α is learned: it follows the generators, and while these are all alike it would
+# grow and keep them so.
 _FIRST_ALPHA = 5
-_COOLEST = 0.2
+_FLATTEST = 0.2  # the power of φ that annealing begins with: nearer to 0, all generators become one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +109,9 @@ def variational_em(
     chunks = bank.prepare(corpus.sequences, options.workers)
     division, statistics = _expect(bank, corpus, chunks, parameters, alpha, gamma, options)
     while True:
-        bound = division.bound + bank.log_prior(parameters)
+        bound = division.bound + bank.log_prior(
+            parameters
+        )  # L of Eq. 5, and the priors of the M-step
         iteration += 1
         mass = division.responsibility.sum(axis=0)
         if resume is None or iteration > resume.iteration:
@@ -120,8 +123,8 @@ def variational_em(
                 return
         last = bound
         if statistics is None:
-            statistics, _ = bank.expect(parameters, chunks, division.responsibility)
-        parameters = bank.maximise(parameters, statistics)
+            statistics, _ = bank.expect(parameters, chunks, division.responsibility)  # Σ φ, Eq. 14
+        parameters = bank.maximise(parameters, statistics)  # Eq. 15
         if options.learn_alpha and bank.count > 1 and iteration >= _FIRST_ALPHA:
             alpha = learn_alpha(alpha, division.gamma, symmetric=options.symmetric)
         empty = np.flatnonzero(mass < 0.5 * min(1.0, corpus.total / bank.count))
@@ -150,7 +153,7 @@ def anneal(
         return
     chunks = bank.prepare(corpus.sequences, options.workers)
     for step in range(done, options.annealing):
-        temper = _COOLEST + (1 - _COOLEST) * step / options.annealing
+        temper = _FLATTEST + (1 - _FLATTEST) * step / options.annealing
         settling = replace(options.settling, temper=temper)
         likelihood = bank.log_likelihood(parameters, chunks)
         division = divide_sequences(

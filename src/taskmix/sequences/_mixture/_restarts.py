@@ -18,7 +18,7 @@ from taskmix.sequences._mixture._em import EMOptions, MixtureState, anneal, vari
 from taskmix.sequences._observed import Corpus
 
 Listener = Callable[[MixtureState], None]
-SHORT = 10  # iterations after which starts are compared
+SHORT = 10  # iterations after which starts are compared; part of what a seed gives
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from taskmix.errors import InputError, ShapeError
 
 Observed = Literal["symbols", "vectors"]
-MISSING_SYMBOL = -1
+MISSING_SYMBOL = -1  # whatever looks for gaps asks for codes below 0
 
 
 @dataclass(frozen=True, eq=False)
