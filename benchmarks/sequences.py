@@ -28,7 +28,9 @@ from _common import ROOT, environment, report, row
 from taskmix.sequences import (
     EMOptions,
     HiddenMarkov,
+    HiddenMarkovParameters,
     LinearDynamics,
+    LinearDynamicsParameters,
     Markov,
     Multinomial,
     SequenceMixture,
@@ -40,8 +42,6 @@ from taskmix.sequences import (
     gather_corpus,
     make_bank,
 )
-from taskmix.sequences._dynamics._linear import LinearDynamicsParameters
-from taskmix.sequences._hidden._symbols import HiddenMarkovParameters
 
 PACKAGES = {
     "hmmlearn": ["hmmlearn==0.3.3"],

@@ -22,10 +22,12 @@ from taskmix.sequences import (
     Sequences,
     Statistics,
     flatten_sequences,
+    put_generators,
+    running_totals,
+    sums_by_sequence,
+    take_generators,
 )
 from taskmix.sequences._dynamics import _passes as dynamics_passes
-from taskmix.sequences._generator._arrays import running_totals, sums_by_sequence
-from taskmix.sequences._generator._contract import put, take
 from taskmix.sequences._hidden import _passes as hidden_passes
 
 SYMBOLS = 3
@@ -287,10 +289,10 @@ def test_log_likelihoods_that_come_for_free_are_the_same(name: str) -> None:
 def test_generators_of_a_block_do_not_know_of_each_other(name: str) -> None:
     options, prepared, weights, parameters = begin(name, draw(name))
     second = np.array([1])
-    alone = step(options, take(parameters, second), prepared, weights[:, 1:])
+    alone = step(options, take_generators(parameters, second), prepared, weights[:, 1:])
     both = step(options, parameters, prepared, weights)
-    assert_same(take(both, second), alone, 1e-6)
-    swapped = put(parameters, np.array([0]), take(parameters, second))
+    assert_same(take_generators(both, second), alone, 1e-6)
+    swapped = put_generators(parameters, np.array([0]), take_generators(parameters, second))
     found = options.log_likelihood(swapped, prepared)
     np.testing.assert_allclose(found[:, 0], found[:, 1])
 

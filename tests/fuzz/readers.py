@@ -32,11 +32,20 @@ from taskmix.engine._model_folder import replacing_model
 from taskmix.laws import LawRegressor, learn_laws, parse_formula, read_laws, read_table
 from taskmix.laws._fitting._table import as_columns
 from taskmix.models import Perceptron
+from taskmix.numerics import Interval
 from taskmix.plans import Plan, load_advice
 from taskmix.records import Study, load_state
 from taskmix.records._checkpoint import _sum as entries_sum
 from taskmix.report import write_report
-from taskmix.sequences import Markov, MixtureFolder, SequenceMixture, load_mixture, save_mixture
+from taskmix.sequences import (
+    HeldOutFigures,
+    Markov,
+    MixtureDocument,
+    MixtureFolder,
+    SequenceMixture,
+    load_mixture,
+    save_mixture,
+)
 from taskmix.tasks import TableEncoding, load_tasks, read_rows, read_word_vectors
 from taskmix.tasks._encoding import _cache as encoding_cache
 from taskmix.transfer import load_transfer
@@ -128,7 +137,18 @@ DECIDED = json.dumps(
     },
     indent=2,
 ).encode()
-SUMMARY = json.dumps({"name": "abc", "generators": 2, "rows": [{"method": "mixture"}]}).encode()
+SUMMARY = MixtureDocument(
+    generators=2,
+    bound=-9.5,
+    iterations=3,
+    alpha=(0.5, 0.5),
+    theta={"task": (0.25, 0.75)},
+    rows=(HeldOutFigures("one pooled model", 6.5, 0.3, None, Interval(0.2, 0.1, 0.3, 9)),),
+    name="abc",
+    command="taskmix sequences x",
+    model="model-abc.safetensors",
+    page=None,
+).written()
 LISTED = json.dumps(
     {
         "version": 1,
@@ -519,7 +539,7 @@ def _replaced(folder: Path) -> object:
 
 
 def _summarised(folder: Path) -> object:
-    return MixtureFolder(folder).summary("abc")
+    return MixtureFolder(folder).document("abc")
 
 
 def _page(folder: Path) -> object:

@@ -12,7 +12,7 @@ from taskmix.cli._display import echo
 from taskmix.cli._extras import check_extras
 from taskmix.cli._options import CacheOption, OneByOneOptions, grouped
 from taskmix.cli._reproduce_laws import laws_study
-from taskmix.cli._reproduce_sequences import sequences
+from taskmix.cli._reproduce_sequences import reproduce_generators
 from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
 from taskmix.cli._reproduce_transfer import census, nlp25, weak_supervision
 from taskmix.cli._reproduced import tell_rows
@@ -186,7 +186,7 @@ app.command()(grouped(nlp25))
 app.command("laws-balanced")(grouped(laws_study))
 app.command("laws-unbalanced")(grouped(laws_study))
 app.command()(grouped(newsgroups))
-app.command()(grouped(sequences))
+app.command("sequences")(grouped(reproduce_generators))
 app.command()(grouped(reviews))
 
 

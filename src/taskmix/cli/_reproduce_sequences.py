@@ -13,7 +13,7 @@ from taskmix.cli._reproduce_text import JsonOption, QuickOption
 from taskmix.cli._reproduced import tell_rows
 
 
-def sequences(
+def reproduce_generators(
     data: Annotated[
         Path | None,
         typer.Argument(help="The folder of data sets: names_by_language/, msnbc/, ..."),

@@ -281,3 +281,21 @@ def test_what_cannot_be_gone_on_with_is_refused_in_a_sentence(tmp_path: Path) ->
         claim.writer.commit(5, {"another": "form"}, best=None, best_step=None)
     with pytest.raises(RecordError, match="Found something else"):
         fits("it", model, *data, int)
+
+
+def test_every_class_that_files_have_by_name_is_still_called_so() -> None:
+    """A class that is renamed could not be read from what an older version wrote."""
+    for name in (
+        *("Alphabet", "Background", "Backoff", "Bank", "BatchState", "DynamicsStatistics"),
+        *("FitState", "Gaussian", "GaussianHiddenMarkov", "GaussianHiddenMarkovParameters"),
+        *("GaussianHiddenMarkovStatistics", "GaussianParameters", "HiddenMarkov"),
+        *("HiddenMarkovParameters", "HiddenMarkovStatistics", "Judgement", "Level"),
+        *("LinearDynamics", "LinearDynamicsParameters", "Markov", "MarkovParameters"),
+        *("MarkovStatistics", "MixtureState", "Moments", "Multinomial", "MultinomialParameters"),
+        *("MultinomialStatistics", "Outcomes", "Recurrent", "RecurrentParameters"),
+        *("SeparateState", "Sequences", "StochasticState"),
+    ):
+        with pytest.raises(RecordError, match="Found something else"):  # its fields are missing
+            from_tree({"dataclass": name, "fields": {"no such field": 1}}, "file")
+    with pytest.raises(RecordError, match=r"^`file` should .* Found 'Renamed'"):
+        from_tree({"dataclass": "Renamed", "fields": {}}, "file")

@@ -5,7 +5,12 @@ out, and `_choice` tries several numbers of generators; each fit is asked for by
 so that it may be recorded. `_similarity` says how alike tasks are.
 """
 
-from taskmix.sequences._comparing._baselines import PooledMixture, SeparateModels, SeparateState
+from taskmix.sequences._comparing._baselines import (
+    PooledMixture,
+    SeparateModels,
+    SeparateState,
+    SequenceModel,
+)
 from taskmix.sequences._comparing._choice import GeneratorChoice, choose_generators, find_symbols
 from taskmix.sequences._comparing._comparison import (
     SHARED_NAME,
@@ -13,6 +18,13 @@ from taskmix.sequences._comparing._comparison import (
     MixtureComparison,
     compare_with_baselines,
     make_baselines,
+)
+from taskmix.sequences._comparing._figures import (
+    HeldOutFigures,
+    MixtureTable,
+    held_out_figures,
+    held_out_verdict,
+    mixture_table,
 )
 from taskmix.sequences._comparing._fitting import Fitting, fit_now
 from taskmix.sequences._comparing._similarity import task_similarity
@@ -22,14 +34,20 @@ __all__ = [
     "Compared",
     "Fitting",
     "GeneratorChoice",
+    "HeldOutFigures",
     "MixtureComparison",
+    "MixtureTable",
     "PooledMixture",
     "SeparateModels",
     "SeparateState",
+    "SequenceModel",
     "choose_generators",
     "compare_with_baselines",
     "find_symbols",
     "fit_now",
+    "held_out_figures",
+    "held_out_verdict",
     "make_baselines",
+    "mixture_table",
     "task_similarity",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from taskmix.errors import InputError
 from taskmix.sequences._comparing._choice import find_symbols
-from taskmix.sequences._estimator import Judgement, SequenceMixture, SequencePrediction, Tasks
+from taskmix.sequences._estimator import (
+    Judgement,
+    LearnedMixture,
+    SequenceMixture,
+    SequencePrediction,
+    Tasks,
+)
 from taskmix.sequences._generator import Floats
 from taskmix.sequences._mixture import BatchState, FitState
 from taskmix.sequences._observed import number_tasks
@@ -23,6 +29,10 @@ class PooledMixture(SequenceMixture):
     """A mixture that does not know of tasks: all have the same shares.
 
     With one generator it is one model for all.
+
+    >>> model = PooledMixture(Markov(), 1, random_state=0).fit(["ab", "ba"], ["x", "y"])
+    >>> model.score(["ab"], ["x"]) == model.score(["ab"], ["y"])
+    True
     """
 
     def _named(self, tasks: Tasks | None, count: int) -> Tasks:
@@ -42,7 +52,7 @@ class SeparateState:
     """After an iteration of the fit of one model for each task."""
 
     done: int  # iterations of all models
-    models: tuple[dict[str, Any], ...]  # what those that are fitted have learned
+    models: tuple[LearnedMixture, ...]  # what those that are fitted have learned
     inner: FitState | BatchState  # of the one after them
 
     @property
@@ -50,10 +60,22 @@ class SeparateState:
         return self.inner.bound
 
 
+class LearnedModels(TypedDict):
+    """What the fit of one model for each task has found; files have it in this form."""
+
+    tasks_: tuple[Hashable, ...]
+    models_: list[LearnedMixture]
+
+
 class SeparateModels(BaseEstimator):  # type: ignore[misc]
     """One model for each task, which knows nothing of the others.
 
     `model` is what is fitted to each, one generator unless it says otherwise.
+
+    >>> models = SeparateModels(SequenceMixture(Markov(), 1, random_state=0))
+    >>> _ = models.fit(["aa", "bb"], ["x", "y"])
+    >>> models.complete("", "x")[0], models.complete("", "y")[0]
+    ('a', 'b')
     """
 
     def __init__(self, model: SequenceMixture) -> None:
@@ -78,7 +100,7 @@ class SeparateModels(BaseEstimator):  # type: ignore[misc]
         names, codes = number_tasks(tasks)
         symbols = find_symbols(sequences, self.model)
         weights = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight)
-        done, models = 0, list[dict[str, Any]]()
+        done, models = 0, list[LearnedMixture]()
         inner: FitState | BatchState | None = None
         if resume is not None:
             done, models, inner = resume.done, list(resume.models), resume.inner
@@ -94,11 +116,11 @@ class SeparateModels(BaseEstimator):  # type: ignore[misc]
             inner = None
         self.restore({"tasks_": names, "models_": models})
 
-    def learned(self) -> dict[str, Any]:
+    def learned(self) -> LearnedModels:
         """What `fit` has found."""
         return {"tasks_": self.tasks_, "models_": [each.learned() for each in self.models_]}
 
-    def restore(self, learned: dict[str, Any]) -> Self:
+    def restore(self, learned: LearnedModels) -> Self:
         """Becomes a model that has learned this."""
         self.tasks_ = learned["tasks_"]
         self.models_ = [clone(self.model).restore(each) for each in learned["models_"]]
@@ -144,3 +166,6 @@ class SeparateModels(BaseEstimator):  # type: ignore[misc]
                 f"The task should be one of the {len(self.tasks_)} that were fitted. Found {task!r}."
             ) from None
         return found
+
+
+SequenceModel = SequenceMixture | SeparateModels  # what can be compared, a PooledMixture among them

@@ -21,7 +21,11 @@ from taskmix.sequences._observed import learn_alphabet, number_tasks
 
 @dataclass(frozen=True, eq=False)
 class GeneratorChoice:
-    """Held-out log-likelihoods for each number of generators."""
+    """Held-out log-likelihoods for each number of generators.
+
+    >>> GeneratorChoice((1, 2), best=2, smallest=1, scores=np.zeros((2, 9)), intervals=()).best
+    2
+    """
 
     counts: tuple[int, ...]
     best: int  # the number with the highest mean
@@ -43,6 +47,11 @@ def choose_generators(
     """Fits the model with each number and scores every sequence once while it is held out.
 
     `fitting` is how: `RecordedFits` keeps what is done.
+
+    >>> model = SequenceMixture(Markov(smoothing=0.1), alpha=0.1, n_init=1, random_state=0)
+    >>> tasks = ["x"] * 4 + ["y"] * 4
+    >>> choose_generators(model, ["aaaa"] * 4 + ["bbbb"] * 4, tasks, (1, 2), folds=2).best
+    2
     """
     if not counts or min(counts) < 1:
         raise InputError(f"`counts` should be numbers of generators, from 1. Found {list(counts)}.")

@@ -14,6 +14,10 @@ def task_similarity(theta: ArrayLike) -> Floats:
 
     One for equal shares, zero for tasks that have no generator in common; symmetric and positive
     semidefinite, so it serves as relatedness or as a kernel.
+
+    >>> task_similarity([[1.0, 0.0], [0.36, 0.64]])
+    array([[1. , 0.6],
+           [0.6, 1. ]])
     """
     shares = np.asarray(theta, dtype=np.float64)
     if shares.ndim != 2 or (shares < 0).any() or not np.allclose(shares.sum(axis=1), 1.0):

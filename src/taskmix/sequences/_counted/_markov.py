@@ -93,7 +93,14 @@ class MarkovStatistics:
 
 @dataclass(frozen=True, kw_only=True)
 class Markov:
-    """Markov chains of one order over an alphabet."""
+    """Markov chains of one order over an alphabet.
+
+    >>> chain = Markov(smoothing=0.0)
+    >>> prepared = chain.prepare(flatten_sequences([[0, 1], [0]]))
+    >>> learned = chain.start(prepared, np.ones((2, 1)), np.random.default_rng(0))
+    >>> np.exp(chain.log_likelihood(learned, prepared)).ravel()  # after 0 comes 1, or the end
+    array([0.5, 0.5])
+    """
 
     order: int = 1
     smoothing: float = 10.0  # pseudo-counts of each context
@@ -219,6 +226,7 @@ class Markov:
         self, parameters: MarkovParameters, statistics: MarkovStatistics
     ) -> MarkovParameters:
         spread = parameters.backoff.after(statistics.contexts, self.order)
+        # Eq. 15 in its closed form: counts, with pseudo-counts.
         shares = normalised(statistics.counts + self.smoothing * spread, spread)
         return MarkovParameters(shares, statistics.contexts, parameters.backoff)
 

@@ -66,7 +66,14 @@ class MultinomialStatistics(Statistics):
 
 @dataclass(frozen=True, kw_only=True)
 class Multinomial:
-    """A probability for each whole sequence."""
+    """A probability for each whole sequence.
+
+    >>> topic = Multinomial(smoothing=0.0)
+    >>> prepared = topic.prepare(flatten_sequences([[0], [0], [0], [1]]))
+    >>> learned = topic.start(prepared, np.ones((4, 1)), np.random.default_rng(0))
+    >>> np.exp(topic.log_likelihood(learned, prepared)).ravel().round(6)
+    array([0.75, 0.75, 0.75, 0.25])
+    """
 
     smoothing: float = 1.0  # pseudo-sequences in all
     fixed: tuple[str, ...] = ()  # of `probabilities`
@@ -185,6 +192,7 @@ class Multinomial:
         self, parameters: MultinomialParameters, statistics: MultinomialStatistics
     ) -> MultinomialParameters:
         pseudo = self._pseudo(parameters.outcomes)
+        # Eq. 13, with pseudo-counts.
         shares = normalised(statistics.counts + self.smoothing * pseudo, pseudo)
         return MultinomialParameters(shares, parameters.outcomes)
 

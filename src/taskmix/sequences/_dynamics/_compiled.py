@@ -10,7 +10,7 @@ from taskmix.sequences._generator import kernel
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
-LANES = 16
+LANES = 16  # sequences side by side; with another number sums are taken in another order
 
 recursions = kernel(plain.recursions)
 smoothed_sums = kernel(plain.smoothed_sums)

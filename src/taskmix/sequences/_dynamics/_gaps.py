@@ -8,8 +8,7 @@ import numpy as np
 
 from taskmix.sequences._dynamics._system import DynamicsStatistics, System
 from taskmix.sequences._generator import Floats
-
-_LOG_TWO_PI = float(np.log(2 * np.pi))
+from taskmix.sequences._normal import LOG_TWO_PI
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,7 @@ def filter_one(system: System, values: Floats) -> FilterSteps:
             held_spread[t] = spread[t] - gain @ crossed.T
             _, size = np.linalg.slogdet(innovation)
             distance = float(away @ np.linalg.solve(innovation, away))
-            logs[t] = -0.5 * (distance + size + seen.sum() * _LOG_TWO_PI)
+            logs[t] = -0.5 * (distance + size + seen.sum() * LOG_TWO_PI)
         predicted[t + 1] = system.transition @ held[t]
         spread[t + 1] = system.transition @ held_spread[t] @ system.transition.T + system.noise
     return FilterSteps(predicted, spread, held, held_spread, logs)

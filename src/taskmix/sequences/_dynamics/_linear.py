@@ -31,18 +31,17 @@ from taskmix.sequences._generator import (
     check_observes,
     check_whole,
     running_totals,
-    take,
+    take_generators,
 )
-from taskmix.sequences._normal import Background, background
+from taskmix.sequences._normal import LOG_TWO_PI, Background, background
 from taskmix.sequences._observed import Observed, Sequences
 
 PARAMETERS = ("initial", "transition", "noise", "output", "output_noise")
-_LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedSeries:
-    """Sequences, and the same less their mean as the passes take them."""
+    """Sequences, and the same minus their mean as the passes take them."""
 
     sequences: Sequences
     behind: Background
@@ -51,6 +50,14 @@ class PreparedSeries:
 
 @dataclass(frozen=True, eq=False)
 class LinearDynamicsParameters:
+    """What one kind of generator has learned.
+
+    >>> system = LinearDynamics(states=2)
+    >>> prepared = system.prepare(flatten_sequences([[1.0, 2.0, 3.0]], observes="vectors"))
+    >>> system.start(prepared, np.ones((1, 4)), np.random.default_rng(0)).transition.shape  # of four
+    (4, 2, 2)
+    """
+
     initial: Floats  # [generator, state], mean of the first state
     initial_covariance: Floats  # [generator, state, state]
     transition: Floats  # [generator, state, state]
@@ -63,7 +70,18 @@ class LinearDynamicsParameters:
 
 @dataclass(frozen=True, kw_only=True)
 class LinearDynamics:
-    """Linear dynamical systems over vectors."""
+    """Linear dynamical systems over vectors.
+
+    >>> from dataclasses import replace
+    >>> system, one, zero = LinearDynamics(states=1), np.ones((1, 1, 1)), np.zeros((1, 1, 1))
+    >>> prepared = system.prepare(flatten_sequences([[1.0, 2.0]], observes="vectors"))
+    >>> halving = replace(
+    ...     system.start(prepared, np.ones((1, 1)), np.random.default_rng(0)), initial=one[0],
+    ...     initial_covariance=zero, transition=one / 2, noise=zero, output=one, offset=zero[0],
+    ...     output_noise=zero)
+    >>> system.sample(halving, 0, np.empty((0, 1)), 3, np.random.default_rng(0)).ravel()
+    array([1.  , 0.5 , 0.25])
+    """
 
     states: int = 4  # numbers in the hidden state
     smoothing: float = 0.1  # pseudo-observations
@@ -98,7 +116,7 @@ class LinearDynamics:
         count, behind = weights.shape[1], prepared.behind
         dimension, states = prepared.sequences.dimension, self.states
         owner = np.repeat(np.arange(len(weights)), prepared.sequences.lengths)
-        values = np.nan_to_num(prepared.series.values)  # less their mean
+        values = np.nan_to_num(prepared.series.values)  # minus their mean
         output = np.empty((count, dimension, states))
         offset, output_noise = np.empty((count, dimension)), np.empty((count, dimension, dimension))
         for which, column in enumerate(weights.T):
@@ -150,13 +168,11 @@ class LinearDynamics:
         self, parameters: LinearDynamicsParameters, statistics: DynamicsStatistics
     ) -> LinearDynamicsParameters:
         parts = [
-            self._learn_one(take(parameters, np.array([which])), statistics, which)
+            self._learn_one(take_generators(parameters, np.array([which])), statistics, which)
             for which in range(len(parameters.initial))
         ]
-        learned: dict[str, Any] = {
-            name: np.array([part[name] for part in parts]) for name in parts[0]
-        }
-        return replace(parameters, **learned)
+        learned = {name: np.array([part[name] for part in parts]) for name in parts[0]}
+        return replace(parameters, **learned)  # type: ignore[arg-type]
 
     def log_prior(self, parameters: LinearDynamicsParameters) -> Floats:
         square = np.eye(self.states)
@@ -174,7 +190,7 @@ class LinearDynamics:
         for covariance, spread in pairs:
             _, size = np.linalg.slogdet(covariance)
             distance = np.trace(np.linalg.solve(covariance, spread), axis1=1, axis2=2)
-            total += size + distance + covariance.shape[1] * _LOG_TWO_PI
+            total += size + distance + covariance.shape[1] * LOG_TWO_PI
         return -0.5 * self.smoothing * total
 
     def follow(self, parameters: LinearDynamicsParameters, prepared: PreparedSeries) -> Next:
@@ -221,7 +237,7 @@ class LinearDynamics:
     def _systems(
         self, parameters: LinearDynamicsParameters, prepared: PreparedSeries
     ) -> list[System]:
-        """Each generator for observations less their mean."""
+        """Each generator for observations minus their mean."""
         offsets = parameters.offset - prepared.behind.mean
         return [self._system(parameters, which, offset) for which, offset in enumerate(offsets)]
 

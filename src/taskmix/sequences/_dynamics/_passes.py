@@ -17,14 +17,14 @@ from taskmix.sequences._dynamics import _covariances as plain
 from taskmix.sequences._dynamics._gaps import filter_one, pass_broken
 from taskmix.sequences._dynamics._system import DynamicsStatistics, System, no_statistics
 from taskmix.sequences._generator import Floats, compiled
+from taskmix.sequences._normal import LOG_TWO_PI
 
 Rows = NDArray[np.int64]
-_LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Observations less a common mean, sequence by sequence."""
+    """Observations minus a common mean, sequence by sequence."""
 
     values: Floats  # [observation, dimension], NaN where missing
     starts: Rows
@@ -132,7 +132,7 @@ def _update(
     _, _, gains, whitening, sizes, _ = known
     away = values - system.offset - expected @ system.output.T
     white = away @ whitening[t].T
-    logs = -0.5 * ((white**2).sum(axis=1) + sizes[t] + values.shape[1] * _LOG_TWO_PI)
+    logs = -0.5 * ((white**2).sum(axis=1) + sizes[t] + values.shape[1] * LOG_TWO_PI)
     return expected + away @ gains[t].T, logs
 
 
@@ -152,7 +152,7 @@ def _pass_whole(
             np.ascontiguousarray(system.transition), np.ascontiguousarray(system.output),
             system.offset, gains, whitening, sizes, back, weights is not None,
         )  # fmt: skip
-        constant = 0.5 * lengths * len(system.offset) * _LOG_TWO_PI
+        constant = 0.5 * lengths * len(system.offset) * LOG_TWO_PI
         parts = (parts[0] - constant, *parts[1:])
     found, every, cross, made, total, begin, begins, ends = parts
     if weights is None:

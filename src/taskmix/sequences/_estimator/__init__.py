@@ -4,13 +4,17 @@
 by way of `_prediction`.
 """
 
+from taskmix.sequences._estimator._continuation import Continuation, continue_sequence
 from taskmix.sequences._estimator._estimator import SequenceMixture
-from taskmix.sequences._estimator._fitted import Tasks
+from taskmix.sequences._estimator._fitted import LearnedMixture, Tasks
 from taskmix.sequences._estimator._prediction import Judgement, SequencePrediction
 
 __all__ = [
+    "Continuation",
     "Judgement",
+    "LearnedMixture",
     "SequenceMixture",
     "SequencePrediction",
     "Tasks",
+    "continue_sequence",
 ]

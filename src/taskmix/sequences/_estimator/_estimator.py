@@ -49,6 +49,13 @@ class SequenceMixture(FittedMixture):
 
     After `fit`: `theta_` [task, generator] the tasks' shares, `tasks_` their names, `parameters_` of
     the generators, `alpha_`, `bounds_` of every iteration, `alphabet_`.
+
+    >>> model = SequenceMixture(Markov(smoothing=0.1), 2, alpha=0.1, random_state=0)
+    >>> _ = model.fit(["aaa", "aa", "bb", "bbb"], ["x", "x", "y", "y"])
+    >>> model.theta_.round().sum(axis=0)  # each task has a generator of its own
+    array([1., 1.])
+    >>> model.complete("", "x")[0], model.complete("", "y")[0]
+    ('a', 'b')
     """
 
     def __init__(

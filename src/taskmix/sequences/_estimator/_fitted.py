@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypedDict, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,21 +36,27 @@ from taskmix.sequences._observed import (
 )
 
 Tasks = Sequence[Hashable] | NDArray[Any]
-_LEARNED = (
-    "bank_",
-    "parameters_",
-    "alpha_",
-    "tasks_",
-    "gamma_",
-    "theta_",
-    "alphabet_",
-    "n_symbols_",
-    "dimension_",
-    "longest_",
-    "bounds_",
-    "n_iter_",
-    "converged_",
-)
+
+
+class LearnedMixture(TypedDict, total=False):
+    """What a fit has found, by the names of the model's attributes; files have it in this form."""
+
+    bank_: Bank
+    parameters_: tuple[Any, ...]
+    alpha_: Floats
+    tasks_: tuple[Hashable, ...]
+    gamma_: Floats
+    theta_: Floats
+    alphabet_: Alphabet | None
+    n_symbols_: int
+    dimension_: int
+    longest_: int
+    bounds_: list[float]
+    n_iter_: int
+    converged_: bool
+
+
+_LEARNED = tuple(LearnedMixture.__annotations__)
 
 
 class FittedMixture(BaseEstimator):  # type: ignore[misc]
@@ -187,11 +193,12 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
         )
         return self._decoded(made)
 
-    def learned(self) -> dict[str, Any]:
-        """What `fit` has found, by the names of its attributes."""
-        return {name: getattr(self, name) for name in _LEARNED if hasattr(self, name)}
+    def learned(self) -> LearnedMixture:
+        """What `fit` has found."""
+        found = {name: getattr(self, name) for name in _LEARNED if hasattr(self, name)}
+        return cast("LearnedMixture", found)
 
-    def restore(self, learned: dict[str, Any]) -> Self:
+    def restore(self, learned: LearnedMixture) -> Self:
         """Becomes a model that has learned this; a KeyError where it is something else."""
         for name in learned:
             if name not in _LEARNED:

@@ -37,7 +37,12 @@ class SequencePrediction:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """How well sequences were foreseen, one number a sequence."""
+    """How well sequences were foreseen, one number a sequence.
+
+    >>> model = SequenceMixture(Markov(), 1, random_state=0).fit(["ab", "ab"])
+    >>> model.judge(["ab"]).correct  # a, b and the end
+    array([3.])
+    """
 
     log_likelihood: Floats
     symbols: NDArray[np.int64]  # observations, and ends where these are foreseen

@@ -30,8 +30,8 @@ from taskmix.sequences._generator._contract import (
     Statistics,
     dense,
     keep_fixed,
-    put,
-    take,
+    put_generators,
+    take_generators,
 )
 from taskmix.sequences._generator._kernels import compiled, kernel
 
@@ -53,10 +53,10 @@ __all__ = [
     "kernel",
     "normalised",
     "prefix_rows",
-    "put",
+    "put_generators",
     "running_totals",
     "safe_log",
     "sums_by_sequence",
-    "take",
+    "take_generators",
     "weighted_log",
 ]

@@ -18,7 +18,11 @@ def prefix_rows(sequences: Sequences) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def running_totals(values: Floats, sequences: Sequences) -> Floats:
-    """[prefix, ...], sums over the observations [observation, ...] of each prefix."""
+    """[prefix, ...], sums over the observations [observation, ...] of each prefix.
+
+    >>> running_totals(np.array([1.0, 2.0, 5.0]), flatten_sequences([[0, 0], [0]]))
+    array([0., 1., 3., 0., 5.])
+    """
     starts, rows = prefix_rows(sequences)
     spread = np.zeros((starts[-1], *values.shape[1:]))
     spread[rows] = values
@@ -28,7 +32,11 @@ def running_totals(values: Floats, sequences: Sequences) -> Floats:
 
 
 def sums_by_sequence(values: Floats, sequences: Sequences) -> Floats:
-    """[sequence, ...], sums over the observations of each sequence, none of which is empty."""
+    """[sequence, ...], sums over the observations of each sequence, none of which is empty.
+
+    >>> sums_by_sequence(np.array([1.0, 2.0, 5.0]), flatten_sequences([[0, 0], [0]]))
+    array([3., 5.])
+    """
     return np.asarray(np.add.reduceat(values, sequences.starts[:-1], axis=0))
 
 

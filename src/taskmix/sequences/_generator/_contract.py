@@ -4,9 +4,9 @@ r"""What a generator of sequences is: a distribution over whole sequences, K of 
     Generators" (draft), "Topics as Sequence Generators", Eqs. 14 and 15.
 
 A generator is a frozen options object; its parameters are a frozen dataclass of arrays whose first
-axis is the generator (`take` and `put` rely on it; a field marked `shared` has no such axis). The
-M-step (Eq. 15) is weighted maximum likelihood, or its mode under a prior: `log_prior` is what the
-prior adds to the bound, so that the sum never falls.
+axis is the generator (`take_generators` and `put_generators` rely on it; a field marked `shared` has
+no such axis). The M-step (Eq. 15) is weighted maximum likelihood, or its mode under a prior:
+`log_prior` is what the prior adds to the bound, so that the sum never falls.
 
 To write one of your own, see docs/sequences.md, and run it through tests/conformance.
 """
@@ -33,6 +33,10 @@ class Next:
     `log_prefix` is the probability that a sequence begins so. For symbols the last of the
     `log_probabilities` is the end of the sequence, impossible where a generator does not halt. For
     vectors there are a mean and a covariance; that a sequence ends is not modelled.
+
+    >>> ahead = Next(np.zeros((1, 1)), np.log([[[0.5, 0.25, 0.25]]]))  # two symbols, and the end
+    >>> np.exp(ahead.log_probabilities[0, 0, -1])
+    np.float64(0.25)
     """
 
     log_prefix: Floats  # [prefix, generator]
@@ -43,7 +47,14 @@ class Next:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedStatistics:
-    """The E-step inside a generator."""
+    """The E-step inside a generator.
+
+    >>> chain = Markov()
+    >>> prepared = chain.prepare(flatten_sequences([[0, 1], [0]]))
+    >>> start = chain.start(prepared, np.ones((2, 1)), np.random.default_rng(0))
+    >>> float(chain.expect(start, prepared, np.ones((2, 1))).statistics.counts.sum())  # with two ends
+    5.0
+    """
 
     statistics: Any  # can be added, and multiplied by a number
     log_likelihood: Floats | None = None  # [sequence, generator], where it comes at no cost
@@ -108,7 +119,15 @@ class Generator(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """Sums over sequences, as arrays: the base of what most generators gather."""
+    """Sums over sequences, as arrays: the base of what most generators gather.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, eq=False)
+    ... class Lengths(Statistics):
+    ...     total: float
+    >>> (Lengths(3.0) + Lengths(4.0) * 0.5).total
+    5.0
+    """
 
     def __add__(self, other: Any) -> Any:
         return type(self)(
@@ -119,14 +138,33 @@ class Statistics:
         return type(self)(*(getattr(self, each.name) * factor for each in fields(self)))
 
 
-def take(parameters: Parameters, rows: NDArray[np.int64]) -> Parameters:
-    """The parameters of these generators."""
+def take_generators(parameters: Parameters, rows: NDArray[np.int64]) -> Parameters:
+    """The parameters of these generators.
+
+    >>> found = HiddenMarkovParameters(
+    ...     initial=np.ones((3, 1)), transition=np.full((3, 1, 1), 0.9), halting=np.full((3, 1), 0.1),
+    ...     emission=np.full((3, 1, 2), 0.5), common=np.full(2, 0.5))
+    >>> take_generators(found, np.array([0, 2])).initial.shape
+    (2, 1)
+    """
     own = {name: getattr(parameters, name)[rows] for name in own_fields(parameters)}
     return replace(parameters, **own)  # type: ignore[type-var]
 
 
-def put(parameters: Parameters, rows: NDArray[np.int64], others: Parameters) -> Parameters:
-    """`parameters` with those of some generators replaced."""
+def put_generators(
+    parameters: Parameters, rows: NDArray[np.int64], others: Parameters
+) -> Parameters:
+    """`parameters` with those of some generators replaced.
+
+    >>> ones = HiddenMarkovParameters(
+    ...     initial=np.ones((2, 1)), transition=np.full((2, 1, 1), 0.9), halting=np.full((2, 1), 0.1),
+    ...     emission=np.full((2, 1, 2), 0.5), common=np.full(2, 0.5))
+    >>> other = HiddenMarkovParameters(
+    ...     initial=np.ones((1, 1)), transition=np.full((1, 1, 1), 0.5), halting=np.full((1, 1), 0.5),
+    ...     emission=np.full((1, 1, 2), 0.5), common=np.full(2, 0.5))
+    >>> put_generators(ones, np.array([1]), other).halting.ravel()
+    array([0.1, 0.5])
+    """
     changed = {}
     for name in own_fields(parameters):
         changed[name] = getattr(parameters, name).copy()

@@ -24,9 +24,9 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int32]
 Rows = NDArray[np.int64]
 
-LANES = 16
+LANES = 16  # sequences side by side; with another number sums are taken in another order
 _SMALL = 1e-100  # a product is taken to the logarithm before it gets smaller
-_VANISHED = 1e-280
+_VANISHED = 1e-280  # below it a quotient may overflow: what falls below is done again in logarithms
 Passed = tuple[Floats, Floats, Floats, Floats, Floats]
 
 

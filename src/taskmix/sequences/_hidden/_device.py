@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CELLS = 1 << 29  # numbers of forward vectors that are kept at once
 _FEW_PLACES = 64  # up to here visits are counted by a product with a table of ones
-_VANISHED = 1e-280
+_VANISHED = 1e-280  # below it a quotient may overflow: what falls below is done again in logarithms
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from taskmix.sequences._observed import Sequences
 
 
 class StateParameters(Protocol):
-    """Rows of `transition` sum to one less `halting`, which is zero where nothing halts."""
+    """Rows of `transition` sum to one minus `halting`, which is zero where nothing halts."""
 
     @property
     def initial(self) -> Floats: ...  # [generator, state]
@@ -132,7 +132,7 @@ class StatesAhead:
     """Where the states are after every prefix."""
 
     log_prefix: Floats  # [prefix, generator]
-    states: Floats  # [prefix, generator, state], of the next observation; sums to one less `end`
+    states: Floats  # [prefix, generator, state], of the next observation; sums to one minus `end`
     end: Floats  # [prefix, generator]
 
 

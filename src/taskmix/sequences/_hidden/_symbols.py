@@ -29,7 +29,7 @@ from taskmix.sequences._generator import (
     check_whole,
     normalised,
     safe_log,
-    take,
+    take_generators,
     weighted_log,
 )
 from taskmix.sequences._hidden._passes import Chain, Passed, Trails, make_trails
@@ -54,7 +54,13 @@ class PreparedHidden:
 
 @dataclass(frozen=True, eq=False)
 class HiddenMarkovParameters:
-    """Rows of `transition` sum to one less `halting`."""
+    """Rows of `transition` sum to one minus `halting`.
+
+    >>> HiddenMarkovParameters(
+    ...     initial=np.ones((3, 1)), transition=np.full((3, 1, 1), 0.9), halting=np.full((3, 1), 0.1),
+    ...     emission=np.full((3, 1, 2), 0.5), common=np.full(2, 0.5)).emission.shape  # of three
+    (3, 1, 2)
+    """
 
     initial: Floats  # [generator, state]
     transition: Floats  # [generator, state, state]
@@ -73,7 +79,14 @@ class HiddenMarkovStatistics(Statistics):
 
 @dataclass(frozen=True, kw_only=True)
 class HiddenMarkov:
-    """Hidden Markov models over an alphabet."""
+    """Hidden Markov models over an alphabet.
+
+    >>> two = HiddenMarkovParameters(  # a state that says 0, then one that says 1, then the end
+    ...     initial=np.array([[1.0, 0.0]]), transition=np.array([[[0.0, 1.0], [0.0, 0.0]]]),
+    ...     halting=np.array([[0.0, 1.0]]), emission=np.eye(2)[None], common=np.full(2, 0.5))
+    >>> HiddenMarkov(states=2).sample(two, 0, np.array([], int), None, np.random.default_rng(0)).tolist()
+    [0, 1]
+    """
 
     states: int = 5
     smoothing: float = 0.1
@@ -166,7 +179,7 @@ class HiddenMarkov:
     ) -> NDArray[Any]:
         symbols = parameters.emission.shape[2]
         given = Sequences(np.asarray(prefix, np.int32), np.array([0, len(prefix)]), symbols)
-        one = take(parameters, np.array([which]))
+        one = take_generators(parameters, np.array([which]))
         prepared = self.prepare(given)
         found = look_ahead(one, self._chains(one), prepared.trails, given)
         steps = None if length is None else length - len(prefix)

@@ -28,7 +28,7 @@ from taskmix.sequences._generator import (
     normalised,
     running_totals,
     sums_by_sequence,
-    take,
+    take_generators,
 )
 from taskmix.sequences._hidden._passes import Chain, Passed, Trails, make_trails
 from taskmix.sequences._hidden._states import States, expect_states, likelihoods, look_ahead, walk
@@ -53,7 +53,7 @@ from taskmix.sequences._observed import Observed, Sequences
 
 @dataclass(frozen=True, eq=False)
 class GaussianHiddenMarkovParameters:
-    """Rows of `transition` sum to one less `halting`."""
+    """Rows of `transition` sum to one minus `halting`."""
 
     initial: Floats  # [generator, state]
     transition: Floats  # [generator, state, state]
@@ -73,7 +73,14 @@ class GaussianHiddenMarkovStatistics(Statistics):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianHiddenMarkov:
-    """Hidden Markov models over vectors."""
+    """Hidden Markov models over vectors.
+
+    >>> hidden = GaussianHiddenMarkov(states=3, covariance="diagonal")
+    >>> prepared = hidden.prepare(flatten_sequences([[[0.0, 1.0], [2.0, 3.0]]], observes="vectors"))
+    >>> start = hidden.start(prepared, np.ones((1, 1)), np.random.default_rng(0))
+    >>> start.mean.shape  # [generator, state, dimension]
+    (1, 3, 2)
+    """
 
     states: int = 5
     covariance: Covariance = "full"
@@ -156,8 +163,8 @@ class GaussianHiddenMarkov:
         statistics: GaussianHiddenMarkovStatistics,
     ) -> GaussianHiddenMarkovParameters:
         mean, covariance = learn_normals(self, parameters, statistics.moments)
-        learned: dict[str, Any] = self._states.learn(parameters, statistics, self.fixed)
-        return replace(parameters, **learned, mean=mean, covariance=covariance)
+        learned = self._states.learn(parameters, statistics, self.fixed)
+        return replace(parameters, **learned, mean=mean, covariance=covariance)  # type: ignore[arg-type]
 
     def log_prior(self, parameters: GaussianHiddenMarkovParameters) -> Floats:
         normals = log_prior_of_normals(self, parameters)
@@ -183,7 +190,7 @@ class GaussianHiddenMarkov:
         generator: np.random.Generator,
     ) -> NDArray[Any]:
         given = Sequences(np.asarray(prefix, np.float64), np.array([0, len(prefix)]))
-        one = take(parameters, np.array([which]))
+        one = take_generators(parameters, np.array([which]))
         prepared = self.prepare(given)
         chains, _ = self._chains(one, prepared)
         found = look_ahead(one, chains, self._trails(prepared), given)

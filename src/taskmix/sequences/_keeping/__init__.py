@@ -4,12 +4,14 @@
 where a command puts both; `_types` names the dataclasses that may come back out of a file.
 """
 
+from taskmix.sequences._keeping._document import MixtureDocument
 from taskmix.sequences._keeping._folder import MixtureFolder
 from taskmix.sequences._keeping._record import FitStoppedError, RecordedFits
 from taskmix.sequences._keeping._storage import load_mixture, save_mixture
 
 __all__ = [
     "FitStoppedError",
+    "MixtureDocument",
     "MixtureFolder",
     "RecordedFits",
     "load_mixture",

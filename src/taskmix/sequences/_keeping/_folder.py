@@ -10,13 +10,11 @@ All but the fits can be made again from them, and nothing in the folder is ever 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from taskmix.errors import RecordError, RunError
 from taskmix.files import (
@@ -31,6 +29,7 @@ from taskmix.files import (
     write_bytes,
 )
 from taskmix.records import Study
+from taskmix.sequences._keeping._document import MixtureDocument
 
 FITS = "fits"
 LOCK = ".lock"
@@ -42,7 +41,14 @@ _OLD = "checkpoint.safetensors"  # of version 0.1; it is left alone
 
 @dataclass(frozen=True)
 class MixtureFolder:
-    """Where a command writes what it finds."""
+    """Where a command writes what it finds.
+
+    >>> from pathlib import Path
+    >>> MixtureFolder(Path("out")).model("0123456789abcdef").name
+    'model-0123456789abcdef.safetensors'
+    >>> MixtureFolder(Path("out")).document("0123456789abcdef") is None  # nothing is there yet
+    True
+    """
 
     path: Path
 
@@ -75,18 +81,19 @@ class MixtureFolder:
             remove_stale(self.path)
             yield Study(fits)
 
-    def summary(self, name: str) -> dict[str, Any] | None:
+    def document(self, name: str) -> MixtureDocument | None:
         """The figures, where they are those of this name."""
         try:
-            found = json.loads(read_plain(self.path / SUMMARY))
-        except (OSError, ValueError, RecursionError, RecordError):
-            return None  # none, or damaged: they can be made again
-        known = isinstance(found, dict) and found.get("name") == name
-        return found if known and isinstance(found.get("rows"), list) and "page" in found else None
+            found = MixtureDocument.read(read_plain(self.path / SUMMARY))
+        except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
+            return None  # none, or of another form: they can be made again
+        except RecordError:
+            return None  # no plain file, or one too large to be ours
+        return found if found.name == name else None
 
-    def write_summary(self, summary: dict[str, Any]) -> None:
-        text = json.dumps(summary, indent=2, ensure_ascii=False)
-        write_bytes(self.path / SUMMARY, text.encode("utf-8", "replace"))
+    def write_document(self, document: MixtureDocument) -> None:
+        """Replaces the figures of the command before."""
+        write_bytes(self.path / SUMMARY, document.written())
 
 
 def _is_ours(folder: Path) -> bool:

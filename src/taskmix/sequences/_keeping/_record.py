@@ -11,43 +11,47 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from taskmix.errors import OptionError, RunError
 from taskmix.numerics import state_to_tree
 from taskmix.records import RecordWriter, RunFolder, Study
-from taskmix.sequences._comparing import SeparateState
-from taskmix.sequences._estimator import Tasks
+from taskmix.sequences._comparing import SeparateModels, SeparateState, SequenceModel
+from taskmix.sequences._estimator import SequenceMixture, Tasks
 from taskmix.sequences._keeping._types import from_tree, other_form
 from taskmix.sequences._mixture import SHORT, BatchState, FitState
 from taskmix.sequences._observed import number_tasks
 
 FORMAT = 1  # of the specification; a change in what a fit does with it gets a new number
-_SAVE_EVERY = 10.0  # seconds
+_SAVE_EVERY = 10.0  # seconds, of which a kill may cost as many
 _NO_OPTIONS = ("n_jobs", "on_state")  # they change neither the model nor what it means
 
 
-class Fittable(Protocol):
-    """`SequenceMixture`, `PooledMixture` and `SeparateModels`."""
-
-    def fit_states(self, sequences: Any, tasks: Any, *, resume: Any = None) -> Iterator[Any]: ...
-
-    def learned(self) -> dict[str, Any]: ...
-
-    def restore(self, learned: dict[str, Any]) -> Any: ...
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
-
-
 class FitStoppedError(RunError):
-    """A fit that was asked to stop has stopped."""
+    """A fit that was asked to stop has stopped.
+
+    >>> from taskmix.records import Study
+    >>> fits = RecordedFits(study=Study("fits"), data="abc", should_stop=lambda: True)
+    >>> fits("it", SequenceMixture(Markov(), 1, random_state=0), ["ab"], ["x"], lambda: None)
+    Traceback (most recent call last):
+    taskmix.sequences...FitStoppedError: The fit in ... was stopped. Fit again to go on.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedFits:
-    """Fits models into a study, each named by its data, its options and what it is for."""
+    """Fits models into a study, each named by its data, its options and what it is for.
+
+    >>> from taskmix.records import Study
+    >>> model = SequenceMixture(Markov(), 1, random_state=0)
+    >>> fits = RecordedFits(study=Study("fits"), data="abc")
+    >>> fits("it", model, ["ab", "ab"], ["x", "x"], lambda: model.complete("a", "x")[0])
+    'ab'
+    >>> [run.status for run in Study("fits").summaries()]
+    ['finished']
+    """
 
     study: Study
     data: str  # names the sequences: a hash of them
@@ -60,13 +64,13 @@ class RecordedFits:
     def __call__(
         self,
         name: str,
-        model: Fittable,
+        model: SequenceModel,
         sequences: Sequence[Any],
         tasks: Tasks,
         result: Callable[[], Any],
     ) -> Any:
         """Fits the model, or gives it what it had learned, and what `result` says of it then."""
-        specification = self.specification(name, model)
+        specification, seed = self.specification(name, model), _seed_of(model)
         folder = self.study.run(specification)
         with folder.claim(fresh=self.fresh) as claim:
             if claim.outcome == "finished":
@@ -80,10 +84,10 @@ class RecordedFits:
             try:
                 writer.start(
                     specification=specification,
-                    seed=specification["options"]["random_state"],
+                    seed=seed,
                     label=name,
                     tasks=_described(tasks),
-                    steps=_planned(specification["options"], len(sequences)),
+                    steps=_planned(_fitted_mixture(model), len(sequences)),
                 )
                 for note in writer.notes:
                     self.on_note(note)
@@ -92,31 +96,23 @@ class RecordedFits:
                 writer.fail(f"{type(error).__name__}: {error}")
                 raise
 
-    def specification(self, name: str, model: Fittable) -> dict[str, Any]:
+    def specification(self, name: str, model: SequenceModel) -> dict[str, object]:
         """Everything that determines the fit."""
-        options = model.get_params(deep=False)
-        inner = options.get("model")
-        options = options if inner is None else inner.get_params(deep=False)
-        if type(options["random_state"]) is not int:
-            raise OptionError(
-                "`random_state` should be a whole number where a fit is recorded, or it could not be "
-                f"gone on with. Found {options['random_state']!r}."
-            )
-        kept = {key: value for key, value in options.items() if key not in _NO_OPTIONS}
+        options = _fitted_mixture(model).get_params(deep=False)
         return {
             "format": FORMAT,
             "kind": "sequences",
             "data": self.data,
             "fit": name,
             "model": type(model).__name__,
-            "options": kept,
+            "options": {key: options[key] for key in options if key not in _NO_OPTIONS},
         }
 
     def _fit(
         self,
         folder: RunFolder,
         writer: RecordWriter,
-        model: Fittable,
+        model: SequenceModel,
         sequences: Sequence[Any],
         tasks: Tasks,
         result: Callable[[], Any],
@@ -154,7 +150,7 @@ class RecordedFits:
         )
         return found
 
-    def _restored(self, folder: RunFolder, model: Fittable) -> Any:
+    def _restored(self, folder: RunFolder, model: SequenceModel) -> Any:
         tree: Any = folder.best()
         try:
             model.restore(from_tree(tree["learned"], folder.path, self.types))
@@ -163,7 +159,22 @@ class RecordedFits:
             raise other_form(folder.path) from error
 
 
-def _described(tasks: Tasks) -> list[dict[str, Any]]:
+def _fitted_mixture(model: SequenceModel) -> SequenceMixture:
+    """The mixture whose options are those of the fit."""
+    return model.model if isinstance(model, SeparateModels) else model
+
+
+def _seed_of(model: SequenceModel) -> int:
+    seed = _fitted_mixture(model).random_state
+    if type(seed) is not int:
+        raise OptionError(
+            "`random_state` should be a whole number where a fit is recorded, or it could not be "
+            f"gone on with. Found {seed!r}."
+        )
+    return seed
+
+
+def _described(tasks: Tasks) -> list[dict[str, object]]:
     """For the record, whose tasks are named by strings."""
     names, codes = number_tasks(tasks)
     sizes = [0] * len(names)
@@ -175,13 +186,13 @@ def _described(tasks: Tasks) -> list[dict[str, Any]]:
     ]
 
 
-def _planned(options: dict[str, Any], count: int) -> int:
+def _planned(mixture: SequenceMixture, count: int) -> int:
     """Iterations of all starts, or batches, if nothing converges before."""
-    if options["batch_size"] is not None:
-        return int(options["max_iter"] * -(-count // options["batch_size"]))
-    starts, whole = options["n_init"], options["max_iter"]
+    if mixture.batch_size is not None:
+        return mixture.max_iter * -(-count // mixture.batch_size)
+    starts, whole = mixture.n_init, mixture.max_iter
     compared = starts * min(SHORT, whole) if starts > 1 else 0
-    return int(starts * options["annealing"] + compared + whole)
+    return starts * mixture.annealing + compared + whole
 
 
 def _score(bound: float) -> tuple[str, str, str, float]:

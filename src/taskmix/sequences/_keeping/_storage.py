@@ -10,12 +10,18 @@ from taskmix.records import load_state, save_state
 from taskmix.sequences._estimator import SequenceMixture
 from taskmix.sequences._keeping._types import from_tree, other_form
 
-_VERSION = 1
+_VERSION = 1  # of the file; a model of another one is refused
 _OPTIONS = ("generator", "n_generators", "alpha", "learn_alpha", "max_iter", "tol", "n_init")
 
 
 def save_mixture(model: SequenceMixture, path: str | Path) -> None:
-    """Writes a fitted model; on any failure what was there before stays."""
+    """Writes a fitted model; on any failure what was there before stays.
+
+    >>> model = SequenceMixture(Markov(), 1, random_state=0).fit(["ab", "ab"], ["x", "x"])
+    >>> save_mixture(model, "model.safetensors")
+    >>> load_mixture("model.safetensors").score(["ab"], ["x"]) == model.score(["ab"], ["x"])
+    True
+    """
     options = {name: getattr(model, name) for name in _OPTIONS}
     tree = {
         "options": state_to_tree(options, named=True),
@@ -25,7 +31,13 @@ def save_mixture(model: SequenceMixture, path: str | Path) -> None:
 
 
 def load_mixture(path: str | Path, types: Sequence[type] = ()) -> SequenceMixture:
-    """Reads what `save_mixture` wrote. `types` are the dataclasses of generators of your own."""
+    """Reads what `save_mixture` wrote. `types` are the dataclasses of generators of your own.
+
+    >>> model = SequenceMixture(Markov(), 1, random_state=0).fit(["ab", "ab"], ["x", "x"])
+    >>> save_mixture(model, "model.safetensors")
+    >>> load_mixture("model.safetensors").complete("a", "x")[0]
+    'ab'
+    """
     tree = load_state(path)
     if not isinstance(tree, dict) or tree.get("version") != _VERSION:
         raise other_form(path)

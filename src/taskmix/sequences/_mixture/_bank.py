@@ -30,7 +30,11 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Bank:
-    """Generators of one kind or of several; their parameters are a tuple, one item a block."""
+    """Generators of one kind or of several; their parameters are a tuple, one item a block.
+
+    >>> make_bank([Markov(), HiddenMarkov()], [2, 3]).places
+    [slice(0, 2, None), slice(2, 5, None)]
+    """
 
     blocks: tuple[Generator, ...]
     counts: tuple[int, ...]
@@ -148,7 +152,11 @@ class Bank:
 
 
 def make_bank(generator: Generator | Sequence[Generator], counts: int | Sequence[int]) -> Bank:
-    """Generators of one kind, or of several with a number for each."""
+    """Generators of one kind, or of several with a number for each.
+
+    >>> make_bank(Markov(), 4).count, make_bank([Markov(), HiddenMarkov()], [2, 3]).count
+    (4, 5)
+    """
     blocks = tuple(generator) if isinstance(generator, list | tuple) else (generator,)
     numbers = tuple(counts) if isinstance(counts, list | tuple) else (counts,)
     if not blocks or len(numbers) != len(blocks):

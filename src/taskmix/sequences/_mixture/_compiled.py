@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from taskmix.sequences._generator import kernel
 
 Floats = NDArray[np.float64]
-_VANISHED = 1e-280
+_VANISHED = 1e-280  # below it a quotient may overflow: what falls below is done again in logarithms
 
 
 @kernel
@@ -31,7 +31,7 @@ def digamma(x: float) -> float:
 
 @kernel
 def _expected_logs(gamma: Floats, temper: float, logs: Floats, shares: Floats) -> None:
-    """E[log θ] less its largest, and the exponential of that."""
+    """E[log θ] minus its largest, and the exponential of that."""
     highest = -math.inf
     for k in range(len(gamma)):
         logs[k] = digamma(gamma[k])
@@ -66,13 +66,13 @@ def _settle(
             for j in range(entries):
                 totals[j] += local[k, j] * share
         for j in range(entries):
-            totals[j] = weight[j] / totals[j]
+            totals[j] = weight[j] / totals[j]  # what normalises φ of Eq. 11, times the weight
         change = 0.0
         for k in range(generators):
             count = 0.0
             for j in range(entries):
                 count += totals[j] * local[k, j]
-            new = alpha[k] + count * shares[k]
+            new = alpha[k] + count * shares[k]  # Eq. 12
             change += abs(new - gamma[k])
             gamma[k] = new
         if not change < math.inf:
@@ -97,7 +97,7 @@ def _finish(
     totals: Floats,
     kept: Floats,
 ) -> float:
-    """φ of this γ without its negligible parts, the γ that follows, and their bound.
+    """φ of this γ without its negligible parts, the γ that follows, and their bound (L of Eq. 5).
 
     Leaves in `totals` the total of each entry, and in `kept` its weight over what of it is kept.
     """

@@ -21,20 +21,25 @@ from typing import Any
 
 import numpy as np
 
-from taskmix.sequences._generator import Floats, check_amount, check_whole, put
+from taskmix.sequences._generator import Floats, check_amount, check_whole, put_generators
 from taskmix.sequences._mixture._alpha import learn_alpha
 from taskmix.sequences._mixture._bank import Bank, Chunk
 from taskmix.sequences._mixture._expectation import Division, Settling, divide_sequences
 from taskmix.sequences._observed import Corpus
 
-# α follows the generators, not the other way round: while these are all alike it would grow.
+# Iterations before α is learned: it follows the generators, and while these are all alike it would
+# grow and keep them so.
 _FIRST_ALPHA = 5
-_COOLEST = 0.2
+_FLATTEST = 0.2  # the power of φ that annealing begins with: nearer to 0, all generators become one
 
 
 @dataclass(frozen=True, kw_only=True)
 class EMOptions:
-    """How long, and what is learned besides the generators."""
+    """How long, and what is learned besides the generators.
+
+    >>> EMOptions(iterations=20, learn_alpha=False).tolerance
+    0.0001
+    """
 
     iterations: int = 100
     tolerance: float = 1e-4  # gain of the bound, for each sequence, that ends it
@@ -87,6 +92,13 @@ def variational_em(
 
     With `resume`, a state of the same fit, come the states after it, and `parameters`, `alpha`, `gamma`
     and `iteration` are its own; the generator has to be as it was then.
+
+    >>> bank, generator = make_bank(Markov(), 1), np.random.default_rng(0)
+    >>> corpus = gather_corpus(flatten_sequences([[0, 1], [0, 1, 1]]), ["a", "a"])
+    >>> start = bank.start(corpus.sequences, np.ones((2, 1)), generator)
+    >>> states = variational_em(bank, corpus, start, np.ones(1), EMOptions(), generator)
+    >>> [round(state.bound, 3) for state in states]  # one generator: all is learned at once
+    [-20.965, -20.965]
     """
     reseeds, last = options.reseeds, -np.inf
     if resume is not None:
@@ -97,7 +109,9 @@ def variational_em(
     chunks = bank.prepare(corpus.sequences, options.workers)
     division, statistics = _expect(bank, corpus, chunks, parameters, alpha, gamma, options)
     while True:
-        bound = division.bound + bank.log_prior(parameters)
+        bound = division.bound + bank.log_prior(
+            parameters
+        )  # L of Eq. 5, and the priors of the M-step
         iteration += 1
         mass = division.responsibility.sum(axis=0)
         if resume is None or iteration > resume.iteration:
@@ -109,8 +123,8 @@ def variational_em(
                 return
         last = bound
         if statistics is None:
-            statistics, _ = bank.expect(parameters, chunks, division.responsibility)
-        parameters = bank.maximise(parameters, statistics)
+            statistics, _ = bank.expect(parameters, chunks, division.responsibility)  # Σ φ, Eq. 14
+        parameters = bank.maximise(parameters, statistics)  # Eq. 15
         if options.learn_alpha and bank.count > 1 and iteration >= _FIRST_ALPHA:
             alpha = learn_alpha(alpha, division.gamma, symmetric=options.symmetric)
         empty = np.flatnonzero(mass < 0.5 * min(1.0, corpus.total / bank.count))
@@ -139,7 +153,7 @@ def anneal(
         return
     chunks = bank.prepare(corpus.sequences, options.workers)
     for step in range(done, options.annealing):
-        temper = _COOLEST + (1 - _COOLEST) * step / options.annealing
+        temper = _FLATTEST + (1 - _FLATTEST) * step / options.annealing
         settling = replace(options.settling, temper=temper)
         likelihood = bank.log_likelihood(parameters, chunks)
         division = divide_sequences(
@@ -201,5 +215,5 @@ def _reseed(
         if chosen.any():
             kind = bank.blocks[block]
             fresh = kind.start(kind.prepare(corpus.sequences), weights[:, chosen], generator)
-            changed[block] = put(parameters[block], empty[chosen] - place.start, fresh)
+            changed[block] = put_generators(parameters[block], empty[chosen] - place.start, fresh)
     return tuple(changed)

@@ -1,14 +1,15 @@
 r"""The E-step of the mixture: which generator each sequence is from, and each task's shares.
 
-    Crawford and Pineau (draft), Eqs. 10 to 12 and E-STEP, after Blei, Ng and Jordan, "Latent
-    Dirichlet Allocation", JMLR 2003.
+    Crawford and Pineau (draft), Eqs. 10 to 12 and E-STEP; the bound is the $\mathcal{L}$ of its Eq. 5,
+    written out as in Blei, Ng and Jordan, "Latent Dirichlet Allocation", JMLR 2003, Eq. 15.
 
 $\phi_{ijk}$ is the probability that sequence j of task i is from generator k, $\gamma_i$ the
-Dirichlet parameters of the task's shares θ. Two things are added. γ starts from $\alpha + N/K$ in
-every E-step, as the paper has it, which escapes the poor optima of a warm start; but for each task
-the optimum reached from the last γ is kept where its bound is higher, so that the bound never falls.
-And what is below `cut` in φ is set to zero before γ and the bound are taken, so that the M-step may
-leave it out and the bound stays a bound.
+Dirichlet parameters of the task's shares θ; the paper's $\beta_{k,w_{ij}}$ is the likelihood of the
+sequence under the generator. Two things are added. γ starts from $\alpha + N/K$ in every E-step, as
+the paper has it, which escapes the poor optima of a warm start; but for each task the optimum reached
+from the last γ is kept where its bound is higher, so that the bound never falls. And what is below
+`cut` in φ is set to zero before γ and the bound are taken, so that the M-step may leave it out and
+the bound stays a bound.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ from taskmix.sequences._observed import Corpus
 
 @dataclass(frozen=True)
 class Settling:
-    """When γ and φ of a task count as settled."""
+    """When γ and φ of a task count as settled.
+
+    >>> Settling(tolerance=1e-6).iterations  # at most
+    100
+    """
 
     iterations: int = 100
     tolerance: float = 1e-3  # the share of a task's sequences that may still move
@@ -40,7 +45,11 @@ class Settling:
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """Sequences divided among generators."""
+    """Sequences divided among generators.
+
+    >>> Division(np.array([[1.5, 1.5]]), np.array([[0.5, 0.5]]), np.array([-1.0, -2.0])).bound
+    -3.0
+    """
 
     gamma: Floats  # [task, generator]
     responsibility: Floats  # [distinct sequence, generator], Σ of weight · φ over its entries
@@ -60,7 +69,14 @@ def divide_sequences(
     *,
     workers: int = 1,
 ) -> Division:
-    """γ and φ for fixed generators and α."""
+    """γ and φ for fixed generators and α.
+
+    One sequence that two generators explain alike: φ is even, and γ is α plus a half.
+
+    >>> corpus = gather_corpus(flatten_sequences([[0]]), ["a"])
+    >>> divide_sequences(corpus, np.array([[-1.0, -1.0]]), np.ones(2)).gamma
+    array([[1.5, 1.5]])
+    """
     how = settling or Settling()
     peak = log_likelihood.max(axis=1)
     _check_possible(peak)
@@ -95,7 +111,7 @@ def divide_sequences(
 
 def posterior_of_entries(corpus: Corpus, log_likelihood: Floats, gamma: Floats) -> Floats:
     """[entry, generator], φ of each entry for settled γ."""
-    logs = psi(gamma) - psi(gamma.sum(axis=1, keepdims=True))
+    logs = psi(gamma) - psi(gamma.sum(axis=1, keepdims=True))  # E[log θ], Eq. 11
     return softmax(log_likelihood[corpus.item] + logs[corpus.task_of])
 
 
@@ -140,7 +156,7 @@ def _divide_logs(
 ) -> Division:
     """The same in logarithms and plain NumPy, all tasks at once."""
     likelihood = log_likelihood[corpus.item]
-    fresh = alpha + corpus.weight_of_tasks()[:, None] / log_likelihood.shape[1]
+    fresh = alpha + corpus.weight_of_tasks()[:, None] / log_likelihood.shape[1]  # E-STEP, line 2
     settled, shares, bounds = _settle(corpus, likelihood, alpha, fresh, how)
     if gamma is not None:
         again, again_shares, again_bounds = _settle(corpus, likelihood, alpha, gamma, how)
@@ -159,8 +175,9 @@ def _settle(
     gamma = start.copy()
     resting, totals = np.zeros(len(gamma), dtype=np.bool_), corpus.weight_of_tasks()
     for _ in range(how.iterations):
+        # Eq. 11 for φ; Ψ(Σγ) is the same for every generator and falls out (E-STEP, line 8).
         shares = softmax(how.temper * (likelihood + psi(gamma)[corpus.task_of]))
-        new = alpha + _by_task(corpus, shares)
+        new = alpha + _by_task(corpus, shares)  # Eq. 12
         change = np.abs(new - gamma).sum(axis=1)
         gamma = np.where(resting[:, None], gamma, new)
         resting |= change < how.tolerance * totals
@@ -172,9 +189,10 @@ def _settle(
     peaks = log_sum_exp(joint)
     shares = np.exp(joint - peaks[:, None])
     counts = _by_task(corpus, shares)
-    # Σ φ (log P − log φ), with log φ written out.
+    # Eq. 5's L for each task. Σ φ (log P + E[log θ] − log φ) has log φ written out by Eq. 11, which
+    # leaves Σ log-sum-exp minus Σ φ Ψ(γ); the Γ are the Dirichlet's prior and its entropy.
     fit = corpus.weight * peaks
-    final = alpha + counts
+    final = alpha + counts  # Eq. 12 for the φ that is kept
     bounds = np.add.reduceat(fit, corpus.starts[:-1]) - (counts * psi(gamma)).sum(axis=1)
     bounds += (gammaln(final) - gammaln(alpha)).sum(axis=-1)
     bounds += gammaln(alpha.sum(axis=-1)) - gammaln(final.sum(axis=1))

@@ -18,12 +18,17 @@ from taskmix.sequences._mixture._em import EMOptions, MixtureState, anneal, vari
 from taskmix.sequences._observed import Corpus
 
 Listener = Callable[[MixtureState], None]
-SHORT = 10  # iterations after which starts are compared
+SHORT = 10  # iterations after which starts are compared; part of what a seed gives
 
 
 @dataclass(frozen=True, eq=False)
 class FitState:
-    """After an iteration of a fit."""
+    """After an iteration of a fit.
+
+    >>> model = SequenceMixture(Markov(), 1, max_iter=3, tol=0.0, n_init=1, random_state=0)
+    >>> [state.done for state in model.fit_states(["ab", "ba"])]
+    [1, 2, 3]
+    """
 
     done: int = 0  # iterations of all starts, with those of annealing
     start: int = 0  # which one it is at; one more than the last where the best of them goes on
@@ -60,7 +65,15 @@ def fit_mixture(
     parameters: tuple[Any, ...] | None = None,
     on_state: Listener | None = None,
 ) -> tuple[MixtureState, list[float]]:
-    """EM from the start that has the highest bound after ten iterations, and all its bounds."""
+    """EM from the start that has the highest bound after ten iterations, and all its bounds.
+
+    >>> corpus = gather_corpus(flatten_sequences([[0, 1], [0, 1, 1]]), ["a", "a"])
+    >>> state, bounds = fit_mixture(
+    ...     make_bank(Markov(), 1), corpus, EMOptions(), alpha=np.ones(1), starts=1,
+    ...     generator=np.random.default_rng(0))
+    >>> state.converged, state.theta
+    (True, array([[1.]]))
+    """
     state = FitState()
     for state in fit_states(
         bank,
@@ -107,9 +120,24 @@ def fit_states(
         random = generator.bit_generator.state
         return replace(state, done=state.done + 1, random=random, **changes)
 
-    def climb(state: FitState, chosen: EMOptions, **begin: Any) -> Iterator[FitState]:
+    def climb(
+        state: FitState,
+        chosen: EMOptions,
+        parameters: tuple[Any, ...],
+        alpha: Floats,
+        gamma: Floats | None = None,
+        iteration: int = 0,
+    ) -> Iterator[FitState]:
         for mixture in variational_em(
-            bank, corpus, options=chosen, generator=generator, resume=state.mixture, **begin
+            bank,
+            corpus,
+            parameters,
+            alpha,
+            chosen,
+            generator,
+            gamma=gamma,
+            iteration=iteration,
+            resume=state.mixture,
         ):
             bounds = (*state.bounds, mixture.bound)
             state = after(state, parameters=(), mixture=mixture, bounds=bounds)
@@ -127,21 +155,21 @@ def fit_states(
             for found in anneal(bank, corpus, state.parameters, alpha, first, state.annealed):
                 state = after(state, parameters=found, annealed=state.annealed + 1)
                 yield state
-        climbing = climb(state, first, parameters=state.parameters, alpha=alpha)
+        climbing = climb(state, first, state.parameters, alpha)
         for state in climbing:
             yield state
         best, bounds = _better(state)
         state = FitState(done=state.done, start=state.start + 1, best=best, best_bounds=bounds)
-    go_on: dict[str, Any] = {"parameters": (), "alpha": alpha}  # those of the state at hand
-    if state.best is not None:
-        best = state.best
-        if best.converged or best.iteration >= options.iterations:
-            return
-        # Its last E-step is done once more, from where it had settled.
-        go_on = {"parameters": best.parameters, "alpha": best.alpha, "gamma": best.gamma}
-        go_on["iteration"] = best.iteration - 1
-        state = replace(state, bounds=state.best_bounds, best=None, best_bounds=())
-    yield from climb(state, options, **go_on)
+    if state.best is None:
+        yield from climb(state, options, (), alpha)  # the state at hand has its own
+        return
+    best = state.best
+    if best.converged or best.iteration >= options.iterations:
+        return
+    # Its last E-step is done once more, from where it had settled.
+    state = replace(state, bounds=state.best_bounds, best=None, best_bounds=())
+    begun = best.iteration - 1
+    yield from climb(state, options, best.parameters, best.alpha, best.gamma, begun)
 
 
 def _better(state: FitState) -> tuple[MixtureState, tuple[float, ...]]:

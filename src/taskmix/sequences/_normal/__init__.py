@@ -6,6 +6,7 @@ uses; `_gaussian` is `Gaussian`, whose vectors are independent of each other.
 """
 
 from taskmix.sequences._normal._distribution import (
+    LOG_TWO_PI,
     Background,
     Covariance,
     Moments,
@@ -23,6 +24,7 @@ from taskmix.sequences._normal._distribution import (
 from taskmix.sequences._normal._gaussian import Gaussian, GaussianParameters, PreparedVectors
 
 __all__ = [
+    "LOG_TWO_PI",
     "Background",
     "Covariance",
     "Gaussian",

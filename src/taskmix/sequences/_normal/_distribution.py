@@ -23,7 +23,7 @@ from taskmix.errors import InputError, OptionError
 from taskmix.sequences._generator import Floats, Statistics
 
 Covariance = Literal["full", "diagonal"]
-_LOG_TWO_PI = float(np.log(2 * np.pi))
+LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Background:
 
 @dataclass(frozen=True, eq=False)
 class Moments(Statistics):
-    """Expected weighted sums, for several normals, of vectors less the mean of the background: sums
+    """Expected weighted sums, for several normals, of vectors minus the mean of the background: sums
     of squares of large numbers that differ little would lose what matters."""
 
     mass: Floats  # [..., normal]
@@ -132,7 +132,7 @@ def log_densities(
             factor = factorise(covariances[which][np.ix_(observed, observed)], name)
             # The inverse of a small triangle, once: then the many vectors are one product.
             away = (values - means[which][observed]) @ np.linalg.inv(factor).T
-            log_size = 2 * np.log(np.diag(factor)).sum() + len(factor) * _LOG_TWO_PI
+            log_size = 2 * np.log(np.diag(factor)).sum() + len(factor) * LOG_TWO_PI
             found[rows, which] = -0.5 * ((away**2).sum(axis=1) + log_size)
     return found
 
@@ -227,7 +227,7 @@ def log_prior_of_normals(options: NormalOptions, parameters: NormalParameters) -
     away = means - behind.mean
     spread = np.diagonal(inverse, axis1=-2, axis2=-1) @ behind.variance
     spread += np.einsum("...i,...ij,...j->...", away, inverse, away)
-    total = log_size + spread + means.shape[-1] * _LOG_TWO_PI
+    total = log_size + spread + means.shape[-1] * LOG_TWO_PI
     return np.asarray(-0.5 * options.smoothing * total)
 
 

@@ -74,7 +74,13 @@ class GaussianParameters:
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian:
-    """Independent vectors, from one normal distribution or a mixture."""
+    """Independent vectors, from one normal distribution or a mixture.
+
+    >>> normal = Gaussian()
+    >>> prepared = normal.prepare(flatten_sequences([[0.0], [2.0]], observes="vectors"))
+    >>> normal.start(prepared, np.ones((2, 1)), np.random.default_rng(0)).mean
+    array([[[1.]]])
+    """
 
     components: int = 1
     covariance: Covariance = "full"

@@ -49,7 +49,12 @@ def gather_corpus(
     tasks: Sequence[Hashable] | NDArray[Any],
     sample_weight: ArrayLike | None = None,
 ) -> Corpus:
-    """Sequences of tasks, in any order; a weight of w counts as w copies."""
+    """Sequences of tasks, in any order; a weight of w counts as w copies.
+
+    >>> corpus = gather_corpus(flatten_sequences([[0, 1], [0, 1], [1]]), ["x", "x", "y"])
+    >>> len(corpus.sequences), corpus.tasks, corpus.weight.tolist()
+    (2, ('x', 'y'), [2.0, 1.0])
+    """
     count = len(sequences)
     if count == 0:
         raise InputError("There should be at least one sequence. Found none.")

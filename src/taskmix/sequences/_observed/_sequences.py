@@ -17,12 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 from taskmix.errors import InputError, ShapeError
 
 Observed = Literal["symbols", "vectors"]
-MISSING_SYMBOL = -1
+MISSING_SYMBOL = -1  # whatever looks for gaps asks for codes below 0
 
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Sequences end to end. `values` are codes [observation] or numbers [observation, dimension]."""
+    """Sequences end to end. `values` are codes [observation] or numbers [observation, dimension].
+
+    >>> found = flatten_sequences([[0, 1, 1], [1]])
+    >>> len(found), found.lengths.tolist(), found[0].tolist()
+    (2, [3, 1], [0, 1, 1])
+    """
 
     values: NDArray[Any]  # int32, -1 where missing; or float64, NaN where missing
     starts: NDArray[np.int64]  # [sequence + 1]
@@ -62,7 +67,11 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Alphabet:
-    """The symbols in the order of their codes."""
+    """The symbols in the order of their codes.
+
+    >>> Alphabet(("a", "b")).codes(["b", "a", None]).tolist()
+    [1, 0, -1]
+    """
 
     symbols: tuple[Hashable, ...]
 
@@ -115,6 +124,11 @@ def flatten_sequences(
 
     `symbols` is the size of the alphabet, where it is known before; the largest code plus one
     otherwise. Prefixes may be empty (`allow_empty`), observed sequences may not.
+
+    >>> flatten_sequences([[0, 2], [1]]).values.tolist()
+    [0, 2, 1]
+    >>> flatten_sequences([[1.5, 2.5]], observes="vectors").values.tolist()
+    [[1.5], [2.5]]
     """
     parts = sequences if lengths is not None else list(sequences)  # type: ignore[arg-type]
     if lengths is None:

@@ -29,7 +29,7 @@ from taskmix.sequences._generator import (
     check_whole,
     prefix_rows,
     running_totals,
-    take,
+    take_generators,
 )
 from taskmix.sequences._normal import Background, background
 from taskmix.sequences._observed import Observed, Sequences
@@ -73,7 +73,15 @@ class WeightedSequences:
 
 @dataclass(frozen=True, kw_only=True)
 class Recurrent:
-    """Gated recurrent networks over symbols or vectors."""
+    """Gated recurrent networks over symbols or vectors.
+
+    >>> network = Recurrent(hidden=4)
+    >>> prepared = network.prepare(flatten_sequences([[0, 1]]))
+    >>> start = network.start(prepared, np.ones((1, 1)), np.random.default_rng(0))
+    >>> ahead = network.follow(start, prepared).log_probabilities  # [prefix, generator, symbol + 1]
+    >>> np.exp(ahead).sum(axis=2).round(6).ravel()
+    array([1., 1., 1.])
+    """
 
     observes: Observed = "symbols"
     hidden: int = 32
@@ -207,7 +215,7 @@ class Recurrent:
         length: int | None,
         generator: np.random.Generator,
     ) -> NDArray[Any]:
-        one = take(parameters, np.array([which]))
+        one = take_generators(parameters, np.array([which]))
         symbols = self._symbols_of(parameters)
         made = list(prefix)
         while length is None or len(made) < length:

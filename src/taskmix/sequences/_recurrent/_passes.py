@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.sequences._normal import Background
+from taskmix.sequences._normal import LOG_TWO_PI, Background
 from taskmix.sequences._observed import Sequences
 from taskmix.sequences._recurrent._network import NetworkLayout, run
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Passed = tuple["Tensor", "Tensor", "Tensor"]
-_LOG_TWO_PI = float(np.log(2 * np.pi))
 _LARGEST = 14.0  # of a log-variance, in units of the data's own; beyond it gradients explode
 
 
@@ -76,7 +75,7 @@ def pass_vectors(
     mean, size = run(layout, weights, _like(weights, before)).chunk(2, dim=-1)
     size = size.clamp(-_LARGEST, _LARGEST)
     distance = (_like(weights, values) - mean) ** 2 * torch.exp(-size)
-    each = -0.5 * (distance + size + _LOG_TWO_PI) - _like(weights, np.log(deviation))
+    each = -0.5 * (distance + size + LOG_TWO_PI) - _like(weights, np.log(deviation))
     steps = (each * _like(weights, seen.astype(np.float64))).sum(dim=-1)
     return steps.sum(dim=-1), steps, torch.cat([mean, size], dim=-1)
 
