@@ -104,3 +104,20 @@ def test_a_lean_run_has_no_steps_by_design(tmp_path: Path) -> None:
     assert summary.lean
     assert not folder.lacks_steps(summary)
     assert gather(Study(tmp_path)).notes == ()
+
+
+def test_a_run_of_two_labels_is_one_run_with_scores_under_both(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for run in Study(study).runs():
+        Study(study).run_named(run.name, label="again").keep_label()
+    capsys.readouterr()
+    assert run_cli(monkeypatch, "report", study, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["runs"] == 2
+    values = {
+        label: [row["value"] for row in told["rows"] if row["label"] == label]
+        for label in ("uniform", "again")
+    }
+    assert values["uniform"] == values["again"] != []
+    assert "again, uniform" in (study / "report.html").read_text()
