@@ -22,7 +22,7 @@ from taskmix.cli._reproduce_laws import laws_study
 from taskmix.cli._reproduce_sequences import sequences
 from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
 from taskmix.cli._reproduce_transfer import census, nlp25, weak_supervision
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._reproduced import executing, print_reproduction
 from taskmix.cli._train import Precision
 
 app = typer.Typer(
@@ -103,7 +103,7 @@ def bandit(
     result = play_bandit(options, on_progress=_teller(json_))
     if plot is not None:
         write_chart(bandit_figure(result), plot)
-    tell_rows("bandit", bandit_rows(result), time.monotonic() - begin, as_json=json_)
+    print_reproduction("bandit", bandit_rows(result), time.monotonic() - begin, as_json=json_)
     if plot is not None and not json_:
         echo(f"Drew {plot}.")
 
@@ -147,9 +147,6 @@ def glue(
 
     Example: taskmix reproduce glue glue/ --encoder minilm/ --steps 4000 --batch-size 32 --device cuda
     """
-    from taskmix.cli._display import counting_bar
-    from taskmix.cli._stopping import clean_stop
-    from taskmix.engine import own_study
     from taskmix.papers import GlueOptions, reproduce_glue
 
     begin = time.monotonic()
@@ -169,16 +166,9 @@ def glue(
         precision=precision.value,
         cache=cache,
     )
-    with clean_stop() as should_stop, counting_bar("glue", quiet=json_) as tell:
-        rows = reproduce_glue(
-            options,
-            own_study(out),
-            workers=workers,
-            on_progress=tell,
-            should_stop=should_stop,
-            engine=engine.value,
-        )
-    tell_rows("glue", rows, time.monotonic() - begin, as_json=json_)
+    with executing("glue", out, engine, workers, quiet=json_) as executor:
+        rows = reproduce_glue(options, executor)
+    print_reproduction("glue", rows, time.monotonic() - begin, as_json=json_)
 
 
 @app.command("transfer-theory")
@@ -201,7 +191,7 @@ def transfer_theory(
             seeds=2, error_seeds=2, counts=(160, 640), reference=4000, seed=seed
         )
     rows = reproduce_transfer_theory(options, on_progress=_teller(json_))
-    tell_rows("transfer-theory", rows, time.monotonic() - begin, as_json=json_)
+    print_reproduction("transfer-theory", rows, time.monotonic() - begin, as_json=json_)
 
 
 app.command()(census)

@@ -17,7 +17,7 @@ from taskmix.cli._engines import (
     choose_device_on,
     join_cluster,
 )
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._reproduced import executing, print_reproduction
 from taskmix.cli._train import Precision
 from taskmix.errors import OptionError
 
@@ -30,7 +30,7 @@ VectorsOption = Annotated[
 OutOption = Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")]
 MethodsOption = Annotated[
     str | None,
-    typer.Option("--methods", help="Names with commas [the document's and modern ones]."),
+    typer.Option("--methods", help="Names with commas [the paper's and modern ones]."),
 ]
 SeedsOption = Annotated[int, typer.Option("--seeds", min=1)]
 EpochsOption = Annotated[
@@ -125,9 +125,6 @@ def reviews(
 
 def _text(given: dict[str, Any], name: str) -> None:
     """Runs one of the two text experiments with the options of its command."""
-    from taskmix.cli._display import counting_bar
-    from taskmix.cli._stopping import clean_stop
-    from taskmix.engine import own_study
     from taskmix.papers import (
         NewsgroupsOptions,
         ReviewsOptions,
@@ -159,20 +156,18 @@ def _text(given: dict[str, Any], name: str) -> None:
         "device": choose_device_on(given["engine"], given["device"]),
         "precision": given["precision"].value,
     }
-    study = own_study(given["out"] or Path(f"{name}-study"))
-    with clean_stop() as should_stop, counting_bar(name, quiet=as_json) as tell:
-        common = {"workers": given["workers"], "on_progress": tell, "should_stop": should_stop}
-        common["engine"] = given["engine"].value
+    place = (name, given["out"], given["engine"], given["workers"])
+    with executing(*place, quiet=as_json) as executor:
         asked: NewsgroupsOptions | ReviewsOptions
         if name == "newsgroups":
             asked = NewsgroupsOptions(**options)
-            rows = reproduce_newsgroups(asked, study, **common)
+            rows = reproduce_newsgroups(asked, executor)
         else:
             asked = ReviewsOptions(**options)
-            rows = reproduce_reviews(asked, study, **common)
+            rows = reproduce_reviews(asked, executor)
     if plot is not None:
-        write_chart(text_figure(asked, study), plot)
-    tell_rows(name, rows, time.monotonic() - begin, as_json=as_json)
+        write_chart(text_figure(asked, executor.study), plot)
+    print_reproduction(name, rows, time.monotonic() - begin, as_json=as_json)
     if plot is not None and not as_json:
         echo(f"Drew {plot}.")
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -28,13 +27,9 @@ from taskmix.cli._reproduce_text import (
     QuickOption,
     WorkersOption,
 )
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._reproduced import executing, print_reproduction
 from taskmix.cli._transfer import Outcome
 from taskmix.errors import OptionError
-
-if TYPE_CHECKING:
-    from taskmix.papers import Executor
-
 
 OutOption = Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")]
 EncoderOption = Annotated[
@@ -111,10 +106,10 @@ def census(
         }
         options |= {"steps": min(steps, 50), "subsets": 10, "held_out": 4, "repeats": 2}
         options |= {"alone": 3, "seeds": 2, "size": min(size, 2)}
-    with _executing("census", out, engine, workers, quiet=json_) as (executor, _):
+    with executing("census", out, engine, workers, quiet=json_) as executor:
         begin = time.monotonic()
         found = reproduce_census(CensusOptions(**options), executor)
-    tell_rows("census", found, time.monotonic() - begin, as_json=json_)
+    print_reproduction("census", found, time.monotonic() - begin, as_json=json_)
 
 
 def weak_supervision(
@@ -172,10 +167,12 @@ def weak_supervision(
     options["cache"] = cache or study / "features"
     if quick:
         options |= {"steps": min(steps, 30), "held_out": 6, "repeats": 2, "alone": 3, "seeds": 2}
-    with _executing("weak-supervision", study, engine, workers, quiet=json_) as (executor, tell):
+    with executing("weak-supervision", study, engine, workers, quiet=json_) as executor:
         begin = time.monotonic()
-        found = reproduce_weak_supervision(WeakOptions(**options), executor, on_texts=tell)
-    tell_rows("weak-supervision", found, time.monotonic() - begin, as_json=json_)
+        found = reproduce_weak_supervision(
+            WeakOptions(**options), executor, on_texts=_text_teller(json_)
+        )
+    print_reproduction("weak-supervision", found, time.monotonic() - begin, as_json=json_)
 
 
 def nlp25(
@@ -242,39 +239,23 @@ def nlp25(
         options |= {"rows": 64, "dev_rows": 32, "test_rows": 32, "steps": min(steps, 20)}
         options |= {"subsets": 30, "held_out": 4, "repeats": 2, "alone": 3, "seeds": 2}
         options |= {"max_length": min(max_length, 32)}
-    with _executing("nlp25", study, engine, workers, quiet=json_) as (executor, tell):
+    with executing("nlp25", study, engine, workers, quiet=json_) as executor:
         begin = time.monotonic()
-        found = reproduce_nlp25(Nlp25Options(**options), executor, on_texts=tell)
-    tell_rows("nlp25", found, time.monotonic() - begin, as_json=json_)
+        found = reproduce_nlp25(Nlp25Options(**options), executor, on_texts=_text_teller(json_))
+    print_reproduction("nlp25", found, time.monotonic() - begin, as_json=json_)
 
 
-@contextmanager
-def _executing(
-    name: str, out: Path | None, engine: Engine, workers: int | None, *, quiet: bool
-) -> Iterator[tuple[Executor, Callable[[int, int], None]]]:
-    """An executor with a bar that can be stopped, and what tells of texts that are encoded."""
-    from taskmix.cli._display import counting_bar
-    from taskmix.cli._stopping import clean_stop
-    from taskmix.engine import own_study
-    from taskmix.papers import Executor
-
+def _text_teller(quiet: bool) -> Callable[[int, int], None]:
+    """Tells of texts that are encoded, at every tenth of them."""
     told = 0.0
 
-    def tell_texts(done: int, total: int) -> None:
+    def tell(done: int, total: int) -> None:
         nonlocal told
         if not quiet and (done == total or done / total >= told + 0.1):
             told = done / total
             echo(f"... {done:,} of {total:,} texts encoded", err=True)
 
-    with clean_stop() as should_stop, counting_bar(name, quiet=quiet) as tell:
-        executor = Executor(
-            study=own_study(out or Path(f"{name}-study")),
-            engine=engine.value,
-            workers=workers,
-            on_progress=tell,
-            should_stop=should_stop,
-        )
-        yield executor, tell_texts
+    return tell
 
 
 def _kept(given: dict[str, Any], names: str) -> dict[str, Any]:

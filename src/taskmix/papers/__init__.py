@@ -5,10 +5,9 @@ from taskmix.papers._laws import (
     check_new_table,
     law_rows,
     laws_figure,
-    laws_table,
-    read_rows,
+    read_laws_table,
     reproduce_laws,
-    write_table,
+    write_laws_table,
 )
 from taskmix.papers._selection import (
     BanditOptions,
@@ -22,7 +21,7 @@ from taskmix.papers._selection import (
     reproduce_glue,
 )
 from taskmix.papers._sequences import SequencesOptions, reproduce_sequences
-from taskmix.papers._shared import Executor
+from taskmix.papers._shared import Executor, PaperRow
 from taskmix.papers._transfer import (
     CensusOptions,
     Nlp25Options,
@@ -50,6 +49,7 @@ __all__ = [
     "LawsOptions",
     "NewsgroupsOptions",
     "Nlp25Options",
+    "PaperRow",
     "ReviewsOptions",
     "SequencesOptions",
     "TransferTheoryOptions",
@@ -60,9 +60,8 @@ __all__ = [
     "gap_closed",
     "law_rows",
     "laws_figure",
-    "laws_table",
     "play_bandit",
-    "read_rows",
+    "read_laws_table",
     "reproduce_bandit",
     "reproduce_census",
     "reproduce_glue",
@@ -74,5 +73,5 @@ __all__ = [
     "reproduce_transfer_theory",
     "reproduce_weak_supervision",
     "text_figure",
-    "write_table",
+    "write_laws_table",
 ]

@@ -12,7 +12,7 @@ dev scores. WNLI is not trained on; it gets its majority class, as there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from taskmix.counterfactual import improve_policy, log_of_runs
-from taskmix.engine import Engine, FolderSource, Optimization, Progress, Run
+from taskmix.engine import FolderSource, Optimization, Run
 from taskmix.errors import OptionError
 from taskmix.models import Transformer
 from taskmix.numerics import Interval, mean_interval, paired_interval
-from taskmix.papers._shared import carry_out, row
+from taskmix.papers._shared import Executor, PaperRow, row
 from taskmix.policies import (
     Exp3S,
     Fixed,
@@ -66,7 +66,13 @@ TASKS = ("cola", "mnli", "mrpc", "qnli", "qqp", "rte", "sst2", "stsb")
 
 @dataclass(frozen=True, kw_only=True)
 class GlueOptions:
-    """The paper's settings; smaller ones make a run of minutes."""
+    """The paper's settings; smaller ones make a run of minutes.
+
+    >>> from pathlib import Path
+    >>> options = GlueOptions(data=Path("glue"), encoder="bert-base-uncased")
+    >>> options.steps, options.batch_size, options.seeds
+    (200000, 16, 3)
+    """
 
     data: Path
     encoder: str
@@ -154,35 +160,18 @@ def learned_runs(
     return [replace(run, label=label, policy=Fixed(shares)) for run in uniform], shares
 
 
-def reproduce_glue(
-    options: GlueOptions,
-    study: Study,
-    *,
-    workers: int | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    engine: Engine = "here",
-) -> list[dict[str, Any]]:
-    """Tables 1 and 3 from runs in `study`; runs that are there already cost nothing."""
-    runs = glue_runs(options)
+def reproduce_glue(options: GlueOptions, executor: Executor) -> list[PaperRow]:
+    """Tables 1 and 3; runs that the executor's study holds already cost nothing.
 
-    def do(some: list[Run]) -> None:
-        carry_out(
-            some,
-            study,
-            workers=workers,
-            on_progress=on_progress,
-            should_stop=should_stop,
-            engine=engine,
-        )
-
+    `taskmix reproduce glue` runs it.
+    """
+    runs, study = glue_runs(options), executor.study
     # The long ones first, so that no core waits for one of them at the end.
-    first = sorted((r for some in runs.values() for r in some), key=lambda r: -r.steps)
-    do(first)
+    executor.finish(sorted((r for some in runs.values() for r in some), key=lambda r: -r.steps))
     policies = {}
     for label, entropy in (("counterfactual", "auto"), ("counterfactual_paper", 0.15)):
         runs[label], policies[label] = learned_runs(study, runs["uniform"], entropy, label)
-    do([run for label in policies for run in runs[label]])
+    executor.finish([run for label in policies for run in runs[label]])
     scores = {label: final_scores(study, some, options.seeds) for label, some in runs.items()}
     rows = glue_rows(scores, policies, options.seeds)
     if (options.data / "wnli").is_dir():
@@ -211,7 +200,7 @@ def final_scores(study: Study, runs: Sequence[Run], seeds: int) -> np.ndarray[An
 
 def glue_rows(
     scores: dict[str, np.ndarray[Any, Any]], policies: dict[str, list[float]], seeds: int
-) -> list[dict[str, Any]]:
+) -> list[PaperRow]:
     """The tables as rows, the paper's figures beside ours."""
     rows = []
     for label, table in scores.items():
@@ -238,14 +227,6 @@ def glue_rows(
             )
     for label, shares in policies.items():
         for place, task in enumerate(TASKS):
-            rows.append(
-                {
-                    "quantity": f"glue/policy/{label}/{task}",
-                    "paper": PAPER_POLICY[place],
-                    "ours": shares[place],
-                    "low": None,
-                    "high": None,
-                    "n": seeds,
-                }
-            )
+            quantity, share = f"glue/policy/{label}/{task}", shares[place]
+            rows.append(PaperRow(quantity, PAPER_POLICY[place], share, None, None, seeds))
     return rows

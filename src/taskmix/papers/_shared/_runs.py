@@ -12,7 +12,13 @@ from taskmix.records import Study
 
 @dataclass(frozen=True, kw_only=True)
 class Executor:
-    """How the runs of an experiment are executed: where, by how many processes, and who is told."""
+    """How the runs of an experiment are executed: where, by how many processes, and who is told.
+
+    >>> from pathlib import Path
+    >>> from taskmix.records import Study
+    >>> Executor(study=Study(Path("study"))).perform([])  # nothing is asked for, nothing is trained
+    []
+    """
 
     study: Study
     engine: Engine = "auto"
@@ -35,25 +41,6 @@ class Executor:
         """The same, where all of them are needed; one that is named twice is done once."""
         distinct = list(dict.fromkeys(runs))
         all_must_have_finished(distinct, self.perform(distinct))
-
-
-def carry_out(
-    runs: Sequence[Run],
-    study: Study,
-    *,
-    workers: int | None,
-    on_progress: Callable[[Progress], None] | None,
-    should_stop: Callable[[], bool] | None,
-    engine: Engine = "here",
-) -> None:
-    """Does all runs that `study` does not hold yet, each by itself."""
-    Executor(
-        study=study,
-        engine=engine,
-        workers=workers,
-        on_progress=on_progress,
-        should_stop=should_stop,
-    ).finish(runs)
 
 
 def all_must_have_finished(runs: Sequence[Run], results: Sequence[Executed]) -> None:
