@@ -88,7 +88,7 @@ def test_variants_of_the_experiment_run_whole_and_the_optimum_is_best(
     variant: dict[str, Any],
 ) -> None:
     options = BanditOptions(environments=4, seeds=2, steps=1500, points=10, **variant)
-    found = {row["quantity"]: row["ours"] for row in reproduce_bandit(options)}
+    found = {row.quantity: row.ours for row in reproduce_bandit(options)}
     best = found["score/optimum"]
     # A finite run of small steps falls a little short of the limit the optimum is of.
     assert all(value <= best + 0.02 for name, value in found.items() if name.startswith("score/"))
@@ -172,12 +172,14 @@ def test_a_small_experiment_has_the_rows_of_the_whole() -> None:
     told: list[str] = []
     options = BanditOptions(environments=3, seeds=2, steps=1500, points=10)
     rows = reproduce_bandit(options, on_progress=told.append)
-    found = {row["quantity"]: row for row in rows}
+    found = {row.quantity: row for row in rows}
     for name in ("paper_recipe", "auto", "staged", "exp3s", "optimum"):
-        assert found[f"gap_closed/{name}"]["n"] == 3
-    assert found["score/oracle"]["ours"] > found["score/random"]["ours"]
-    assert found["figure_1/auto"]["low"] <= found["figure_1/auto"]["high"]
-    assert set(rows[0]) == {"quantity", "paper", "ours", "low", "high", "n"}
+        assert found[f"gap_closed/{name}"].n == 3
+    assert found["score/oracle"].ours > found["score/random"].ours
+    drawn = found["figure_1/auto"]
+    assert drawn.low < drawn.ours < drawn.high
+    assert drawn.ours == pytest.approx((drawn.low + drawn.high) / 2), "the median of two seeds"
+    assert list(rows[0].as_json()) == ["quantity", "paper", "ours", "low", "high", "n"]
     assert told[0] == "random"
     assert reproduce_bandit(options) == rows  # the same seed, the same figures
 
@@ -193,11 +195,11 @@ def test_experiments_that_cannot_be_are_refused() -> None:
 @pytest.mark.paper
 def test_figure_1_with_twenty_environments() -> None:
     result = play_bandit(BanditOptions())
-    found = {row["quantity"]: row for row in bandit_rows(result)}
-    assert found["gap_closed/auto"]["ours"] >= 1.0
-    assert found["gap_closed/paper_recipe"]["ours"] >= 0.45
-    assert abs(found["gap_closed/exp3s"]["ours"]) < 0.2
+    found = {row.quantity: row for row in bandit_rows(result)}
+    assert found["gap_closed/auto"].ours >= 1.0
+    assert found["gap_closed/paper_recipe"].ours >= 0.45
+    assert abs(found["gap_closed/exp3s"].ours) < 0.2
     # Random and Exp3.S lie within each other's bands, as in the figure.
     random, exp3s = found["figure_1/random"], found["figure_1/exp3s"]
-    assert random["low"] <= exp3s["high"]
-    assert exp3s["low"] <= random["high"]
+    assert random.low <= exp3s.high
+    assert exp3s.low <= random.high

@@ -111,18 +111,18 @@ def test_the_whole_experiment_finds_the_state_that_is_the_other_way_round(
     people: Path, tmp_path: Path
 ) -> None:
     study, executor = Study(tmp_path / "study"), Fleet(workers=1)
-    rows = {row["quantity"]: row for row in reproduce_census(small(people), study, executor)}
-    assert rows["f1_transfer/census"]["paper"] == 0.8
-    assert rows["census/worst_group/selected_minus_group_dro"]["paper"] == 1.29
+    rows = {row.quantity: row for row in reproduce_census(small(people), study, executor)}
+    assert rows["f1_transfer/census"].paper == 0.8
+    assert rows["census/worst_group/selected_minus_group_dro"].paper == 1.29
     for method in ("single", "pooled", "all_sources", "group_dro", "group_dro_own", "selected"):
-        assert 0 <= rows[f"census/worst_group/{method}"]["ours"] <= 100
-        assert rows[f"census/accuracy/{method}"]["n"] == 7
+        assert 0 <= rows[f"census/worst_group/{method}"].ours <= 100
+        assert rows[f"census/accuracy/{method}"].n == 7
     # Pooled training and group DRO cannot answer for ZZ and for the others at once.
-    selected = rows["census/accuracy/selected"]["ours"]
-    assert selected > rows["census/accuracy/pooled"]["ours"] + 5
-    assert rows["census/failed_runs"]["ours"] == 0
+    selected = rows["census/accuracy/selected"].ours
+    assert selected > rows["census/accuracy/pooled"].ours + 5
+    assert rows["census/failed_runs"].ours == 0
     before = {folder.name for folder in study.runs()}
-    again = {row["quantity"]: row for row in reproduce_census(small(people), study, executor)}
+    again = {row.quantity: row for row in reproduce_census(small(people), study, executor)}
     assert again == rows, "finished runs are not repeated"
     assert {folder.name for folder in study.runs()} == before
 
@@ -180,8 +180,8 @@ def test_what_is_no_census_is_refused(tmp_path: Path) -> None:
 def test_held_out_subsets_of_real_states_are_told(real_data: Path, tmp_path: Path) -> None:
     study, executor = Study(tmp_path / "study"), Auto()
     found = reproduce_census(CensusOptions(data=real_data / "acs_income"), study, executor)
-    rows = {row["quantity"]: row for row in found}
-    assert rows["f1_transfer/census"]["n"] >= 10
-    assert rows["f1_transfer/census"]["ours"] >= 0.80
-    assert rows["f1_transfer/census"]["ours"] > rows["f1_transfer/census/always"]["ours"]
-    assert rows["census/worst_group/selected_minus_group_dro"]["low"] > 0
+    rows = {row.quantity: row for row in found}
+    assert rows["f1_transfer/census"].n >= 10
+    assert rows["f1_transfer/census"].ours >= 0.80
+    assert rows["f1_transfer/census"].ours > rows["f1_transfer/census/always"].ours
+    assert rows["census/worst_group/selected_minus_group_dro"].low > 0

@@ -12,9 +12,9 @@ from taskmix.papers import (
     LawsOptions,
     law_rows,
     laws_figure,
-    read_rows,
+    read_laws_table,
     reproduce_laws,
-    write_table,
+    write_laws_table,
 )
 from taskmix.papers._laws._study import (
     BALANCED_ALPHAS,
@@ -86,15 +86,21 @@ def test_rows_are_trained_gathered_and_gone_on_with(conll: Path, tmp_path: Path)
     assert np.all((related > 0.4) & (related < 0.9))
     again = reproduce_laws(options, study, executor)
     assert again.equals(table)
-    write_table(table, tmp_path / "rows.csv")
+    write_laws_table(table, tmp_path / "rows.csv")
     assert (tmp_path / "rows.csv").read_text().startswith('"n","T"')
-    assert read_rows(tmp_path / "rows.csv", balanced=True).equals(table)
+    assert read_laws_table(tmp_path / "rows.csv", balanced=True).equals(table)
     with pytest.raises(InputError, match="Found no n_ner, n_syn"):
-        read_rows(tmp_path / "rows.csv", balanced=False)
+        read_laws_table(tmp_path / "rows.csv", balanced=False)
     rows = law_rows(table, balanced=True, total=12)
-    assert rows[0]["ours"] == 12
-    assert any(row["quantity"] == "laws-balanced/n/mse/eq3" for row in rows)
-    assert len(laws_figure(table)["hconcat"]) == 3
+    assert rows[0].ours == 12
+    (given,) = (row for row in rows if row.quantity == "laws-balanced/n/mse/eq3")
+    n, f1 = (table.column(name).to_numpy() for name in ("n", "f1"))
+    assert (given.paper, given.formula) == (0.027, "0.0069*sqrt(n)")
+    assert given.ours == pytest.approx(np.mean((0.0069 * np.sqrt(n) - f1) ** 2))
+    assert given.as_json()["formula"] == given.formula
+    assert "formula" not in rows[0].as_json()
+    drawn = laws_figure(table)["hconcat"]
+    assert [chart["encoding"]["x"]["field"] for chart in drawn] == ["n", "ami", "T"]
 
 
 def test_smaller_tables_are_parts_of_larger_ones(conll: Path) -> None:

@@ -102,17 +102,17 @@ def options(data: Path, encoder: Path) -> Nlp25Options:
 def test_all_methods_stand_beside_each_other(data: Path, encoder: Path, tmp_path: Path) -> None:
     study, executor = Study(tmp_path / "study"), Fleet(workers=1)
     found = reproduce_nlp25(options(data, encoder), study, executor)
-    rows = {row["quantity"]: row for row in found}
-    assert rows["nlp25/selected_minus_best"]["paper"] == 1.8
+    rows = {row.quantity: row for row in found}
+    assert rows["nlp25/selected_minus_best"].paper == 1.8
     names = ("cola", "rte", "stsb", "copa", "hate")
     for method in ("single", "equal", "bandit", "pairwise", "selected"):
-        each = [rows[f"nlp25/{method}/{name}"]["ours"] for name in names]
-        assert rows[f"nlp25/{method}/average"]["ours"] == pytest.approx(np.mean(each))
-        assert rows[f"nlp25/{method}/average"]["n"] == 2
-    best = max(rows[f"nlp25/{name}/average"]["ours"] for name in ("equal", "bandit", "pairwise"))
-    gain = rows["nlp25/selected/average"]["ours"] - best
-    assert rows["nlp25/selected_minus_best"]["ours"] == pytest.approx(gain)
-    assert rows["nlp25/failed_runs"]["ours"] == 0
+        each = [rows[f"nlp25/{method}/{name}"].ours for name in names]
+        assert rows[f"nlp25/{method}/average"].ours == pytest.approx(np.mean(each))
+        assert rows[f"nlp25/{method}/average"].n == 2
+    best = max(rows[f"nlp25/{name}/average"].ours for name in ("equal", "bandit", "pairwise"))
+    gain = rows["nlp25/selected/average"].ours - best
+    assert rows["nlp25/selected_minus_best"].ours == pytest.approx(gain)
+    assert rows["nlp25/failed_runs"].ours == 0
     assert reproduce_nlp25(options(data, encoder), study, executor) == found
 
 

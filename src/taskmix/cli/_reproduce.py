@@ -15,7 +15,7 @@ from taskmix.cli._reproduce_laws import laws_study
 from taskmix.cli._reproduce_sequences import reproduce_generators
 from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
 from taskmix.cli._reproduce_transfer import census, nlp25, weak_supervision
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._reproduced import print_reproduction
 from taskmix.cli._train import Precision
 
 app = typer.Typer(
@@ -96,7 +96,7 @@ def bandit(
     result = play_bandit(options, on_progress=_teller(json_))
     if plot is not None:
         write_chart(bandit_figure(result), plot)
-    tell_rows("bandit", bandit_rows(result), time.monotonic() - begin, as_json=json_)
+    print_reproduction("bandit", bandit_rows(result), time.monotonic() - begin, as_json=json_)
     if plot is not None and not json_:
         echo(f"Drew {plot}.")
 
@@ -153,7 +153,7 @@ def glue(
     )
     with where.executing("glue", quiet=json_) as executor:
         rows = reproduce_glue(options, own_study(out), executor)
-    tell_rows("glue", rows, time.monotonic() - begin, as_json=json_)
+    print_reproduction("glue", rows, time.monotonic() - begin, as_json=json_)
 
 
 @app.command("transfer-theory")
@@ -176,7 +176,7 @@ def transfer_theory(
             seeds=2, error_seeds=2, counts=(160, 640), reference=4000, seed=seed
         )
     rows = reproduce_transfer_theory(options, on_progress=_teller(json_))
-    tell_rows("transfer-theory", rows, time.monotonic() - begin, as_json=json_)
+    print_reproduction("transfer-theory", rows, time.monotonic() - begin, as_json=json_)
 
 
 app.command()(grouped(glue))

@@ -11,7 +11,7 @@ import typer
 from taskmix.cli._display import echo
 from taskmix.cli._options import WhereOptions
 from taskmix.cli._reproduce_text import JsonOption, QuickOption
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._reproduced import print_reproduction
 from taskmix.cli._train import Precision
 from taskmix.errors import OptionError
 
@@ -73,7 +73,7 @@ def laws_study(
 
         taskmix reproduce laws-balanced rows.csv --plot figures.svg
     """
-    from taskmix.papers import LawsOptions, check_new_table, read_rows
+    from taskmix.papers import LawsOptions, check_new_table, read_laws_table
     from taskmix.report import check_chart_path
 
     name = str(context.info_name)
@@ -99,10 +99,10 @@ def laws_study(
     )
     begin = time.monotonic()
     if data.suffix in (".csv", ".parquet") and data.is_file():
-        found = read_rows(data, balanced=options.balanced)
+        found = read_laws_table(data, balanced=options.balanced)
     else:
         found = _trained(name, options, out, where, minutes=minutes, quiet=json_)
-    _tell(name, options, found, table, plot, time.monotonic() - begin, as_json=json_)
+    _print_study(name, options, found, table, plot, time.monotonic() - begin, as_json=json_)
 
 
 def _trained(
@@ -124,7 +124,7 @@ def _trained(
         return reproduce_laws(options, own_study(out, lean=True), executor)
 
 
-def _tell(
+def _print_study(
     name: str,
     options: LawsOptions,
     found: pa.Table,
@@ -134,20 +134,20 @@ def _tell(
     *,
     as_json: bool,
 ) -> None:
-    from taskmix.papers import law_rows, laws_figure, write_table
+    from taskmix.papers import law_rows, laws_figure, write_laws_table
     from taskmix.report import write_chart
 
     if table is not None:
-        write_table(found, table)
+        write_laws_table(found, table)
     if plot is not None:
         write_chart(laws_figure(found), plot)
     rows = law_rows(found, balanced=options.balanced, total=len(options.grid))
-    tell_rows(name, rows, seconds, as_json=as_json)
+    print_reproduction(name, rows, seconds, as_json=as_json)
     if as_json:
         return
     for each in rows:
-        if "formula" in each:
-            echo(f"{each['quantity']}: f1 = {each['formula']}")
+        if each.formula is not None:
+            echo(f"{each.quantity}: f1 = {each.formula}")
     echo(f"{found.num_rows} of {len(options.grid)} rows.")
     if found.num_rows < len(options.grid):
         echo("The same command, given the task folder, goes on.")

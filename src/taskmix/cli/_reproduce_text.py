@@ -10,7 +10,7 @@ import typer
 
 from taskmix.cli._display import echo
 from taskmix.cli._options import CacheOption, OneByOneOptions
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._reproduced import print_reproduction
 from taskmix.cli._train import Precision
 from taskmix.errors import OptionError
 
@@ -23,7 +23,7 @@ VectorsOption = Annotated[
 OutOption = Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")]
 MethodsOption = Annotated[
     str | None,
-    typer.Option("--methods", help="Names with commas [the document's and modern ones]."),
+    typer.Option("--methods", help="Names with commas [the paper's and modern ones]."),
 ]
 SeedsOption = Annotated[int, typer.Option("--seeds", min=1)]
 EpochsOption = Annotated[
@@ -140,7 +140,7 @@ def _text(given: dict[str, Any], name: str) -> None:
             rows = reproduce_reviews(asked, study, executor)
     if plot is not None:
         write_chart(text_figure(asked, study), plot)
-    tell_rows(name, rows, time.monotonic() - begin, as_json=as_json)
+    print_reproduction(name, rows, time.monotonic() - begin, as_json=as_json)
     if plot is not None and not as_json:
         echo(f"Drew {plot}.")
 

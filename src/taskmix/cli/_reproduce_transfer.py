@@ -18,7 +18,7 @@ from taskmix.cli._reproduce_text import (
     JsonOption,
     QuickOption,
 )
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._reproduced import print_reproduction
 from taskmix.cli._transfer import OutcomeName
 from taskmix.errors import OptionError
 
@@ -101,7 +101,7 @@ def census(
     with _executing("census", out, where, quiet=json_) as (kept, executor, _):
         begin = time.monotonic()
         found = reproduce_census(CensusOptions(**options), kept, executor)
-    tell_rows("census", found, time.monotonic() - begin, as_json=json_)
+    print_reproduction("census", found, time.monotonic() - begin, as_json=json_)
 
 
 def weak_supervision(
@@ -158,7 +158,7 @@ def weak_supervision(
     with _executing("weak-supervision", study, where, quiet=json_) as (kept, executor, tell):
         begin = time.monotonic()
         found = reproduce_weak_supervision(WeakOptions(**options), kept, executor, on_texts=tell)
-    tell_rows("weak-supervision", found, time.monotonic() - begin, as_json=json_)
+    print_reproduction("weak-supervision", found, time.monotonic() - begin, as_json=json_)
 
 
 def nlp25(
@@ -224,7 +224,7 @@ def nlp25(
     with _executing("nlp25", study, where, quiet=json_) as (kept, executor, tell):
         begin = time.monotonic()
         found = reproduce_nlp25(Nlp25Options(**options), kept, executor, on_texts=tell)
-    tell_rows("nlp25", found, time.monotonic() - begin, as_json=json_)
+    print_reproduction("nlp25", found, time.monotonic() - begin, as_json=json_)
 
 
 @contextmanager
@@ -236,14 +236,14 @@ def _executing(
 
     told = 0.0
 
-    def tell_texts(done: int, total: int) -> None:
+    def tell(done: int, total: int) -> None:
         nonlocal told
         if not quiet and (done == total or done / total >= told + 0.1):
             told = done / total
             echo(f"... {done:,} of {total:,} texts encoded", err=True)
 
     with where.executing(name, quiet=quiet) as executor:
-        yield own_study(out or Path(f"{name}-study")), executor, tell_texts
+        yield own_study(out or Path(f"{name}-study")), executor, tell
 
 
 def _kept(given: dict[str, Any], names: str) -> dict[str, Any]:

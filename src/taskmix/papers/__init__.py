@@ -5,25 +5,23 @@ from taskmix.papers._laws import (
     check_new_table,
     law_rows,
     laws_figure,
-    laws_table,
-    read_rows,
+    read_laws_table,
     reproduce_laws,
-    write_table,
+    write_laws_table,
 )
 from taskmix.papers._selection import (
     BanditOptions,
     BanditResult,
-    BanditRound,
     GlueOptions,
     bandit_figure,
     bandit_rows,
     gap_closed,
     play_bandit,
-    play_rounds,
     reproduce_bandit,
     reproduce_glue,
 )
 from taskmix.papers._sequences import SequencesOptions, reproduce_sequences
+from taskmix.papers._shared import PaperRow
 from taskmix.papers._transfer import (
     CensusOptions,
     Nlp25Options,
@@ -45,12 +43,12 @@ from taskmix.papers._weighting import (
 __all__ = [
     "BanditOptions",
     "BanditResult",
-    "BanditRound",
     "CensusOptions",
     "GlueOptions",
     "LawsOptions",
     "NewsgroupsOptions",
     "Nlp25Options",
+    "PaperRow",
     "ReviewsOptions",
     "SequencesOptions",
     "TransferTheoryOptions",
@@ -61,10 +59,8 @@ __all__ = [
     "gap_closed",
     "law_rows",
     "laws_figure",
-    "laws_table",
     "play_bandit",
-    "play_rounds",
-    "read_rows",
+    "read_laws_table",
     "reproduce_bandit",
     "reproduce_census",
     "reproduce_glue",
@@ -76,5 +72,5 @@ __all__ = [
     "reproduce_transfer_theory",
     "reproduce_weak_supervision",
     "text_figure",
-    "write_table",
+    "write_laws_table",
 ]

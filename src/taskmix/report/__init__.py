@@ -6,19 +6,19 @@ from taskmix.report._mixture_page import PACKAGES as MIXTURE_PAGE_PACKAGES
 from taskmix.report._mixture_page import mixture_html, write_mixture_page
 from taskmix.report._page import PACKAGES as PAGE_PACKAGES
 from taskmix.report._page import report_html, write_report
-from taskmix.report._study import FinalScore, ReportData, RunRow, TaskRow, Trace, gather
+from taskmix.report._study import ReportData, ReportScore, RunRow, TaskRow, Trace, gather_report
 
 __all__ = [
     "MIXTURE_PAGE_PACKAGES",
     "PAGE_PACKAGES",
-    "FinalScore",
     "ReportData",
+    "ReportScore",
     "RunRow",
     "TaskRow",
     "Trace",
     "check_chart_path",
     "front_chart",
-    "gather",
+    "gather_report",
     "mixture_html",
     "report_html",
     "write_chart",

@@ -32,7 +32,13 @@ ABSTAIN = -1
 
 @dataclass(frozen=True, kw_only=True)
 class LabelModel:
-    """What the votes say of the sources and of the classes."""
+    """What the votes say of the sources and of the classes.
+
+    >>> sources = np.array([[[0.5, 0.4, 0.1], [0.5, 0.1, 0.4]]])  # votes half of the time, right in 0.8
+    >>> model = LabelModel(prior=np.array([0.6, 0.4]), answers=sources, likelihoods=np.zeros(1))
+    >>> model.predict([[1]]).round(2), model.accuracies  # 0.6 · 0.1 against 0.4 · 0.4
+    (array([[0.27, 0.73]]), array([0.8]))
+    """
 
     prior: NDArray[np.float64]  # [class], π
     answers: NDArray[np.float64]  # [source, class, answer]: 0 is an abstention, v + 1 a vote for v
@@ -58,7 +64,12 @@ def majority_vote(
     votes: ArrayLike,  # [item, source]
     classes: int,
 ) -> NDArray[np.float64]:
-    """[item, class], the share of each class among the most voted; all alike where none voted."""
+    """[item, class], the share of each class among the most voted; all alike where none voted.
+
+    >>> majority_vote([[0, 0, 1], [0, 1, ABSTAIN]], classes=2)
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    """
     counts = _answers(_checked(votes, classes), classes)[:, :, 1:].sum(axis=1)
     most = counts == counts.max(axis=1, keepdims=True)
     return np.asarray(most / most.sum(axis=1, keepdims=True))
@@ -74,7 +85,13 @@ def fit_label_model(
     rounds: int = 200,
     tolerance: float = 1e-7,  # of the mean log-likelihood of an item
 ) -> LabelModel:
-    """EM until the likelihood stands still; items on which nobody voted are left out."""
+    """EM until the likelihood stands still; items on which nobody voted are left out.
+
+    >>> votes = [[0, 0, 1]] * 30 + [[1, 1, 0]] * 30 + [[0, 0, 0]] * 20 + [[1, 1, 1]] * 20
+    >>> model = fit_label_model(votes, classes=2, smoothing=1.0)
+    >>> model.accuracies.round(1)  # the third source contradicts the two others more often than not
+    array([1. , 1. , 0.4])
+    """
     given = _checked(votes, classes)
     if model not in ("accuracies", "confusions"):
         raise OptionError(f"`model` should be accuracies or confusions. Found {model!r}.")

@@ -92,7 +92,7 @@ def test_a_run_without_its_steps_is_told_by_report_and_improve(
 def test_a_lean_run_has_no_steps_by_design(tmp_path: Path) -> None:
     from taskmix.engine import DigitsSource, Run, execute
     from taskmix.models import Perceptron
-    from taskmix.report import gather
+    from taskmix.report import gather_report
 
     run = Run(
         label="x", source=DigitsSource(), architecture=Perceptron(hidden=(4,)), steps=3, seed=0
@@ -103,7 +103,7 @@ def test_a_lean_run_has_no_steps_by_design(tmp_path: Path) -> None:
     assert summary is not None
     assert summary.lean
     assert not folder.lacks_steps(summary)
-    assert gather(Study(tmp_path)).notes == ()
+    assert gather_report(Study(tmp_path)).notes == ()
 
 
 def test_a_run_of_two_labels_is_one_run_with_scores_under_both(

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from taskmix.laws._forms import Array, Columns, Expression, Program, Sum, split_number
 
-PATIENCE, HOPELESS = 6, 4.0  # steps, and times the rival's mean square, before a fit is given up
+PATIENCE = 6  # steps before a fit may be given up; forms that start badly need some
+HOPELESS = 4.0  # times the rival's mean square: a fit that stays above it is given up
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 from taskmix.laws._forms import Array, Columns
 
 Noise = Literal["absolute", "relative"]
-_FLOOR = 0.1  # of the typical size: rows near zero must not decide everything
+_LEAST_SIZE = 0.1  # of the typical size: rows near zero must not decide everything
 
 
 def row_weights(
@@ -26,7 +26,7 @@ def row_weights(
     scaled = plain
     if guess is None and np.all(target > 0):  # each assumption has a stand-in fitted its own way
         scaled = np.exp(np.clip(_pilot(columns, np.log(target)), -700, 700))
-    size = np.sqrt(scaled**2 + (_FLOOR * np.median(np.abs(target))) ** 2)
+    size = np.sqrt(scaled**2 + (_LEAST_SIZE * np.median(np.abs(target))) ** 2)
     if noise == "auto":
         is_relative = _relative_cost(target - scaled, size) < _absolute_cost(target - plain)
         noise = "relative" if is_relative else "absolute"
@@ -36,7 +36,7 @@ def row_weights(
 
 
 def _absolute_cost(residual: Array) -> float:
-    """Nats a row, less what both assumptions share."""
+    """Nats a row, minus what both assumptions share."""
     return float(0.5 * np.log(np.mean(residual**2) + 1e-300))
 
 

@@ -19,7 +19,7 @@ from taskmix.errors import InputError, ShapeError
 from taskmix.laws._forms import FUNCTIONS, Array
 from taskmix.tasks import read_rows
 
-LEAST_ROWS = 12
+LEAST_ROWS = 12  # and 4 more for each input; with fewer, held-out rows tell nothing
 LARGEST = 1e40  # a sixth power, the square of a cube, is still a number
 _NAME = re.compile(r"[^\W\d]\w*")
 

@@ -25,12 +25,12 @@ from taskmix.laws._judging._law import Errors, Law, law_of
 from taskmix.laws._judging._rows import FrontRow, fitted_constants, growth_words
 from taskmix.laws._searching import Describer
 
-BEYOND_CHANCE = 3.0  # standard errors
+BEYOND_CHANCE = 3.0  # standard errors; with fewer the law that made the rows is put out too often
 MATERIAL = 4.0  # nats; the best of many laws is better than a true one by some, whatever the errors
 ENOUGH_TO_JUDGE = 10  # rows; fewer cannot put a law out
-JUDGED = 12  # shortest descriptions that are judged, besides the best of each complexity
-WORTH = 1e-3  # of the error, what a longer law has to save to be on the front
-LEFT_OUT = 0.9  # the quantile of an input above which its rows are left out
+JUDGED_LAWS = 12  # shortest descriptions that are judged, besides the best of each complexity
+LEAST_SAVING = 1e-3  # of the error, what a longer law has to save to be on the front
+LEFT_OUT_ABOVE = 0.9  # the quantile of an input above which its rows are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,13 +146,13 @@ def _candidates(fits: Sequence[Fit]) -> list[Fit]:
         signs = complexity(fit.expression)
         if signs not in best or fit.mean_square < best[signs].mean_square:
             best[signs] = fit
-    wanted = {id(fit): fit for fit in (*fits[:JUDGED], *best.values())}
+    wanted = {id(fit): fit for fit in (*fits[:JUDGED_LAWS], *best.values())}
     return list(wanted.values())
 
 
 def _left_out_rows(column: Array) -> NDArray[np.bool_]:
     """The rows with the largest values; all rows of one value go together."""
-    edge = np.quantile(column, LEFT_OUT)
+    edge = np.quantile(column, LEFT_OUT_ABOVE)
     beyond = column > edge
     return beyond if beyond.any() else column == column.max()
 
@@ -232,7 +232,7 @@ def _undominated(laws: Sequence[Law], chosen: Law) -> list[Law]:
     kept: list[Law] = []
     least = float("inf")
     for law in sorted(laws, key=lambda law: (law.complexity, law.errors.held_out)):
-        if law.errors.held_out < least * (1 - WORTH) or law is chosen:
+        if law.errors.held_out < least * (1 - LEAST_SAVING) or law is chosen:
             kept.append(law)
             least = min(least, law.errors.held_out)
     return kept

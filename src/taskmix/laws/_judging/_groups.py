@@ -20,8 +20,8 @@ from taskmix.laws._forms import Array, Program
 from taskmix.laws._judging._law import Law, law_of
 from taskmix.laws._judging._rows import GroupRow, fitted_constants
 
-STEPS = 500
-TOLERANCE = 1e-10
+EM_STEPS = 500  # at most
+EM_TOLERANCE = 1e-10  # relative, of the common mean, for EM to stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +124,13 @@ def _shrink(means: Array, precisions: Array) -> tuple[Array, Array, Array, Array
     mean = means.mean(axis=0)
     variance = means.var(axis=0) + 1e-12 * (1 + mean**2)
     told = np.einsum("gkl,gl->gk", precisions, means)
-    for _ in range(STEPS):
+    for _ in range(EM_STEPS):
         covariances = _inverses(precisions + np.diag(1 / variance))
         shrunk = np.einsum("gkl,gl->gk", covariances, told + mean / variance)
         new_mean = shrunk.mean(axis=0)
         spread = (shrunk - new_mean) ** 2 + np.einsum("gkk->gk", covariances)
         new_variance = spread.mean(axis=0) + 1e-14 * (1 + mean**2)
-        done = np.allclose(new_mean, mean, rtol=TOLERANCE) and np.allclose(
+        done = np.allclose(new_mean, mean, rtol=EM_TOLERANCE) and np.allclose(
             new_variance, variance, rtol=1e-6
         )
         mean, variance = new_mean, new_variance

@@ -38,9 +38,9 @@ from taskmix.laws._forms import (
 )
 from taskmix.laws._searching._shapes import Feature
 
-FIXED = (-1.0, -0.5, 0.5, 1.0)  # exponents that a factor with a constant inside may just have
-LOOKED_AT = 80  # changes whose formulas are written down to tell how long they are
-START = 1e-3  # of a new exponent, where the score test gives none that can be used
+FIXED_EXPONENTS = (-1.0, -0.5, 0.5, 1.0)  # that a factor with a constant inside may just have
+DESCRIBED_CHANGES = 80  # changes whose formulas are written down to tell how long they are
+FIRST_EXPONENT = 1e-3  # of a new exponent, where the score test gives none that can be used
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def extensions(
         if change.what not in found or found[change.what][0] < score:
             found[change.what] = (score, change, amount)
     total = float(residual @ residual)
-    best = sorted(found.values(), key=lambda entry: -entry[0])[:LOOKED_AT]
+    best = sorted(found.values(), key=lambda entry: -entry[0])[:DESCRIBED_CHANGES]
     made = [
         (total - score, exchange(expression, program.nodes[change.node], change.build(amount)))
         for score, change, amount in best
@@ -152,7 +152,7 @@ def _plus(node: Expression, build: Callable[[float], Expression]) -> Callable[[f
 
 def _times(node: Expression, build: Callable[[float], Expression]) -> Callable[[float], Expression]:
     # An exponent of any size is a first guess; a large one would leave the formula's range.
-    return lambda amount: multiply(node, build(float(np.clip(amount, -2.0, 2.0)) or START))
+    return lambda amount: multiply(node, build(float(np.clip(amount, -2.0, 2.0)) or FIRST_EXPONENT))
 
 
 def _score(
@@ -205,7 +205,7 @@ def replacements(
             if new.key != expression.key:
                 found.append((left, new))
     found.sort(key=lambda entry: entry[0])
-    return _shortest(found[:LOOKED_AT], len(data), count)
+    return _shortest(found[:DESCRIBED_CHANGES], len(data), count)
 
 
 def _swapped(
@@ -250,7 +250,7 @@ def _swapped(
         if amount != 0:
             offer(what, float(left[place]), partial(feature.build, amount))
         if feature.base is not None:
-            for exponent in FIXED:
+            for exponent in FIXED_EXPONENTS:
                 error = total - 2 * exponent * along[place] + exponent**2 * squares[place]
                 made = partial(raise_to, feature.base, Number(exponent))
                 offer((*what, exponent), float(error), made)

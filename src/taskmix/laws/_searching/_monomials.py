@@ -23,7 +23,7 @@ from taskmix.laws._forms import (
 from taskmix.laws._searching._level import levelled
 from taskmix.laws._searching._scales import ScaledRows, scaled_rows, scales_of
 
-KEPT = 6  # sums handed on, for each scale
+KEPT_SUMS = 6  # sums handed on, for each scale
 
 
 def monomial_starts(data: Observations) -> Iterator[Expression]:
@@ -95,7 +95,7 @@ def _best_sums(values: Array, rows: ScaledRows) -> list[tuple[list[int], bool]]:
         design = design / np.where(norms > 1e-12 * np.linalg.norm(weighted, axis=0), norms, np.inf)
         gram, seen = design.T @ design, design.T @ wanted
         square = float(wanted @ wanted)
-        for place in np.argsort(-(seen**2), kind="stable")[:KEPT]:
+        for place in np.argsort(-(seen**2), kind="stable")[:KEPT_SUMS]:
             offer(square - float(seen[place]) ** 2, [int(place)], constant)
         with np.errstate(all="ignore"):
             determinant = 1 - gram**2
@@ -103,7 +103,7 @@ def _best_sums(values: Array, rows: ScaledRows) -> list[tuple[list[int], bool]]:
                 seen[:, None] ** 2 + seen[None, :] ** 2 - 2 * gram * np.outer(seen, seen)
             ) / determinant
         explained[(determinant < 1e-6) | np.tri(len(seen), dtype=bool)] = 0.0
-        for place in np.argsort(-explained, axis=None, kind="stable")[: 2 * KEPT]:
+        for place in np.argsort(-explained, axis=None, kind="stable")[: 2 * KEPT_SUMS]:
             i, j = divmod(int(place), len(seen))
             offer(square - float(explained[i, j]), [i, j], constant)
             third, left = _third(design, wanted, [i, j])
@@ -115,7 +115,7 @@ def _best_sums(values: Array, rows: ScaledRows) -> list[tuple[list[int], bool]]:
     by_size: dict[tuple[int, bool], tuple[tuple[int, ...], bool]] = {}
     for chosen, constant in distinct:
         by_size.setdefault((len(chosen), constant), (chosen, constant))
-    kept = dict.fromkeys([*list(distinct)[:KEPT], *by_size.values()])
+    kept = dict.fromkeys([*list(distinct)[:KEPT_SUMS], *by_size.values()])
     return [(list(chosen), constant) for chosen, constant in kept]
 
 

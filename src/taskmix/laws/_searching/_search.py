@@ -50,14 +50,14 @@ from taskmix.laws._searching._starts import (
     sum_starts,
 )
 
-SCREENED = 400  # rows that first guesses and changes are screened on
-SEARCHED = 4000  # rows that formulas are compared on; constants are fitted to all in the end
-WITHIN = 25.0  # nats of the best, for a formula to be extended
-STARTED = 25  # forms of each family of first guesses
-REFITTED = 40  # first guesses fitted to all rows
-REFITTED_AT_THE_END = 5  # where one of them is enough already
-MOST_ON_LADDER = 3  # columns
-SIMPLIFIED = 16  # formulas simplified in each round
+SCREENING_ROWS = 400  # for first guesses and changes; fewer overlook inputs of little effect
+COMPARISON_ROWS = 4000  # for comparing formulas; in the end constants are fitted to all rows
+EXTENDED_WITHIN = 25.0  # nats of the best; a formula further behind is not extended
+STARTS_PER_FAMILY = 25  # forms fitted of each family of first guesses
+REFITTED_STARTS = 40  # first guesses fitted to all these rows
+REFITTED_IF_ENOUGH = 5  # the same where one of them is enough already
+LADDER_COLUMNS = 3  # at most, in the short products that a front begins with
+SIMPLIFIED_PER_ROUND = 16  # formulas simplified in each round
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +137,7 @@ class _Pool:
                 best[expression.key] = (cost, expression)
         lengths = [(self.describer.length(each, cost), each) for cost, each in best.values()]
         ranked = sorted(lengths, key=lambda entry: entry[0])
-        self.fit(expression for _, expression in ranked[:STARTED])
+        self.fit(expression for _, expression in ranked[:STARTS_PER_FAMILY])
 
     def ranked(self) -> list[tuple[float, Fit]]:
         return sorted(self.fits.values(), key=lambda entry: entry[0])
@@ -165,7 +165,7 @@ class _Pool:
         ranked = self.ranked()
         for length, fit in ranked:
             key = fit.expression.key
-            if count == 0 or length > ranked[0][0] + WITHIN:
+            if count == 0 or length > ranked[0][0] + EXTENDED_WITHIN:
                 return
             if key not in self.extended:
                 self.extended.add(key)
@@ -200,24 +200,24 @@ def search_laws(
     """
     options = options or SearchOptions()
     data = Observations(columns, target, row_weights(columns, target, noise))
-    first = _first(data.rows(_few(len(data), SCREENED)), is_enough)
+    first = _first(data.rows(_few(len(data), SCREENING_ROWS)), is_enough)
     if noise == "auto":  # asked again of the best guess at the law, which knows more
         guess = Program(first.ranked()[0][1].expression).values(columns)
         weight = row_weights(columns, target, noise, guess)
         if (np.ptp(weight) == 0) != (np.ptp(data.weight) == 0):
             data = Observations(columns, target, weight)
-            first = _first(data.rows(_few(len(data), SCREENED)), is_enough)
-    pool = _pool(data.rows(_few(len(data), SEARCHED)))
-    count = REFITTED_AT_THE_END if first.is_enough(is_enough) else REFITTED
+            first = _first(data.rows(_few(len(data), SCREENING_ROWS)), is_enough)
+    pool = _pool(data.rows(_few(len(data), COMPARISON_ROWS)))
+    count = REFITTED_IF_ENOUGH if first.is_enough(is_enough) else REFITTED_STARTS
     pool.fit(fit.expression for _, fit in first.ranked()[:count])
     if not pool.is_enough(is_enough):
-        pool.simplify_best(SIMPLIFIED)
+        pool.simplify_best(SIMPLIFIED_PER_ROUND)
         used = pool.ranked()[0][1].expression.variables
         if 0 < len(used) < len(columns):  # fewer columns are searched more closely
             narrow = {name: first.data.columns[name] for name in columns if name in used}
             again = _first(replace(first.data, columns=narrow), is_enough)
-            pool.fit(fit.expression for _, fit in again.ranked()[:REFITTED])
-            pool.simplify_best(SIMPLIFIED)
+            pool.fit(fit.expression for _, fit in again.ranked()[:REFITTED_STARTS])
+            pool.simplify_best(SIMPLIFIED_PER_ROUND)
         _grow(pool, first.data, options, is_enough)
     pool.fit(_ladder(columns))
     return [fit for _, fit in pool.ranked()], data
@@ -226,7 +226,7 @@ def search_laws(
 def _ladder(columns: Columns) -> Iterator[Expression]:
     """Products of powers of some of the columns: the short laws that a front begins with."""
     names = [name for name, column in columns.items() if np.all(column > 0)]
-    for count in range(1, min(len(names), MOST_ON_LADDER) + 1):
+    for count in range(1, min(len(names), LADDER_COLUMNS) + 1):
         for chosen in combinations(names, count):
             for exponent in (free(0.5), Number(0.5), Number(1.0)):
                 powers = (raise_to(Variable(name), exponent) for name in chosen)
@@ -270,7 +270,7 @@ def _first(few: Observations, is_enough: Callable[[Fit], bool] | None) -> _Pool:
 def _formulas(data: Observations) -> list[Expression]:
     """First guesses at a part of a law."""
     pool = _first(data, None)
-    pool.simplify_best(SIMPLIFIED)
+    pool.simplify_best(SIMPLIFIED_PER_ROUND)
     return [fit.expression for _, fit in pool.ranked()]
 
 
@@ -290,7 +290,7 @@ def _grow(
         for fit in pool.unextended(beam):
             for change in (extensions, replacements):
                 pool.fit(change(fit.expression, few, words, branches))
-        pool.simplify_best(SIMPLIFIED)
+        pool.simplify_best(SIMPLIFIED_PER_ROUND)
         if pool.best >= before - 1e-9 or pool.is_enough(is_enough):
             break
 

@@ -19,7 +19,7 @@ from taskmix.laws._searching._shapes import Feature
 KEPT_SHAPES = 10  # of each variable, when they are combined
 MOST_BEHIND = {1: 9, 2: 18, 3: 14, 4: 9}  # places behind the best shapes, all variables together
 MOST_BEHIND_OF_MANY = 4
-KEPT = 10  # combinations handed on
+KEPT_COMBINATIONS = 10  # combinations handed on
 
 
 def separable(
@@ -62,11 +62,11 @@ def _best_combinations(
         inner = np.array([sum(f.kind not in ("power", "log") for f in c) for c in group])
         length = 0.5 * count * np.log(left + 1e-300) + 3.0 * size
         length += 0.5 * np.log(count) * (size + inner)
-        for place in np.argsort(length, kind="stable")[:KEPT]:
+        for place in np.argsort(length, kind="stable")[:KEPT_COMBINATIONS]:
             answer = np.ldexp(solved[place] / norms[index[place]], -exponents[index[place]])
             scored.append((float(length[place]), len(scored), group[place], answer))
     scored.sort(key=lambda entry: entry[:2])
-    return [(chosen, solved) for _, _, chosen, solved in scored[:KEPT]]
+    return [(chosen, solved) for _, _, chosen, solved in scored[:KEPT_COMBINATIONS]]
 
 
 def _combined(

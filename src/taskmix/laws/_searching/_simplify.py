@@ -31,8 +31,8 @@ from taskmix.laws._forms import (
 )
 from taskmix.laws._searching._rewrite import factored, straightened
 
-TRIED = 6  # changes fitted in each round
-REACH = 14.0  # nats: a change that loses more is not looked at
+FITTED_PER_ROUND = 6  # changes fitted in each round
+MOST_LOST = 14.0  # nats: a change that loses more is not looked at
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def simplify(
     improved = True
     while improved:
         improved = False
-        for expression in _shorter(best, data)[:TRIED]:
+        for expression in _shorter(best, data)[:FITTED_PER_ROUND]:
             found = fit_constants(expression, data, steps=25)
             found_length = length(found.expression, found.mean_square)
             if found_length < best_length:
@@ -88,7 +88,7 @@ def _shorter(fit: Fit, data: Observations) -> list[Expression]:
         for value in _plain_values(role):
             moved = float(constants[place]) - value
             loss = _loss(moved, float(covariance[place, place]))
-            if loss < REACH:
+            if loss < MOST_LOST:
                 offer(loss, _fixed(fit.expression, place, value))
     for first, second, sign, expression in _tied(fit.expression):
         moved = float(constants[first] - sign * constants[second])

@@ -29,13 +29,13 @@ from taskmix.laws._searching._scales import (
 from taskmix.laws._searching._separable import curve, matched
 from taskmix.laws._searching._shapes import Feature, factor_features, term_features
 
-DEGREE = 4  # of the surface
-ROWS_EACH = 4  # rows for each of its functions, at the least
-NOTHING_LEFT = 1.01  # times the error of curve and surface: a law as good as that needs no split
-FITTING = 1.3  # times the error of the best split, for another to be followed
-FOLLOWED = 2
-SHAPES = 4  # of the variable that was split off
-LAWS = 6  # of the rest
+SURFACE_DEGREE = 4  # of the polynomial that stands for the law of the other variables
+ROWS_PER_FUNCTION = 4  # at the least; with fewer the surface fits the noise
+NO_SPLIT_WITHIN = 1.01  # times the error of curve and surface: a law as good as that needs no split
+FOLLOWED_WITHIN = 1.3  # times the error of the best split, for another to be followed
+MOST_SPLITS = 2  # that are followed; each costs a search of its own
+SHAPES_OF_ONE = 4  # of the variable that was split off
+LAWS_OF_REST = 6  # of the rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +73,10 @@ def split_starts(
             if split and (kind not in best or split.mean_square < best[kind].mean_square):
                 best[kind] = split
     splits = sorted(best.values(), key=lambda split: split.mean_square)
-    if not splits or rival <= NOTHING_LEFT * splits[0].mean_square:
+    if not splits or rival <= NO_SPLIT_WITHIN * splits[0].mean_square:
         return
-    for split in splits[:FOLLOWED]:
-        if split.mean_square <= FITTING * splits[0].mean_square:
+    for split in splits[:MOST_SPLITS]:
+        if split.mean_square <= FOLLOWED_WITHIN * splits[0].mean_square:
             yield from _joined(data, split, search)
 
 
@@ -87,7 +87,7 @@ def _split(data: Observations, name: str, scale: Scale, is_product: bool) -> _Sp
     own = curve(data.columns[name])
     functions = 1 + own.shape[1] + surface.shape[1]
     usable = np.isfinite(wanted).all() and np.isfinite(slope).all() and (slope > 0).all()
-    if not usable or ROWS_EACH * functions > len(data):
+    if not usable or ROWS_PER_FUNCTION * functions > len(data):
         return None
     weight = data.weight / slope
     design = np.column_stack([np.ones(len(data)), own, surface])
@@ -106,7 +106,7 @@ def _surface(columns: Sequence[Array]) -> Array:
     return np.column_stack(
         [
             np.prod([scaled[place] for place in places], axis=0)
-            for degree in range(1, DEGREE + 1)
+            for degree in range(1, SURFACE_DEGREE + 1)
             for places in combinations_with_replacement(range(len(scaled)), degree)
         ]
     )
@@ -121,7 +121,7 @@ def _joined(
     if split.is_product:
         left = np.exp(np.clip(left, -300, 300))
         weight = weight / left
-    laws = search(Observations(others, left, weight))[:LAWS]
+    laws = search(Observations(others, left, weight))[:LAWS_OF_REST]
     join = multiply if split.is_product else add
     for feature, amount in _shapes(data, split):
         for law in laws:
@@ -133,7 +133,7 @@ def _shapes(data: Observations, split: _Split) -> Iterator[tuple[Feature, float]
     of = factor_features if split.is_product else term_features
     features = of(split.name, data.columns[split.name])
     weight, left = split.weight, (split.wanted - split.rest) * split.weight
-    for feature in matched(weight, left, features, [])[:SHAPES]:
+    for feature in matched(weight, left, features, [])[:SHAPES_OF_ONE]:
         design = np.column_stack([np.ones(len(left)), feature.values]) * weight[:, None]
         solved, *_ = np.linalg.lstsq(design, left, rcond=1e-12)
         yield feature, float(solved[1])

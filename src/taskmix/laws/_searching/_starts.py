@@ -37,7 +37,7 @@ from taskmix.laws._searching._scales import (
     scales_inside,
     scales_of,
 )
-from taskmix.laws._searching._separable import KEPT, curve, separable
+from taskmix.laws._searching._separable import KEPT_COMBINATIONS, curve, separable
 from taskmix.laws._searching._shapes import Feature, factor_features, joint_factors, term_features
 
 MOST_JOINED = 3  # variables, for two of them to be taken as one
@@ -64,7 +64,7 @@ def inner_product_starts(data: Observations) -> Iterator[Expression]:
 def _wrapped_products(data: Observations, scales: Iterable[Scale]) -> Iterator[Expression]:
     features = _factors(data.columns)
     for scale in scales:
-        for chosen, solved in _products(data, scale, features)[: KEPT // 3]:
+        for chosen, solved in _products(data, scale, features)[: KEPT_COMBINATIONS // 3]:
             yield scale.back(_product(chosen, solved))
 
 
@@ -126,7 +126,7 @@ def joint_factor_starts(data: Observations) -> Iterator[Expression]:
         for scale, rows in scaled:
             if rows is None or rows.columns is not data.columns:  # rows were left out
                 continue
-            for chosen, solved in separable(rows, features, stand_ins)[: KEPT // 3]:
+            for chosen, solved in separable(rows, features, stand_ins)[: KEPT_COMBINATIONS // 3]:
                 yield scale.back(_product(chosen, solved))
 
 

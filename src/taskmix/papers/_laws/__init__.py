@@ -5,10 +5,9 @@ from taskmix.papers._laws._table import (
     check_new_table,
     law_rows,
     laws_figure,
-    laws_table,
-    read_rows,
+    read_laws_table,
     reproduce_laws,
-    write_table,
+    write_laws_table,
 )
 
 __all__ = [
@@ -16,8 +15,7 @@ __all__ = [
     "check_new_table",
     "law_rows",
     "laws_figure",
-    "laws_table",
-    "read_rows",
+    "read_laws_table",
     "reproduce_laws",
-    "write_table",
+    "write_laws_table",
 ]

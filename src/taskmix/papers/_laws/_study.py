@@ -5,7 +5,7 @@ r"""Ten thousand taggers: how F1 of a task depends on samples, tasks and their r
     controlled relatedness, Adam with its defaults, 100 epochs, batches of 100, the sum of the tasks'
     cross-entropies, IO tags for training, entity F1 on IOB2 test tags, 5 runs for each row.
 
-The document gives the values of n, T and α and how many rows its tables have (1,002 and 1,555), not
+The paper gives the values of n, T and α and how many rows its tables have (1,002 and 1,555), not
 which combinations they are. Here the rows of its figures come first (every n for four α at T = 2;
 every α for five n at T = 2; every T for four α at n = 2,000) and the others are drawn from the whole
 grid with a fixed seed. T counts the real task too: T = 1 are the single-task models, and their row
@@ -14,7 +14,7 @@ one order of sentences, so that smaller ones are parts of larger ones. In the un
 is a pass over the largest task.
 
 Neither the sizes of the layers nor the word vectors' are given: 100 units in each direction, GloVe of
-100 dimensions by default. Everything else is the document's.
+100 dimensions by default. Everything else is the paper's.
 """
 
 from __future__ import annotations
@@ -174,7 +174,13 @@ def _shuffled(task: Task, seed: int) -> Task:
 
 @dataclass(frozen=True, kw_only=True)
 class LawsOptions:
-    """The document's settings; smaller ones make a run of minutes."""
+    """The paper's settings; smaller ones make a run of minutes.
+
+    >>> from pathlib import Path
+    >>> whole, part = (LawsOptions(data=Path("conll2003"), part=part) for part in ((1, 1), (1, 4)))
+    >>> len(whole.grid), len(part.grid)
+    (1002, 251)
+    """
 
     data: Path
     vectors: Path | None = None

@@ -1,7 +1,7 @@
 """The table of the study of laws: one row for each combination, from the records of its models.
 
-It is written as .csv or .parquet for `taskmix laws`, with the document's formulas beside the laws that
-are found in it. Scores are fractions; the document's formulas give hundredths and are divided by 100,
+It is written as .csv or .parquet for `taskmix laws`, with the paper's formulas beside the laws that
+are found in it. Scores are fractions; the paper's formulas give hundredths and are divided by 100,
 and the mean squares it quotes are of fractions.
 """
 
@@ -30,12 +30,12 @@ from taskmix.papers._laws._study import (
     GridRow,
     LawsOptions,
 )
-from taskmix.papers._shared import row
+from taskmix.papers._shared import PaperRow, row
 from taskmix.records import Study
 from taskmix.tasks import read_parquet
 
 METRIC = "entity_f1"
-FEWEST = 4  # rows to compare a formula on
+FEWEST_ROWS = 4  # rows to compare a formula on
 # What is explained by what, on which rows, beside which equation and the mean square it is quoted with.
 BALANCED_LAWS = (
     ("n", ("n",), "eq3", 0.027),
@@ -53,7 +53,10 @@ UNBALANCED_LAWS = (
 
 
 def reproduce_laws(options: LawsOptions, study: Study, executor: Executor) -> pa.Table:
-    """Trains what the study does not hold yet, and gathers the rows that are finished."""
+    """Trains what the study does not hold yet, and gathers the rows that are finished.
+
+    `taskmix reproduce laws-balanced` and `laws-unbalanced` run it.
+    """
     executor.run(list(options.all_runs()), study)
     return laws_table(options, study)
 
@@ -115,7 +118,13 @@ def check_table_path(path: Path) -> None:
 
 
 def check_new_table(path: Path) -> None:
-    """Raises where a table would take the place of another kind of file."""
+    """Raises where a table would take the place of another kind of file.
+
+    >>> from pathlib import Path
+    >>> check_new_table(Path("rows.txt"))
+    Traceback (most recent call last):
+    taskmix.errors.OptionError: A table should be written to .csv or .parquet. Found 'rows.txt'.
+    """
     check_table_path(path)
 
     def is_ours(begin: bytes) -> bool:
@@ -127,8 +136,17 @@ def check_new_table(path: Path) -> None:
     check_output(path, is_ours=is_ours, what="the table")
 
 
-def write_table(table: pa.Table, path: Path) -> None:
-    """The table as a file, whole or not there."""
+def write_laws_table(table: pa.Table, path: Path) -> None:
+    """The table as a file, whole or not there.
+
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> columns = {"n": [1000, 2000], "T": [1, 2], "alpha": [1.0, 0.9], "ami": [1.0, 0.7]}
+    >>> table = pa.table({**columns, "f1": [0.5, 0.6], "seeds": [5, 5]})
+    >>> write_laws_table(table, Path("rows.csv"))
+    >>> Path("rows.csv").read_text().splitlines()[1]
+    '1000,1,1,1,0.5,5'
+    """
     check_new_table(path)
     buffer = io.BytesIO()
     if path.suffix == ".csv":
@@ -139,8 +157,17 @@ def write_table(table: pa.Table, path: Path) -> None:
     write_bytes(path, buffer.getvalue())
 
 
-def read_rows(path: Path, *, balanced: bool) -> pa.Table:
-    """A table that was written before."""
+def read_laws_table(path: Path, *, balanced: bool) -> pa.Table:
+    """A table that was written before.
+
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> columns = {"n": [1000, 2000], "T": [1, 2], "alpha": [1.0, 0.9], "ami": [1.0, 0.7]}
+    >>> table = pa.table({**columns, "f1": [0.5, 0.6], "seeds": [5, 5]})
+    >>> write_laws_table(table, Path("rows.csv"))
+    >>> read_laws_table(Path("rows.csv"), balanced=True).column("f1").to_pylist()
+    [0.5, 0.6]
+    """
     check_table_path(path)
     try:
         if path.suffix == ".csv":
@@ -159,8 +186,15 @@ def read_rows(path: Path, *, balanced: bool) -> pa.Table:
     return table
 
 
-def law_rows(table: pa.Table, *, balanced: bool, total: int) -> list[dict[str, Any]]:
-    """Mean squares of our laws on held-out rows, and of the document's formulas on the same table."""
+def law_rows(table: pa.Table, *, balanced: bool, total: int) -> list[PaperRow]:
+    """Mean squares of our laws on held-out rows, and of the paper's formulas on the same table.
+
+    >>> import pyarrow as pa
+    >>> columns = {"n": [1000, 2000], "T": [1, 2], "alpha": [1.0, 0.9], "ami": [1.0, 0.7]}
+    >>> table = pa.table({**columns, "f1": [0.5, 0.6], "seeds": [5, 5]})
+    >>> [(row.quantity, row.paper, row.ours) for row in law_rows(table, balanced=True, total=1002)]
+    [('laws-balanced/rows', 1002.0, 2)]
+    """
     name = "laws-balanced" if balanced else "laws-unbalanced"
     done = Interval(table.num_rows, np.nan, np.nan, table.num_rows)
     rows = [row(f"{name}/rows", float(total), done)]
@@ -170,7 +204,7 @@ def law_rows(table: pa.Table, *, balanced: bool, total: int) -> list[dict[str, A
         if "ami" in columns:  # that of independent labels comes out a little below 0 by chance
             columns["ami"] = np.maximum(columns["ami"], 0.0)
         target = part.column("f1").to_numpy()
-        if len(target) < FEWEST:  # of a part of the grid
+        if len(target) < FEWEST_ROWS:  # of a part of the grid
             continue
         rows += _compared(f"{name}/{what}", columns, target, equation, quoted)
     return rows
@@ -193,25 +227,27 @@ def _compared(
     target: Any,
     equation: str,
     quoted: float | None,
-) -> list[dict[str, Any]]:
+) -> list[PaperRow]:
     (given,) = compare_formulas({equation: f"({PAPER_LAWS[equation]})/100"}, columns, target)
     as_given = _point(given.as_given, len(target))
+    refitted = _point(given.refitted, len(target))
     rows = [
-        {**row(f"{quantity}/mse/{equation}", quoted, as_given), "formula": given.formula},
-        {
-            **row(f"{quantity}/mse/{equation}_refitted", None, _point(given.refitted, len(target))),
-            "formula": given.refitted_formula,
-        },
+        row(f"{quantity}/mse/{equation}", quoted, as_given, given.formula),
+        row(f"{quantity}/mse/{equation}_refitted", None, refitted, given.refitted_formula),
     ]
     varied = {name: values for name, values in columns.items() if len(set(values)) > 1}
     try:
         law = LawRegressor().fit(varied, target).law_
     except InputError:  # a part of the grid may have too few rows for a law of its own
         return rows
-    error = law.errors.held_out
-    best = {**row(f"{quantity}/mse", quoted, _point(error, len(target))), "formula": law.text}
-    far = _point(law.errors.left_out, len(target))
-    return [best, {**row(f"{quantity}/mse_left_out", None, far), "formula": law.text}, *rows]
+    held_out, left_out = (
+        _point(error, len(target)) for error in (law.errors.held_out, law.errors.left_out)
+    )
+    return [
+        row(f"{quantity}/mse", quoted, held_out, law.text),
+        row(f"{quantity}/mse_left_out", None, left_out, law.text),
+        *rows,
+    ]
 
 
 def _point(value: float, count: int) -> Interval:
@@ -219,7 +255,14 @@ def _point(value: float, count: int) -> Interval:
 
 
 def laws_figure(table: pa.Table) -> dict[str, Any]:
-    """Figures 3a to 3c: F1 against samples, relatedness and tasks, of a balanced table."""
+    """Figures 3a to 3c: F1 against samples, relatedness and tasks, of a balanced table.
+
+    >>> import pyarrow as pa
+    >>> columns = {"n": [1000, 2000], "T": [1, 2], "alpha": [1.0, 0.9], "ami": [1.0, 0.7]}
+    >>> table = pa.table({**columns, "f1": [0.5, 0.6], "seeds": [5, 5]})
+    >>> [chart["encoding"]["x"]["title"] for chart in laws_figure(table)["hconcat"]]
+    ['words per task', 'AMI', 'tasks']
+    """
     rows: Sequence[dict[str, Any]] = table.to_pylist()
     for each in rows:
         single = each["T"] == 1

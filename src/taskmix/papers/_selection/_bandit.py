@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,7 @@ from taskmix.counterfactual import (
 from taskmix.errors import OptionError
 from taskmix.numerics import Interval, mean_interval, paired_interval, student_quantile
 from taskmix.papers._selection._bandit_runs import Plays, play_exp3s, play_fixed
-from taskmix.papers._shared import row
+from taskmix.papers._shared import PaperRow, row
 from taskmix.tasks import MultitaskBandit
 
 PAPER_ENTROPY = 0.2
@@ -43,7 +42,11 @@ PAPER_ENTROPY = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class BanditOptions:
-    """The paper's bandit, and how many of them."""
+    """The paper's bandit, and how many of them.
+
+    >>> BanditOptions(environments=3).as_published, BanditOptions(cost=(1.0, 4.0)).as_published
+    (True, False)
+    """
 
     environments: int = 20
     seeds: int = 10
@@ -73,7 +76,13 @@ class BanditOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class BanditResult:
-    """What every policy reached in every environment under every seed."""
+    """What every policy reached in every environment under every seed.
+
+    >>> curve = np.array([[[0.1, 0.2]], [[0.5, 0.7]]])  # two points, one environment, two seeds
+    >>> none = np.zeros((1, 2))
+    >>> BanditResult(curves={"random": curve}, entropies=none, stages=none, steps=[1, 2]).scores
+    {'random': array([[0.5, 0.7]])}
+    """
 
     curves: dict[str, NDArray[np.float64]]  # [point, environment, seed], the mean score over arms
     entropies: NDArray[np.float64]  # [environment, seed], λ of `auto` in its last round
@@ -90,7 +99,13 @@ class BanditResult:
 def play_bandit(
     options: BanditOptions, *, on_progress: Callable[[str], None] | None = None
 ) -> BanditResult:
-    """All policies in all environments."""
+    """All policies in all environments.
+
+    >>> small = BanditOptions(arms=2, environments=1, seeds=1, steps=20, points=2)
+    >>> result = play_bandit(small)
+    >>> result.curves["random"].shape, "exp3s" in result.scores
+    ((2, 1, 1), True)
+    """
     generator = np.random.default_rng(options.seed)
     bandit = MultitaskBandit.sample(
         generator,
@@ -145,8 +160,16 @@ def play_bandit(
     )
 
 
-def bandit_rows(result: BanditResult) -> list[dict[str, Any]]:
-    """Scores, gaps closed, and the last points of Figure 1 (the first environment)."""
+def bandit_rows(result: BanditResult) -> list[PaperRow]:
+    """Scores, gaps closed, and the last points of Figure 1 (the first environment).
+
+    >>> values = {"random": 0.5, "exp3s": 0.6, "oracle": 0.9}
+    >>> curves = {name: np.full((1, 1, 1), value) for name, value in values.items()}
+    >>> none = np.zeros((1, 1))
+    >>> found = bandit_rows(BanditResult(curves=curves, entropies=none, stages=none, steps=[9]))
+    >>> found[0].quantity, round(found[0].ours, 2)  # (0.6 - 0.5) / (0.9 - 0.5)
+    ('gap_closed/exp3s', 0.25)
+    """
     scores = {name: values.mean(axis=1) for name, values in result.scores.items()}
     rows = [
         row(f"gap_closed/{name}", None, gap_closed(values, scores["random"], scores[result.goal]))
@@ -175,7 +198,12 @@ def gap_closed(
     *,
     level: float = 0.95,
 ) -> Interval:
-    """The share of the gap that the mean score closes; a ratio of means, by the delta method."""
+    """The share of the gap that the mean score closes; a ratio of means, by the delta method.
+
+    >>> scores, random, oracle = np.array([0.6, 0.8]), np.array([0.5, 0.7]), np.array([0.7, 0.9])
+    >>> round(gap_closed(scores, random, oracle).mean, 2)
+    0.5
+    """
     gained, gap = scores - random, oracle - random
     share, n = float(gained.mean() / gap.mean()), len(gap)
     if n == 1:
@@ -187,8 +215,13 @@ def gap_closed(
 
 def reproduce_bandit(
     options: BanditOptions | None = None, *, on_progress: Callable[[str], None] | None = None
-) -> list[dict[str, Any]]:
-    """The experiment as rows."""
+) -> list[PaperRow]:
+    """The experiment as rows.
+
+    >>> small = BanditOptions(arms=2, environments=1, seeds=1, steps=20, points=2)
+    >>> {row.quantity.split("/")[0] for row in reproduce_bandit(small)} >= {"score", "gap_closed"}
+    True
+    """
     return bandit_rows(play_bandit(options or BanditOptions(), on_progress=on_progress))
 
 

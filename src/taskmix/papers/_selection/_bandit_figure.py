@@ -24,6 +24,13 @@ def bandit_figure(result: BanditResult, environment: int | None = 0) -> dict[str
     """A Vega-Lite chart: the median over seeds in one environment, or of the means over all (None).
 
     Bands go from the lowest to the highest seed, or from the lowest to the highest environment.
+
+    >>> curves, none = {"random": np.array([[[0.1, 0.3, 0.2]]])}, np.zeros((1, 3))
+    >>> drawn = bandit_figure(
+    ...     BanditResult(curves=curves, entropies=none, stages=none, steps=np.array([9]))
+    ... )
+    >>> drawn["data"]["values"]
+    [{'policy': 'random', 'step': 9, 'score': 0.2, 'low': 0.1, 'high': 0.3}]
     """
     values = []
     for name, curve in result.curves.items():

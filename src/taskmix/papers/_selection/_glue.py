@@ -25,7 +25,7 @@ from taskmix.engine import Executor, FolderSource, Optimization, Run, finish
 from taskmix.errors import OptionError
 from taskmix.models import Transformer
 from taskmix.numerics import Interval, mean_interval, paired_interval
-from taskmix.papers._shared import row
+from taskmix.papers._shared import PaperRow, row
 from taskmix.policies import (
     Exp3S,
     Fixed,
@@ -66,7 +66,13 @@ TASKS = ("cola", "mnli", "mrpc", "qnli", "qqp", "rte", "sst2", "stsb")
 
 @dataclass(frozen=True, kw_only=True)
 class GlueOptions:
-    """The paper's settings; smaller ones make a run of minutes."""
+    """The paper's settings; smaller ones make a run of minutes.
+
+    >>> from pathlib import Path
+    >>> options = GlueOptions(data=Path("glue"), encoder="bert-base-uncased")
+    >>> options.steps, options.batch_size, options.seeds
+    (200000, 16, 3)
+    """
 
     data: Path
     encoder: str
@@ -154,16 +160,16 @@ def learned_runs(
     return [replace(run, label=label, policy=Fixed(shares)) for run in uniform], shares
 
 
-def reproduce_glue(
-    options: GlueOptions,
-    study: Study,
-    executor: Executor,
-) -> list[dict[str, Any]]:
-    """Tables 1 and 3 from runs in `study`; runs that are there already cost nothing."""
+def reproduce_glue(options: GlueOptions, study: Study, executor: Executor) -> list[PaperRow]:
+    """Tables 1 and 3; runs that the executor's study holds already cost nothing.
+
+    `taskmix reproduce glue` runs it.
+    """
     runs = glue_runs(options)
     # The long ones first, so that no core waits for one of them at the end.
-    first = sorted((r for some in runs.values() for r in some), key=lambda r: -r.steps)
-    finish(executor, first, study)
+    finish(
+        executor, sorted((r for some in runs.values() for r in some), key=lambda r: -r.steps), study
+    )
     policies = {}
     for label, entropy in (("counterfactual", "auto"), ("counterfactual_paper", 0.15)):
         runs[label], policies[label] = learned_runs(study, runs["uniform"], entropy, label)
@@ -196,7 +202,7 @@ def final_scores(study: Study, runs: Sequence[Run], seeds: int) -> np.ndarray[An
 
 def glue_rows(
     scores: dict[str, np.ndarray[Any, Any]], policies: dict[str, list[float]], seeds: int
-) -> list[dict[str, Any]]:
+) -> list[PaperRow]:
     """The tables as rows, the paper's figures beside ours."""
     rows = []
     for label, table in scores.items():
@@ -223,14 +229,6 @@ def glue_rows(
             )
     for label, shares in policies.items():
         for place, task in enumerate(TASKS):
-            rows.append(
-                {
-                    "quantity": f"glue/policy/{label}/{task}",
-                    "paper": PAPER_POLICY[place],
-                    "ours": shares[place],
-                    "low": None,
-                    "high": None,
-                    "n": seeds,
-                }
-            )
+            quantity, share = f"glue/policy/{label}/{task}", shares[place]
+            rows.append(PaperRow(quantity, PAPER_POLICY[place], share, None, None, seeds))
     return rows

@@ -5,7 +5,7 @@ r"""The census: whose people to learn from when predicting the income of the peo
     "Multi-group learning": every state is a task and has the 50 others as sources; ten answers
     predict whether a person earns more than 50,000 dollars; nine racial groups.
 
-The document says neither how large the network and the subsets are nor how many rows a state has.
+The paper says neither how large the network and the subsets are nor how many rows a state has.
 Here a state has up to 3,000 rows to train on, a subset three sources (as in the authors' other
 experiments), and the network one hidden layer of 32 and one output layer for all states: it is the
 same question everywhere. (With an output layer for each state, nearly every source helps a little,
@@ -16,7 +16,7 @@ batches, whatever it is trained with, and f is the cross-entropy on its dev rows
 telling which held-out subsets help; `_sign_test.py` says what stands beside it. Accuracies are in
 hundredths, of test rows, means over seeds, and their intervals are over states. The worst group is
 the one of least accuracy among the racial groups with at least `smallest_group` test rows in the
-state. The document's +1.29 is the gain of worst-group accuracy and fairness metrics over group DRO.
+state. The paper's +1.29 is the gain of worst-group accuracy and fairness metrics over group DRO.
 `group_dro` trains on all states' rows and `group_dro_own` on those of the target alone, both with
 the racial groups as the groups and one output layer; the former sees as many rows a step as pooled
 training.
@@ -28,7 +28,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -37,7 +36,7 @@ from numpy.typing import NDArray
 from taskmix.engine import Executor, Run, finish, model_of_run
 from taskmix.models import HardSharing, Perceptron
 from taskmix.numerics import mean_interval, paired_interval
-from taskmix.papers._shared import row
+from taskmix.papers._shared import PaperRow, row
 from taskmix.papers._transfer._census_data import GROUP, CensusEncoding, CensusSource
 from taskmix.papers._transfer._options import TransferOptions
 from taskmix.papers._transfer._selected import (
@@ -58,7 +57,13 @@ PAPER_GAIN = 1.29  # of worst-group accuracy over group DRO, in hundredths
 
 @dataclass(frozen=True, kw_only=True)
 class CensusOptions(TransferOptions):
-    """The setting; the document gives the tasks and the features alone."""
+    """The setting; the paper gives the tasks and the features alone.
+
+    >>> from pathlib import Path
+    >>> options = CensusOptions(data=Path("acs_income"), states=("CA", "NJ", "PR"))
+    >>> options.source.states, options.network.hidden
+    (('CA', 'NJ', 'PR'), (32,))
+    """
 
     data: Path
     states: tuple[str, ...] | None = None  # all
@@ -91,10 +96,11 @@ class CensusOptions(TransferOptions):
         return TransferStudy(template=template, targets=template.load().names, design=design)
 
 
-def reproduce_census(
-    options: CensusOptions, study: Study, executor: Executor
-) -> list[dict[str, Any]]:
-    """Both figures of the document as rows; runs that the study holds already cost nothing."""
+def reproduce_census(options: CensusOptions, study: Study, executor: Executor) -> list[PaperRow]:
+    """Both figures of the paper as rows; runs that the study holds already cost nothing.
+
+    `taskmix reproduce census` runs it.
+    """
     description, trial = options.study(held_out=False), options.study(held_out=True)
     fitted = measure_trials(
         description, [*description.alone(), *description.subsets(options.subsets)], study, executor
@@ -117,18 +123,18 @@ def reproduce_census(
             for target, fit in surrogates.items()
         ]
         rows += f1_rows(f"f1_transfer/census{name}", tests)
-    rows += compared_rows(options, description, chosen, study, executor)
+    rows += census_accuracy_rows(options, description, chosen, study, executor)
     return [*rows, *cost_rows("census", [fitted, tried], chosen)]
 
 
-def compared_rows(
+def census_accuracy_rows(
     options: CensusOptions,
     description: TransferStudy,
     chosen: dict[str, tuple[str, ...]],
     study: Study,
     executor: Executor,
-) -> list[dict[str, Any]]:
-    """Average and worst-group accuracy of every method, and ours less theirs."""
+) -> list[PaperRow]:
+    """Average and worst-group accuracy of every method, and ours minus theirs."""
     methods = _methods(options, description, chosen)
     finish(
         executor,

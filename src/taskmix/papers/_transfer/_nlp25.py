@@ -11,7 +11,7 @@ BanditMTL's; `pairwise` chooses the sources of a target by its runs with one sou
 a linear surrogate of subsets of one, and then as ours does: the few prefixes that it predicts best are
 trained, and the best one on dev is taken. Scores are the tasks' metrics on test rows in hundredths;
 `average` is over tasks, and intervals are over seeds, paired where one method is taken from another.
-The document's figure stands beside ours less the best of the multitask methods.
+The paper's figure stands beside ours minus the best of the multitask methods.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from taskmix.engine import Executor, Optimization, Run, finish
 from taskmix.models import Perceptron, Transformer
 from taskmix.numerics import mean_interval, paired_interval
-from taskmix.papers._shared import row
+from taskmix.papers._shared import PaperRow, row
 from taskmix.papers._transfer._nlp25_data import Nlp25Source
 from taskmix.papers._transfer._options import TransferOptions
 from taskmix.papers._transfer._selected import (
@@ -48,7 +48,13 @@ BASELINES = ("equal", "bandit", "pairwise")
 
 @dataclass(frozen=True, kw_only=True)
 class Nlp25Options(TransferOptions):
-    """The setting; the document gives the benchmarks alone."""
+    """The setting; the paper gives the benchmarks alone.
+
+    >>> from pathlib import Path
+    >>> options = Nlp25Options(data=Path("data"), encoder="minilm", rows=300)
+    >>> options.source.rows, options.template.weighting
+    (300, Equal())
+    """
 
     data: Path
     encoder: str
@@ -59,7 +65,7 @@ class Nlp25Options(TransferOptions):
     max_length: int = 128
     size: int = 4  # sources of a subset
     subsets: int = 92  # of a target: four a source
-    outcome: Literal["loss", "metric"] = "loss"  # on dev; the document's f is a loss
+    outcome: Literal["loss", "metric"] = "loss"  # on dev; the paper's f is a loss
     cache: Path | None = None
 
     @property
@@ -102,8 +108,11 @@ def reproduce_nlp25(
     executor: Executor,
     *,
     on_texts: Callable[[int, int], None] | None = None,  # texts encoded, of how many
-) -> list[dict[str, Any]]:
-    """All targets as rows; runs that the study holds already cost nothing."""
+) -> list[PaperRow]:
+    """All targets as rows; runs that the study holds already cost nothing.
+
+    `taskmix reproduce nlp25` runs it.
+    """
     tasks = options.source.load()
     if not options.fine_tune:
         options.encoding.encode(tasks, cache=options.cache, on_progress=on_texts)
@@ -120,7 +129,7 @@ def reproduce_nlp25(
     surrogates, chosen = select_sources(fitted, study, executor)
     of_pairs, chosen_by_pairs = select_sources(paired, study, executor)
     selections = {"pairwise": chosen_by_pairs, "selected": chosen}
-    rows = compared_rows(options, description, selections, study, executor)
+    rows = nlp25_score_rows(options, description, selections, study, executor)
     generator = np.random.default_rng(options.seed)
     for name, fits in (("nlp25", surrogates), ("nlp25/pairwise", of_pairs)):
         tests = [
@@ -131,14 +140,14 @@ def reproduce_nlp25(
     return [*rows, *cost_rows("nlp25", [fitted, paired, tried], chosen)]
 
 
-def compared_rows(
+def nlp25_score_rows(
     options: Nlp25Options,
     description: TransferStudy,
     selections: dict[str, dict[str, tuple[str, ...]]],
     study: Study,
     executor: Executor,
-) -> list[dict[str, Any]]:
-    """The score of every method on every task, and ours less theirs."""
+) -> list[PaperRow]:
+    """The score of every method on every task, and ours minus theirs."""
     names, seeds = description.tasks, range(options.seed, options.seed + options.seeds)
     template = options.template
     for_all = {

@@ -58,7 +58,7 @@ METRICS = {
 }
 DEV = ("dev", "dev_matched")
 PUT_ASIDE = 0.2  # of the train rows, where there are no others for dev
-FEWEST = 4  # tasks: a target and three sources
+FEWEST_TASKS = 4  # tasks: a target and three sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +89,9 @@ class Nlp25Source:
                 missing.append(place)
                 continue
             tasks.append(self._task(place, metric, lines["train"], dev, lines["test"]))
-        if len(tasks) < FEWEST:
+        if len(tasks) < FEWEST_TASKS:
             raise InputError(
-                f"`{root}` should hold {FEWEST} tasks or more in folders such as glue/cola. Found "
+                f"`{root}` should hold {FEWEST_TASKS} tasks or more in folders such as glue/cola. Found "
                 f"{len(tasks)} with train rows. Name the folder that has glue in it."
             )
         notes = (f"without train rows, or not there: {', '.join(missing)}",) if missing else ()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.engine import Executor, Run
 from taskmix.numerics import mean_interval
-from taskmix.papers._shared import row
+from taskmix.papers._shared import PaperRow, row
 from taskmix.papers._transfer._sign_test import SignTest
 from taskmix.records import Study
 from taskmix.transfer import (
@@ -41,7 +41,7 @@ def select_sources(
     ridge: float = 0.0,
     seeds: int = 3,
 ) -> tuple[dict[str, LinearSurrogate], dict[str, tuple[str, ...]]]:
-    """A linear surrogate for each target, and its sources: the document's γ, chosen on dev.
+    """A linear surrogate for each target, and its sources: the paper's γ, chosen on dev.
 
     Every γ keeps a prefix of the sources in the order of their effects. Some of these, the ones the
     surrogate predicts best unless said otherwise, are trained under a few seeds, and the one of the
@@ -105,7 +105,7 @@ def _names(surrogate: LinearSurrogate, members: NDArray[np.bool_]) -> list[str]:
     return [surrogate.sources[place] for place in np.flatnonzero(members)]
 
 
-def f1_rows(quantity: str, tests: Sequence[SignTest]) -> list[dict[str, Any]]:
+def f1_rows(quantity: str, tests: Sequence[SignTest]) -> list[PaperRow]:
     """The mean over targets of each measure, and of F1 under the name itself."""
     rows = []
     for measure_name in MEASURES:
@@ -120,7 +120,7 @@ def f1_rows(quantity: str, tests: Sequence[SignTest]) -> list[dict[str, Any]]:
 
 def cost_rows(
     experiment: str, measured: Sequence[TrialOutcomes], chosen: dict[str, tuple[str, ...]]
-) -> list[dict[str, Any]]:
+) -> list[PaperRow]:
     """How many runs there were, how many failed, and how many sources were chosen."""
     runs = {(trial.tasks, trial.run.seed) for each in measured for trial in each.trials}
     failed = sum(each.failed for each in measured)

@@ -29,14 +29,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
 from taskmix.numerics import mean_interval
-from taskmix.papers._shared import row
+from taskmix.papers._shared import PaperRow, row
 from taskmix.papers._transfer._linear_tasks import LinearTasks, sample_tasks
 from taskmix.transfer import (
     LinearSurrogate,
@@ -55,7 +54,12 @@ from taskmix.transfer import (
 
 @dataclass(frozen=True, kw_only=True)
 class TransferTheoryOptions:
-    """The setting; the kinds, the numbers of sources and the seeds are those of our goal."""
+    """The setting; the kinds, the numbers of sources and the seeds are those of our goal.
+
+    >>> options = TransferTheoryOptions(related=3, unrelated=2, target_rows=100, rows=100, size=1)
+    >>> options.sources, options.gap  # 50 · (0.5² - 0.1²) · (100 / 200)²
+    (5, 3.0)
+    """
 
     related: int = 20
     unrelated: int = 20
@@ -121,8 +125,11 @@ def reproduce_transfer_theory(
     options: TransferTheoryOptions | None = None,
     *,
     on_progress: Callable[[str], None] | None = None,
-) -> list[dict[str, Any]]:
-    """Both theorems as rows; intervals are over seeds."""
+) -> list[PaperRow]:
+    """Both theorems as rows; intervals are over seeds.
+
+    `taskmix reproduce transfer-theory` runs it.
+    """
     setting = options or TransferTheoryOptions()
     selections, errors = [], []
     for seed in range(max(setting.seeds, setting.error_seeds)):

@@ -5,18 +5,18 @@ r"""Weak supervision: which labelling functions to learn from beside a few true 
     source is a source task, and all tasks share one output layer, as in the authors' own runs.
 
 The outcome (margin), the size of subsets (half of the sources), the five labels a class and the
-prefixes of all sizes were chosen on youtube with its test scores in sight (docs/papers/transfer.md has
-all five settings), so that set is no test of them.
+prefixes of all sizes were chosen on youtube with its test scores in sight (docs/papers.md has all
+five settings), so that set is no test of them.
 
-The document's gain is "up to 3.6 % accuracy" over baselines of weak supervision; it stands beside
-`selected_minus_best`, ours less the best of the majority vote, the label model and all sources. All
+The paper's gain is "up to 3.6 % accuracy" over baselines of weak supervision; it stands beside
+`selected_minus_best`, ours minus the best of the majority vote, the label model and all sources. All
 of these are trained together with the same few true labels (five of each class), so `few`, those
 labels alone, is what nobody needs a labelling function for, and `truth`, the true
 labels of all train rows, is the end of what labels can give. `vote_direct` and `label_model_direct`
 are the votes on the test rows themselves, without a model of the text. Scores are in hundredths:
 accuracy, or for sms F1, as usual for these sets. `correct_labels` and `incorrect_labels` count the
 votes of a source that agree with the truth and that do not, in the mean over the sources selected
-and over those left out, and `source_accuracy` is the share of the former: the document's last figure.
+and over those left out, and `source_accuracy` is the share of the former: the paper's last figure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 from taskmix.engine import Executor, finish
 from taskmix.models import Perceptron
 from taskmix.numerics import Interval, mean_interval, paired_interval
-from taskmix.papers._shared import row
+from taskmix.papers._shared import PaperRow, row
 from taskmix.papers._transfer._options import TransferOptions
 from taskmix.papers._transfer._selected import (
     cost_rows,
@@ -57,13 +57,19 @@ from taskmix.tasks import FeatureEncoding, TaskSet, evaluate_outputs
 from taskmix.transfer import ABSTAIN, TransferStudy, fit_label_model, majority_vote, measure_trials
 
 PAPER_GAIN = 3.6  # hundredths of accuracy, "up to"
-LARGEST = 20  # sources of a subset where half of them are more
+LARGEST_SUBSET = 20  # sources of a subset where half of them are more
 BASELINES = ("vote", "label_model", "all_sources")
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeakOptions(TransferOptions):
-    """The setting: a perceptron on the vectors of a frozen encoder."""
+    """The setting: a perceptron on the vectors of a frozen encoder.
+
+    >>> from pathlib import Path
+    >>> options = WeakOptions(data=Path("wrench/youtube"), encoder="minilm", labelled=3)
+    >>> options.source.labelled, options.encoding.max_length
+    (3, 64)
+    """
 
     data: Path  # the folder of the set
     encoder: str
@@ -89,7 +95,7 @@ class WeakOptions(TransferOptions):
         """The target with functions: to be fitted, or to be tried on."""
         names = tuple(name for name in tasks.names if name not in (VOTE, LABEL_MODEL, TRUTH))
         network = Perceptron(hidden=self.hidden, one_head=True, reads=self.encoding)
-        size = self.size or min((len(names) - 1) // 2, LARGEST)
+        size = self.size or min((len(names) - 1) // 2, LARGEST_SUBSET)
         return TransferStudy(
             template=replace(self.run("weak supervision", self.source, network), tasks=names),
             targets=(TARGET,),
@@ -104,8 +110,11 @@ def reproduce_weak_supervision(
     executor: Executor,
     *,
     on_texts: Callable[[int, int], None] | None = None,  # texts encoded, of how many
-) -> list[dict[str, Any]]:
-    """One set as rows; runs that the study holds already cost nothing."""
+) -> list[PaperRow]:
+    """One set as rows; runs that the study holds already cost nothing.
+
+    `taskmix reproduce weak-supervision` runs it.
+    """
     tasks = options.source.load()
     options.encoding.encode(tasks, cache=options.cache, on_progress=on_texts)
     description, trial = (options.study(tasks, held_out=held) for held in (False, True))
@@ -121,7 +130,7 @@ def reproduce_weak_supervision(
         held_out_table(fitted, tried, TARGET),
         generator=np.random.default_rng(options.seed),
     )
-    rows = compared_rows(name, options, description, chosen[TARGET], study, executor)
+    rows = weak_score_rows(name, options, description, chosen[TARGET], study, executor)
     raw = read_weak_rows(options.data)
     rows += direct_rows(name, raw, tasks[TARGET].metric, tasks[TARGET].labels)
     rows += source_rows(name, raw["train"], surrogates[TARGET], chosen[TARGET])
@@ -129,15 +138,15 @@ def reproduce_weak_supervision(
     return [*rows, *cost_rows(name, [fitted, tried], chosen)]
 
 
-def compared_rows(
+def weak_score_rows(
     name: str,
     options: WeakOptions,
     description: TransferStudy,
     selected: Sequence[str],
     study: Study,
     executor: Executor,
-) -> list[dict[str, Any]]:
-    """The target's test score after training with each choice of sources, and ours less theirs."""
+) -> list[PaperRow]:
+    """The target's test score after training with each choice of sources, and ours minus theirs."""
     company = {
         "few": (),
         "vote": (VOTE,),
@@ -170,7 +179,7 @@ def compared_rows(
 
 def direct_rows(
     name: str, rows: dict[str, WeakRows], metric: str, labels: tuple[str, ...]
-) -> list[dict[str, Any]]:
+) -> list[PaperRow]:
     """The scores of votes and of the label model on the test rows themselves."""
     classes, test = len(labels), rows["test"]
     model = fit_label_model(rows["train"].votes, classes, balance=class_balance(rows, classes))
@@ -189,7 +198,7 @@ def direct_rows(
 
 def source_rows(
     name: str, train: WeakRows, surrogate: Any, selected: Sequence[str]
-) -> list[dict[str, Any]]:
+) -> list[PaperRow]:
     """How good the votes of selected and of left-out sources are, which no method was told."""
     from scipy.stats import spearmanr
 

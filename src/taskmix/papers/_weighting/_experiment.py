@@ -6,7 +6,7 @@ another.
     domains of Amazon reviews; GloVe vectors, kernels of widths 3, 5 and 7, dropout of 0.5 in the
     heads, Adam at 1e-3, batches of 256, ρ = 1.2, η = 0.5, 10 runs, 3,000 epochs.
 
-The document shows its results as figures without numbers, so the column of its figures is empty; in
+The paper shows its results as figures without numbers, so the column of its figures is empty; in
 words, BanditMTL has the best mean accuracy on both problems (Figures 2 and 3) and the lowest task
 variance (4), the variance falls as ρ grows (5), accuracy rises with ρ and then falls (6), η between
 0.3 and 0.9 makes little difference (7), and BanditMTL's weights move less than those of uncertainty
@@ -25,7 +25,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from taskmix.engine import Executor, FolderSource, Optimization, Run, finish
 from taskmix.errors import OptionError
 from taskmix.models import TextConvolution
 from taskmix.numerics import mean_interval, paired_interval
-from taskmix.papers._shared import row
+from taskmix.papers._shared import PaperRow, row
 from taskmix.papers._weighting._measures import (
     Table,
     accuracies_on,
@@ -66,7 +66,7 @@ LAST_PART = 0.1  # of the steps, whose task variance is reported
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """The document's settings; smaller ones make a run of minutes."""
+    """The paper's settings; smaller ones make a run of minutes."""
 
     data: Path
     vectors: Path | None = None
@@ -101,7 +101,12 @@ class TextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class NewsgroupsOptions(TextOptions):
-    """`data` is the folder of 20 Newsgroups."""
+    """`data` is the folder of 20 Newsgroups.
+
+    >>> from pathlib import Path
+    >>> NewsgroupsOptions(data=Path("newsgroups20")).methods[:3]
+    ('single', 'equal', 'uncertainty')
+    """
 
     @property
     def source(self) -> FolderSource:
@@ -110,7 +115,12 @@ class NewsgroupsOptions(TextOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewsOptions(TextOptions):
-    """`data` is the folder of the reviews, a sub-folder for each domain."""
+    """`data` is the folder of the reviews, a sub-folder for each domain.
+
+    >>> from pathlib import Path
+    >>> len(ReviewsOptions(data=Path("fdu_mtl")).source.tasks)
+    14
+    """
 
     @property
     def source(self) -> FolderSource:
@@ -118,26 +128,24 @@ class ReviewsOptions(TextOptions):
 
 
 def reproduce_newsgroups(
-    options: NewsgroupsOptions,
-    study: Study,
-    executor: Executor,
-) -> list[dict[str, Any]]:
-    """Figures 3 to 9 for the topics, as rows; runs that `study` holds already cost nothing."""
+    options: NewsgroupsOptions, study: Study, executor: Executor
+) -> list[PaperRow]:
+    """Figures 3 to 9 for the topics; runs that the executor's study holds already cost nothing.
+
+    `taskmix reproduce newsgroups` runs it.
+    """
     runs = text_runs(options)
-    wanted = [run for some in runs.values() for run in some]
-    finish(executor, wanted, study)
+    finish(executor, [run for some in runs.values() for run in some], study)
     return text_rows("newsgroups", options, runs, study)
 
 
-def reproduce_reviews(
-    options: ReviewsOptions,
-    study: Study,
-    executor: Executor,
-) -> list[dict[str, Any]]:
-    """Figures 2 and 4 to 9 for the reviews, as rows, on all test rows and on those not in train."""
+def reproduce_reviews(options: ReviewsOptions, study: Study, executor: Executor) -> list[PaperRow]:
+    """Figures 2 and 4 to 9 for the reviews, on all test rows and on those not in train.
+
+    `taskmix reproduce reviews` runs it.
+    """
     runs = text_runs(options)
-    wanted = [run for some in runs.values() for run in some]
-    finish(executor, wanted, study)
+    finish(executor, [run for some in runs.values() for run in some], study)
     rows = text_rows("reviews", options, runs, study)
     unseen = rows_not_in_train(options.source.load())
     tables = {
@@ -188,7 +196,7 @@ def text_rows(
     options: NewsgroupsOptions | ReviewsOptions,
     runs: dict[str, list[Run]],
     study: Study,
-) -> list[dict[str, Any]]:
+) -> list[PaperRow]:
     """Accuracies, differences to equal weights, task variances and changes of weights."""
     names = options.source.load().names
     tables = {}
@@ -212,8 +220,8 @@ def text_rows(
 
 def accuracy_rows(
     experiment: str, tables: dict[str, Table], names: Sequence[str]
-) -> list[dict[str, Any]]:
-    """The mean over tasks, each task, and the mean less that of equal weights, seed by seed."""
+) -> list[PaperRow]:
+    """The mean over tasks, each task, and the mean minus that of equal weights, seed by seed."""
     rows = []
     for label, table in tables.items():
         rows.append(row(f"{experiment}/{label}/average", None, mean_interval(table.mean(axis=1))))

@@ -1,4 +1,4 @@
-"""Figures 4, 8 and 9 of the BanditMTL document: task variance and weights as training goes on."""
+"""Figures 4, 8 and 9 of the BanditMTL paper: task variance and weights as training goes on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def text_figure(options: NewsgroupsOptions | ReviewsOptions, study: Study) -> di
     """A Vega-Lite chart of a study that holds all runs.
 
     Above, the variance between the tasks' losses for each method, the mean over seeds; below, the
-    weight of each task under the methods of the document that have weights, of the first seed.
+    weight of each task under the methods of the paper that have weights, of the first seed.
+
+    `taskmix reproduce newsgroups --plot` draws it.
     """
     names = options.source.load().names
     runs = text_runs(options)

@@ -1,4 +1,4 @@
-"""The methods of the BanditMTL experiments: the document's eight, and those people now try first."""
+"""The methods of the BanditMTL experiments: the paper's eight, and those people now try first."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PAPER_METHODS = (
 )
 MODERN_METHODS = ("bandit_smoothed", "famo", "stch", "db_mtl", "nash", "fairgrad", "upgrad")
 
-# `mgda` is MGDA-UB, as in the document; `bandit_smoothed` climbs running means of the losses, which
+# `mgda` is MGDA-UB, as in the paper; `bandit_smoothed` climbs running means of the losses, which
 # stand for the losses over all rows that its equations are written in.
 WEIGHTINGS: dict[str, Callable[[float, float], AnyWeighting]] = {
     "equal": lambda radius, step_size: Equal(),

@@ -8,7 +8,7 @@ from taskmix.report._drawing import FOCUS, PANEL, Spec
 
 STANDINGS = {"leads": "var(--accent)", "may be the best": "var(--ink)", "out": "var(--other)"}
 STAGES = ("baselines", "transfer", "candidates", "race")  # their colours are those of labels
-_ROW = 26
+_ROW_HEIGHT = 26  # pixels
 
 
 def _colour(colours: dict[str, str]) -> Spec:
@@ -50,7 +50,7 @@ def gap_dots(names: Sequence[str], title: str) -> Spec:
     }
     zero = {"x": x | {"datum": 0}, "color": {"value": "var(--ink-soft)"}}
     return PANEL | {
-        "height": _ROW * len(names),
+        "height": _ROW_HEIGHT * len(names),
         "params": [FOCUS],
         "encoding": {"color": _colour(STANDINGS)},
         "layer": [
@@ -80,7 +80,7 @@ def expected_bars(names: Sequence[str], title: str) -> Spec:
     }
     ink = {"value": "var(--ink)"}
     return PANEL | {
-        "height": _ROW * len(names),
+        "height": _ROW_HEIGHT * len(names),
         "params": [FOCUS],
         "encoding": {"color": _colour({"expected": "var(--label-1)"})},
         "layer": [

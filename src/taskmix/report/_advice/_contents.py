@@ -15,8 +15,8 @@ from taskmix.report._study import (
     decimals_for,
     duration,
     ends_words,
-    known,
     number,
+    or_nan,
     signed,
 )
 
@@ -69,7 +69,7 @@ def _tiles(data: ReportData, advice: Mapping[str, Any]) -> list[tuple[str, str, 
     rows = advice["candidates"]
     chosen = next((row for row in rows if row["name"] == advice["chosen"]), rows[0])
     tasks = counted(len(advice["judged"]), "task")
-    found.append((f"mean dev score of {tasks}", number(known(chosen["dev"])), advice["chosen"]))
+    found.append((f"mean dev score of {tasks}", number(or_nan(chosen["dev"])), advice["chosen"]))
     still = sum(row["open"] for row in rows)
     found.append(("may be the best", f"{still} of {len(rows)}", "ways of training"))
     share = advice["batches_spent"] / max(advice["batches"], 1)
@@ -139,8 +139,8 @@ def _candidates(advice: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "name": row["name"],
                 "words": row["words"],
                 "chosen": row["name"] == advice["chosen"],
-                "dev": number(known(row["dev"])),
-                "behind": "" if row is rows[0] else number(known(row["behind"]["mean"])),
+                "dev": number(or_nan(row["dev"])),
+                "behind": "" if row is rows[0] else number(or_nan(row["behind"]["mean"])),
                 "ends": "" if row is rows[0] else ends_words(row["behind"], 3),
                 "seeds": row["seeds"],
                 "standing": stands,
@@ -167,7 +167,7 @@ def _stages(advice: Mapping[str, Any]) -> list[dict[str, str]]:
                 "share": f"{cost / max(advice['batches'], 1):.0%}",
                 "spent": count_of(round(last["spent"])),
                 "leader": last["leader"],
-                "score": number(known(last["score"])),
+                "score": number(or_nan(last["score"])),
                 "open": f"{len(last['open'])} of {len(last['open']) + len(last['out'])}",
             }
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from taskmix.report._advice._charts import budget_steps, expected_bars, gap_dots, law_curve
 from taskmix.report._drawing import Columns, Figure, Panel, rounded
-from taskmix.report._study import count_of, decimals_for, known, listed, number, spread_words
+from taskmix.report._study import count_of, decimals_for, listed, number, or_nan, spread_words
 
 Advice = Mapping[str, Any]  # an `advice.json`
 
@@ -30,16 +30,17 @@ def gap_figure(advice: Advice | None) -> Figure | None:
         "seeds": [str(row["seeds"]) for row in rows],
     }
     described = "; ".join(
-        f"{row['name']}: {standing(row, rows)}, {number(known(row['behind']['mean']))} behind"
+        f"{row['name']}: {standing(row, rows)}, {number(or_nan(row['behind']['mean']))} behind"
         for row in rows[:12]
     )
     panel = Panel(
         "chart-gaps", "Difference to the leader", "gaps", columns, f"Ways of training. {described}."
     )
+    level = f"{100 * advice['level']:g} %"
     caption = (
-        f"Mean dev score of {listed(advice['judged'])} less that of {rows[0]['name']}, over the seeds "
-        f"both have. Intervals hold at {advice['level']:.0%} for all comparisons at once. "
-        "Blue leads, dark may still be the best, grey is surely behind."
+        f"Mean dev score of {listed(advice['judged'])} minus that of {rows[0]['name']}, over the seeds "
+        f"both have. Intervals hold at {level} for all comparisons at once. "
+        f"Blue leads, dark may still be the best, grey is significantly behind ({level})."
     )
     specs = {"gaps": gap_dots(columns["row"], "difference in mean dev score")}
     return Figure("gaps", caption, (panel,), "none", specs)
@@ -100,14 +101,14 @@ def budget_figure(advice: Advice | None) -> Figure | None:
     columns: Columns = {
         "begin": [round(begin) for begin in begins],
         "step": [round(row["spent"]) for row in rows],
-        "mean": [rounded(known(row["score"])) for row in rows],
+        "mean": [rounded(or_nan(row["score"])) for row in rows],
         "series": [row["stage"] for row in rows],
         "cost": [
             f"{count_of(round(row['spent'] - begin))} batches"
             for row, begin in zip(rows, begins, strict=True)
         ],
         "leader": [row["leader"] for row in rows],
-        "shown": [number(known(row["score"])) for row in rows],
+        "shown": [number(or_nan(row["score"])) for row in rows],
         "open": [f"{len(row['open'])} of {len(row['open']) + len(row['out'])}" for row in rows],
     }
     words = "; ".join(
@@ -173,11 +174,11 @@ def _turned(interval: Mapping[str, Any]) -> dict[str, Any]:
     """The same difference seen from the other side."""
     ends = {"low": interval["high"], "high": interval["low"]}
     return {
-        "mean": -known(interval["mean"]),
+        "mean": -or_nan(interval["mean"]),
         **{key: None if value is None else -value for key, value in ends.items()},
     }
 
 
 def _or_mean(interval: Mapping[str, Any], end: str) -> float:
-    value = known(interval[end])
-    return value if math.isfinite(value) else known(interval["mean"])
+    value = or_nan(interval[end])
+    return value if math.isfinite(value) else or_nan(interval["mean"])

@@ -8,7 +8,14 @@ from taskmix.laws import Front
 
 
 def front_chart(front: Front) -> dict[str, Any]:
-    """A Vega-Lite chart: every law a point, the chosen one filled and named."""
+    """A Vega-Lite chart: every law a point, the chosen one filled and named.
+
+    >>> from taskmix.laws import LawRegressor
+    >>> n = np.arange(1.0, 21.0)
+    >>> front = LawRegressor(enough=0.99).fit({"n": n}, 3 * n).front_
+    >>> front_chart(front)["title"]
+    {'text': 'Laws of y', 'subtitle': 'y = 3*n'}
+    """
     values = [
         {
             "complexity": law.complexity,

@@ -38,7 +38,10 @@ PURPOSE = "The report page"
 
 
 def report_html(data: ReportData) -> str:
-    """The page as text. It asks for nothing from outside and runs no script but its own."""
+    """The page as text. It asks for nothing from outside and runs no script but its own.
+
+    `taskmix report STUDY` makes it; it takes seconds.
+    """
     load("jinja2", purpose=PURPOSE)
     import jinja2
     from markupsafe import Markup  # for what is ours, or escaped for its place

@@ -10,7 +10,7 @@ from taskmix.extras import require
 from taskmix.records import Study
 from taskmix.report._files import write_whole
 from taskmix.report._page._html import PACKAGES, PURPOSE, report_html
-from taskmix.report._study import gather
+from taskmix.report._study import gather_report
 
 
 def write_report(
@@ -23,12 +23,15 @@ def write_report(
     notes: Sequence[str] = (),
     on_note: Callable[[str], object] = lambda note: None,
 ) -> Path:
-    """Writes the page of a study to `out` and gives its path; its notes are told to `on_note`."""
+    """Writes the page of a study to `out` and gives its path; its notes are told to `on_note`.
+
+    `taskmix report STUDY` does it.
+    """
     require(*PACKAGES, purpose=PURPOSE)  # before everything is read
     command = command or f"taskmix report {study.path if isinstance(study, Study) else study}"
     folder = study.path if isinstance(study, Study) else study
     try:
-        data = gather(study, labels=labels, title=title, command=command, notes=notes)
+        data = gather_report(study, labels=labels, title=title, command=command, notes=notes)
         # Names may come from file names that are no Unicode; those characters show as `?`.
         page = report_html(data).encode("utf-8", "replace")
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:

@@ -5,8 +5,8 @@ a table of scores with the one in the lead (`_scoreboard.py`), and all of it wor
 `_specification.py`).
 """
 
-from taskmix.report._study._data import Binned, FinalScore, ReportData, RunRow, TaskRow, Trace
-from taskmix.report._study._gather import gather
+from taskmix.report._study._data import Binned, ReportData, ReportScore, RunRow, TaskRow, Trace
+from taskmix.report._study._gather import gather_report
 from taskmix.report._study._scoreboard import Scoreboard, ScoreRow, can_be_averaged, scoreboard
 from taskmix.report._study._specification import specifications
 from taskmix.report._study._thin import (
@@ -24,9 +24,9 @@ from taskmix.report._study._words import (
     duration,
     ends_words,
     headline,
-    known,
     listed,
     number,
+    or_nan,
     overall_name,
     signed,
     spread_words,
@@ -35,8 +35,8 @@ from taskmix.report._study._words import (
 
 __all__ = [
     "Binned",
-    "FinalScore",
     "ReportData",
+    "ReportScore",
     "RunRow",
     "ScoreRow",
     "Scoreboard",
@@ -53,12 +53,12 @@ __all__ = [
     "divided",
     "duration",
     "ends_words",
-    "gather",
+    "gather_report",
     "headline",
-    "known",
     "listed",
     "mean_over",
     "number",
+    "or_nan",
     "overall_name",
     "scoreboard",
     "signed",

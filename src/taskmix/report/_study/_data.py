@@ -14,7 +14,12 @@ Binned = NDArray[np.float64]  # [task, bin]; NaN where nothing was seen
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """One run, as its summary has it."""
+    """One run, as its summary has it.
+
+    >>> run = RunRow(name="a1", label="uniform", seed=0, status="stopped", tasks=("parity",))
+    >>> ReportData(title="digits", labels=("uniform",), tasks=(), runs=(run,)).seeds
+    (0,)
+    """
 
     name: str
     label: str  # what is compared: a policy, a weighting, a variant
@@ -39,7 +44,11 @@ class RunRow:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRow:
-    """One task: what it is scored by and how many rows it has."""
+    """One task: what it is scored by and how many rows it has.
+
+    >>> TaskRow(name="parity", metric="accuracy", sizes={"train": 400, "dev": 100}).size
+    400
+    """
 
     name: str
     metric: str
@@ -56,8 +65,13 @@ class TaskRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FinalScore:
-    """What a finished run reached on one task, by that task's metric."""
+class ReportScore:
+    """What a finished run reached on one task, by that task's metric.
+
+    >>> score = ReportScore(task="parity", label="uniform", seed=0, split="test", value=0.9)
+    >>> score.value
+    0.9
+    """
 
     task: str
     label: str
@@ -68,7 +82,16 @@ class FinalScore:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trace:
-    """One run over time: its steps averaged in the bins of the study, its scores as they were."""
+    """One run over time: its steps averaged in the bins of the study, its scores as they were.
+
+    >>> one = np.ones((1, 2))  # one task, two bins of steps
+    >>> trace = Trace(
+    ...     label="uniform", seed=0, tasks=("parity",), losses=np.array([[0.7, 0.4]]),
+    ...     weights=one, examples=32 * one, probabilities=one,
+    ... )
+    >>> trace.losses[0].tolist()
+    [0.7, 0.4]
+    """
 
     label: str
     seed: int
@@ -84,13 +107,22 @@ class Trace:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportData:
-    """Everything the page shows. `labels` and `tasks` are in the order of the page."""
+    """Everything the page shows. `labels` and `tasks` are in the order of the page.
+
+    >>> task = TaskRow(name="parity", metric="accuracy")
+    >>> data = ReportData(
+    ...     title="digits", labels=("uniform",), tasks=(task,), runs=(),
+    ...     edges={"uniform": np.array([0.0, 50.0, 100.0])},
+    ... )
+    >>> data.task("parity").metric, data.last_step, data.widest_bin
+    ('accuracy', 100.0, 50)
+    """
 
     title: str
     labels: tuple[str, ...]
     tasks: tuple[TaskRow, ...]
     runs: tuple[RunRow, ...]
-    scores: tuple[FinalScore, ...] = ()
+    scores: tuple[ReportScore, ...] = ()
     traces: tuple[Trace, ...] = ()
     edges: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # of each label's bins
     notes: tuple[str, ...] = ()

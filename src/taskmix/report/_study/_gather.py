@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.records import RunFolder, RunSummary, Study
-from taskmix.report._study._data import Binned, FinalScore, ReportData, RunRow, TaskRow, Trace
+from taskmix.report._study._data import Binned, ReportData, ReportScore, RunRow, TaskRow, Trace
 from taskmix.report._study._scoreboard import scoreboard
 from taskmix.report._study._thin import bin_edges, bin_of, binned_sum, divided
 from taskmix.report._study._words import counted
@@ -28,7 +28,7 @@ _SPLITS = ("test", "dev", "valid")  # what a run may be judged by, the first bef
 _COLUMNS = ["step", "task", "loss", "weight", "examples", "probabilities"]
 
 
-def gather(
+def gather_report(
     study: Study | Path,
     *,
     labels: Sequence[str] | None = None,  # which, and in this order; None: all, the oldest first
@@ -36,7 +36,13 @@ def gather(
     command: str = "",
     notes: Sequence[str] = (),
 ) -> ReportData:
-    """Reads all summaries, and the steps of as many runs as a chart has use for."""
+    """Reads all summaries, and the steps of as many runs as a chart has use for.
+
+    >>> from pathlib import Path
+    >>> gather_report(Path("."))
+    Traceback (most recent call last):
+    taskmix.errors.InputError: `.` should be a study, a folder with a folder for each run. Found...
+    """
     study = study if isinstance(study, Study) else Study(study)
     found = list(notes)
     advice = _advice(study.path)
@@ -162,9 +168,9 @@ def _higher_is_better(metric: str) -> bool:
 
 def _final_scores(
     summaries: Sequence[RunSummary], metrics: Mapping[str, str]
-) -> tuple[FinalScore, ...]:
+) -> tuple[ReportScore, ...]:
     kept = [
-        FinalScore(
+        ReportScore(
             task=score.task, label=run.label, seed=run.seed, split=score.split, value=score.value
         )
         for run in summaries

@@ -54,7 +54,8 @@ class Lead:
     )
 
     @property
-    def told(self) -> bool:
+    def is_significant(self) -> bool:
+        """Whether the interval of the difference, seed by seed, lies above zero."""
         difference = self.difference
         return difference is not None and difference.mean > 0 and difference.excludes(0.0)
 

@@ -11,7 +11,7 @@ from taskmix.report._study._data import ReportData
 from taskmix.report._study._scoreboard import Lead, Scoreboard
 
 MINUS = "\N{MINUS SIGN}"
-NOTHING = "\N{EN DASH}"
+UNKNOWN = "\N{EN DASH}"  # in the place of a number that is not known
 
 
 def decimals_for(values: Iterable[float]) -> int:
@@ -23,7 +23,7 @@ def decimals_for(values: Iterable[float]) -> int:
 def number(value: float, decimals: int = 3) -> str:
     """A number with a fixed number of places and a true minus sign."""
     if not math.isfinite(value):
-        return NOTHING
+        return UNKNOWN
     text = f"{value:,.{decimals}f}"
     if float(text.replace(",", "")) == 0:
         text = text.lstrip("-")
@@ -39,14 +39,14 @@ def with_interval(interval: Interval, decimals: int = 3) -> str:
 
 
 def spread_words(interval: Mapping[str, Any], decimals: int) -> str:
-    """An interval of a document: its mean with its ends, or alone where they are null."""
+    """An interval of a JSON file: its mean with its ends, or alone where they are null."""
     ends = ends_words(interval, decimals)
-    mean = number(known(interval["mean"]), decimals)
+    mean = number(or_nan(interval["mean"]), decimals)
     return f"{mean} ({ends})" if ends else mean
 
 
 def ends_words(interval: Mapping[str, Any], decimals: int) -> str:
-    """The ends of an interval of a document; nothing where they are null."""
+    """The ends of an interval of a JSON file; nothing where they are null."""
     if interval["low"] is None or interval["high"] is None:
         return ""
     return f"{number(interval['low'], decimals)} to {number(interval['high'], decimals)}"
@@ -54,12 +54,12 @@ def ends_words(interval: Mapping[str, Any], decimals: int) -> str:
 
 def signed(value: float | None, decimals: int = 3) -> str:
     """A change, with its sign."""
-    text = number(known(value), decimals)
-    return f"+{text}" if known(value) > 0 else text
+    text = number(or_nan(value), decimals)
+    return f"+{text}" if or_nan(value) > 0 else text
 
 
-def known(value: float | None) -> float:
-    """A number of a document, which has null for NaN."""
+def or_nan(value: float | None) -> float:
+    """A number of a JSON file, which has null for NaN."""
     return math.nan if value is None else float(value)
 
 
@@ -77,7 +77,7 @@ def listed(words: Sequence[str], most: int = 4) -> str:
 
 def count_of(value: int | None) -> str:
     """A whole number with its thousands apart."""
-    return NOTHING if value is None else f"{value:,}".replace(",", "\N{THIN SPACE}")
+    return UNKNOWN if value is None else f"{value:,}".replace(",", "\N{THIN SPACE}")
 
 
 def duration(seconds: float) -> str:
@@ -160,7 +160,7 @@ def _difference(lead: Lead, board: Scoreboard) -> str:
             "we cannot tell whether that is more than chance."
         )
     size = with_interval(difference, decimals)
-    if lead.told:
+    if lead.is_significant:
         return f"That is {size} better than the next, {lead.next}: more than chance explains."
     advice = ""
     if lead.seeds_needed is not None:

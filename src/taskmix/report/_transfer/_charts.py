@@ -9,7 +9,7 @@ from taskmix.report._drawing import FOCUS, PANEL, Spec
 VERDICTS = ("helps", "harms", "negligible", "cannot tell")
 _COLOURS = ("var(--label-1)", "var(--label-2)", "var(--label-6)", "var(--other)")
 _SHAPES = ("triangle-up", "triangle-down", "square", "circle")
-_WORDS = 14  # tasks; with more, cells are too small for numbers
+_MOST_NUMBERED = 14  # tasks; with more, cells are too small for numbers
 
 
 def _verdict_colour() -> Spec:
@@ -22,7 +22,7 @@ def heat_map(*, sources: Sequence[str], targets: Sequence[str]) -> Spec:
 
     What cannot be told has an outline instead of a filling, and a question mark.
     """
-    row_height = 34 if len(sources) <= _WORDS else 18
+    row_height = 34 if len(sources) <= _MOST_NUMBERED else 18
     cell: Spec = {
         "x": {
             "field": "target",
@@ -92,7 +92,7 @@ def heat_map(*, sources: Sequence[str], targets: Sequence[str]) -> Spec:
             },
         },
     ]
-    if max(len(sources), len(targets)) <= _WORDS:
+    if max(len(sources), len(targets)) <= _MOST_NUMBERED:
         text = {"value": "var(--ink)"}
         room = {"expr": "bandwidth('x') > 36 ? 1 : 0"}  # on a phone they would overlap
         layers.append(

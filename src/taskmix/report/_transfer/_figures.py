@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taskmix.report._drawing import Columns, Figure, Panel, Spec, rounded
-from taskmix.report._study import count_of, counted, decimals_for, known, number
+from taskmix.report._study import count_of, counted, decimals_for, number, or_nan
 from taskmix.report._transfer._charts import effect_dots, heat_map, predicted_against_observed
 
 Transfer = Mapping[str, Any]  # a `transfer.json`
@@ -35,7 +35,7 @@ def transfer_figure(transfer: Transfer | None) -> Figure | None:
         "Gain of each target from each source",
         "transfer",
         columns,
-        _told_words(transfer),
+        _verdict_words(transfer),
     )
     caption = (
         f"What a source changes of the target's dev {transfer['measure']}, relative to training it "
@@ -59,7 +59,7 @@ def effect_figure(transfer: Transfer | None) -> Figure | None:
     panels: list[Panel] = []
     specs: dict[str, Spec] = {}
     for place, target in enumerate(transfer["targets"]):
-        rows = sorted(target["sources"], key=lambda row: -known(row["gain"]))
+        rows = sorted(target["sources"], key=lambda row: -or_nan(row["gain"]))
         name = f"effects-{place}"
         specs[name] = effect_dots(
             sources=[row["source"] for row in rows], x_title=f"gain in dev {transfer['measure']}"
@@ -109,7 +109,7 @@ def prediction_figure(transfer: Transfer | None) -> Figure | None:
         }
         test = target["extrapolation"].get("linear", {})
         note = ", ".join(
-            f"{words} {number(known(test[key]['value']), 2)}"
+            f"{words} {number(or_nan(test[key]['value']), 2)}"
             for key, words in (("spearman", "Spearman"), ("r_squared", "R²"))
             if key in test
         )
@@ -125,17 +125,17 @@ def prediction_figure(transfer: Transfer | None) -> Figure | None:
 
 
 def _effect_columns(rows: Sequence[Row]) -> Columns:
-    decimals = decimals_for(known(row["gain"]) for row in rows)
+    decimals = decimals_for(or_nan(row["gain"]) for row in rows)
     return {
         "source": [row["source"] for row in rows],
         "series": [row["verdict"] for row in rows],
-        "mean": [rounded(known(row["gain"])) for row in rows],
-        "low": [rounded(known(row["low"])) for row in rows],
-        "high": [rounded(known(row["high"])) for row in rows],
+        "mean": [rounded(or_nan(row["gain"])) for row in rows],
+        "low": [rounded(or_nan(row["low"])) for row in rows],
+        "high": [rounded(or_nan(row["high"])) for row in rows],
         "shown": [_cell(row, decimals) for row in rows],
         "interval": [
-            f"{number(known(row['gain']), decimals)} ({number(known(row['low']), decimals)} to "
-            f"{number(known(row['high']), decimals)})"
+            f"{number(or_nan(row['gain']), decimals)} ({number(or_nan(row['low']), decimals)} to "
+            f"{number(or_nan(row['high']), decimals)})"
             for row in rows
         ],
         "further": [
@@ -146,18 +146,18 @@ def _effect_columns(rows: Sequence[Row]) -> Columns:
 
 
 def _cell(row: Row, decimals: int) -> str:
-    shown = number(known(row["gain"]), decimals)
-    sign = "+" if known(row["gain"]) > 0 else ""
+    shown = number(or_nan(row["gain"]), decimals)
+    sign = "+" if or_nan(row["gain"]) > 0 else ""
     return f"{sign}{shown}{'?' if row['verdict'] == 'cannot tell' else ''}"
 
 
 def _strength(target: Row, row: Row) -> float:
-    alone = abs(known(target["alone"]))
-    gain = abs(known(row["gain"])) / (alone if alone > 0 else 1.0)
+    alone = abs(or_nan(target["alone"]))
+    gain = abs(or_nan(row["gain"])) / (alone if alone > 0 else 1.0)
     return gain if math.isfinite(gain) else 0.0
 
 
-def _told_words(transfer: Transfer) -> str:
+def _verdict_words(transfer: Transfer) -> str:
     parts = []
     for target in transfer["targets"][:12]:
         told = [

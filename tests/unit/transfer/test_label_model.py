@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,10 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from taskmix.errors import InputError, OptionError
-from taskmix.papers._transfer._weak_data import class_balance, read_weak_rows
-from taskmix.transfer._label_model import LabelModel, fit_label_model, majority_vote
+from taskmix.transfer import LabelModel, fit_label_model, majority_vote
 
-KINDS = ["accuracies", "confusions"]
 VOTES = arrays(
     np.int64, st.tuples(st.integers(1, 12), st.integers(1, 5)), elements=st.integers(-1, 2)
 )
@@ -127,12 +124,3 @@ def test_what_is_no_vote_is_refused() -> None:
         fit_label_model([[0]], 2, balance=[0.5, 0.6])
     with pytest.raises(OptionError, match="`smoothing` should be 0 or more"):
         fit_label_model([[0]], 2, smoothing=-1.0)
-
-
-@pytest.mark.paper
-def test_real_votes_are_modelled_about_as_well_as_by_their_majority(real_data: Path) -> None:
-    rows = read_weak_rows(real_data / "wrench" / "semeval")
-    votes, truth = rows["train"].votes, rows["train"].labels
-    model = fit_label_model(votes, 9, balance=class_balance(rows, 9))
-    voted = majority_vote(votes, 9)[np.arange(len(truth)), truth].mean()
-    assert (model.predict(votes).argmax(axis=1) == truth).mean() > voted
