@@ -16,7 +16,7 @@ from older import make_older, older_name
 from taskmix.engine import Auto, DigitsSource, Fleet, Here, Observers, Run, execute
 from taskmix.models import Perceptron
 from taskmix.records import Study
-from taskmix.report import gather
+from taskmix.report import gather_report
 from taskmix.training import StepEvent
 from taskmix.weighting import Equal
 
@@ -120,7 +120,7 @@ def test_processes_that_ask_at_once_under_labels_of_their_own_train_once(tmp_pat
 
 def test_the_page_shows_a_run_of_two_labels_as_one_run_under_both(tmp_path: Path) -> None:
     Here(workers=1).run([RUN, OTHER, replace(RUN, seed=1), replace(OTHER, seed=1)], Study(tmp_path))
-    data = gather(Study(tmp_path))
+    data = gather_report(Study(tmp_path))
     assert data.labels == ("first", "second")
     assert [run.labels for run in data.runs] == [("first", "second")] * 2
     by_label: dict[str, list[tuple[str, int, float]]] = {"first": [], "second": []}
