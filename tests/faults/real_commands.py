@@ -183,7 +183,7 @@ CASES = (
     ),
     Case(
         "improve",
-        "improve {inputs}/study --out {out}/plan.json",
+        "improve {inputs}/study --write-plan {out}/plan.json",
         lambda out: document(out / "plan.json"),
         keeps=False,
     ),
@@ -203,13 +203,13 @@ CASES = (
     Case(
         "predict",
         "predict {inputs}/model {inputs}/tasks/a/test.csv --task a --overwrite "
-        "--out {out}/answers.jsonl",
+        "--answers {out}/answers.jsonl",
         lambda out: file_digest(out / "answers.jsonl"),
         keeps=False,
     ),
     Case(
         "report",
-        "report {inputs}/study --out {out}/report.html",
+        "report {inputs}/study --page {out}/report.html",
         lambda out: page(out / "report.html", out),
         keeps=False,
     ),

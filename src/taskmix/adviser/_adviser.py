@@ -189,7 +189,8 @@ class Adviser:
             if not tasks[name].sizes.get("dev"):
                 raise InputError(
                     "Every target should have dev rows, by which ways of training are compared. Found "
-                    f"none for `{name}`. Give it a dev file, or name another --target."
+                    f"none for `{name}`. Give it a dev file, or name another `target`.",
+                    arguments=("target",),
                 )
         return wanted
 
@@ -229,7 +230,8 @@ class Adviser:
         ways = baselines(tasks, targets)[:2]
         costs = [self._costs(way, found) for way in ways]
         if not self._money.is_settled and not self._money.can_pay(costs):
-            raise OptionError(_too_small(self.options.budget, budget, self.timer, found, costs))
+            words = _too_small(self.options.budget, budget, self.timer, found, costs)
+            raise OptionError(words, arguments=("budget", "steps"))
         return found
 
     @property
@@ -275,7 +277,8 @@ class Adviser:
         if done < least:
             raise OptionError(
                 f"The budget should pay for {least} ways of training. The time was over after {done}. "
-                "Give a larger --budget, or shorter runs with --steps."
+                "Give a larger `budget`, or shorter runs with `steps`.",
+                arguments=("budget", "steps"),
             )
         self._enter(asked[:done], [each for each in found[:done] if each is not None], batches)
         self._say("runs", f"{done} candidates trained.")
@@ -309,7 +312,8 @@ class Adviser:
                 if stopped[0].outcome == "busy":
                     raise RunError(
                         "The runs should be this command's alone. Found one that another process is "
-                        "at. Wait for it, or choose another --out."
+                        "at. Wait for it, or choose another `out`.",
+                        arguments=("out",),
                     )
                 raise RunError(self._stopped())
             found.append(None if stopped else here)
@@ -471,11 +475,11 @@ def _too_small(
         total = round(sum(map(sum, costs)))
         return (
             f"{should}. Found {budget.batches:,} steps. Give at least {total:,}-steps, or shorter runs "
-            "with --steps."
+            "with `steps`."
         )
     work = makespan([cost for group in costs for cost in group], budget.workers)
     needed = (timer.used() + work + END_SECONDS) / (1 - END_SHARE)
     return (
         f"{should}, which takes about {math.ceil(needed)} s here. Found {asked.seconds:g} s. Give a "
-        "larger --budget, or shorter runs with --steps."
+        "larger `budget`, or shorter runs with `steps`."
     )

@@ -30,7 +30,8 @@ def advising_alone(study: Path) -> Iterator[None]:
             raise RunError(
                 f"One `advise` at a time should work on `{study}`. Found that "
                 f"{read_note(lock) or 'another process'} is at it. Wait for it, or choose another "
-                "--out."
+                "`out`.",
+                arguments=("out",),
             )
         try:
             yield

@@ -273,7 +273,9 @@ def _open_line(advice: Advice, chosen: Plan, further: int | None) -> str:
         words += ", of which there is one seed each"
     if further is None or further > MOST_FURTHER * advice.budget.batches:
         return f"{words}: whatever the difference is, it is small."
-    return f"{words}; --budget {_budget(advice, further)} --steps {advice.batches} would."
+    return (
+        f"{words}; a budget of {_budget(advice, further)} with {advice.batches} steps a run would."
+    )
 
 
 def _budget(advice: Advice, further: int) -> str:

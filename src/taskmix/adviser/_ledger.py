@@ -69,6 +69,7 @@ def _read(data: bytes) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(
             f"`{NAME}` should say what the adviser was asked for and what it has decided. Found "
-            "something else. Choose another --out, or remove the file."
+            "something else. Choose another `out`, or remove the file.",
+            arguments=("out",),
         ) from error
     return dict(state)

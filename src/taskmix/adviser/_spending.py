@@ -109,7 +109,8 @@ def _priced(kept: Any) -> PricedBudget:
     except (TypeError, KeyError, AttributeError) as error:
         raise RecordError(
             "`ledger.json` should say what the adviser may spend. Found something else. Choose "
-            "another --out, or remove the file."
+            "another `out`, or remove the file.",
+            arguments=("out",),
         ) from error
 
 

@@ -162,7 +162,7 @@ def train(
 
         taskmix train reviews/ --policy tempered:2 --vectors glove.6B.100d.txt --seeds 3
 
-        taskmix improve study --out plan.json && taskmix train reviews/ --plan plan.json
+        taskmix improve study && taskmix train reviews/ --plan plan.json
     """
     import torch
 

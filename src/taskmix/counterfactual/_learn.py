@@ -205,8 +205,8 @@ def _fruitless(runs: Sequence[RecordedRun], found: StagedImprovement) -> list[st
             notes.append(
                 f"`{name}` gets {share:.0%} of the plan, yet its dev score cannot be seen to rise in "
                 f"the logged runs ({rise.mean:+.3f}): the reward looks at training rows, where labels "
-                "that mean nothing look like a hard task. Leave the task out, or train with `--reward "
-                "score`."
+                "that mean nothing look like a hard task. Leave the task out, or train with the "
+                "reward `score`."
             )
     return notes
 

@@ -103,5 +103,5 @@ def _check_alike(runs: Sequence[RunSummary]) -> None:
     if rewards.keys() & {"null"}:
         raise InputError(
             "Runs to learn from should have recorded a reward. Found none in runs labelled "
-            f"`{first.label}`. Train with `--reward hard`."
+            f"`{first.label}`. Train with the reward `hard`."
         )

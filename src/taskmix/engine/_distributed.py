@@ -59,7 +59,8 @@ def joined_ranks(device: str) -> Iterator[DistributedRanks]:
             raise OptionError(
                 "There should be a GPU for every process of a machine. Found "
                 f"{torch.cuda.device_count()} for process {number + 1}. Start fewer with "
-                "--nproc-per-node, or use --device cpu."
+                "--nproc-per-node, or use `device` cpu.",
+                arguments=("device",),
             )
         torch.cuda.set_device(number)
     distributed.init_process_group("nccl" if on_cuda else "gloo")

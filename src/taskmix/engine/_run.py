@@ -339,7 +339,8 @@ def find_device(name: str) -> torch.device:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise OptionError(
             f"`device` should be one this machine has. Found {name!r}, and no CUDA device is here. "
-            "Use --device cpu."
+            "Use `device` cpu.",
+            arguments=("device",),
         )
     return device
 

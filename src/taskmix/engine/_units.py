@@ -195,7 +195,7 @@ def _pooled(
                         begun.add(word.unit.numbers[0])
                         rest.appendleft(word.unit)
             if deaths >= _DEATHS:
-                raise RunError(_too_many_deaths(deaths))
+                raise RunError(_too_many_deaths(deaths), arguments=("workers",))
             if not stopping and stop():
                 stopping = True
                 workers.ask_to_stop()
@@ -207,5 +207,5 @@ def _pooled(
 def _too_many_deaths(deaths: int) -> str:
     return (
         f"The processes that train should come to their end. Found that {deaths} of them were killed. "
-        "Run the same command again to continue, with fewer --workers if memory is short."
+        "Run the same command again to continue, with fewer `workers` if memory is short."
     )

@@ -92,7 +92,7 @@ def load_plan(path: Path) -> Plan:
     def bad(found: str) -> InputError:
         return InputError(
             f"`{path}` should be a plan, a JSON file of version {VERSION} or 1. Found {found}. "
-            "`taskmix improve STUDY --out plan.json` writes one."
+            "`taskmix improve STUDY --write-plan plan.json` writes one."
         )
 
     try:

@@ -386,4 +386,4 @@ def test_a_second_seed_that_only_some_can_have_is_left_out(tmp_path: Path) -> No
     }
     found = answer(advice)
     assert any("of which there is one seed each" in line for line in found.lines)
-    assert any("--budget" in line and "--steps 192" in line for line in found.lines)
+    assert any("a budget of" in line and "192 steps a run" in line for line in found.lines)

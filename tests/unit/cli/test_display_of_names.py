@@ -87,7 +87,7 @@ def test_a_folder_with_a_hostile_name_is_told_safely_by_every_command(
     out = tmp_path / f"study{name}"
     words = ("--steps", "12", "--batch-size", "4", "--out", out, "--keep", out / "model")
     assert run_cli(monkeypatch, "train", folder, *words) == 0
-    assert run_cli(monkeypatch, "improve", out, "--out", out / "plan.json") == 0
+    assert run_cli(monkeypatch, "improve", out, "--write-plan", out / "plan.json") == 0
     assert run_cli(monkeypatch, "report", out) == 0
     rows = folder / "fruit" / "test.jsonl"
     assert run_cli(monkeypatch, "predict", out / "model", rows, "--task", name) == 0

@@ -195,9 +195,9 @@ def test_plans_laws_and_pages_take_no_file_of_others(
     for name in ("mine.json", "mine.html", "mine.svg"):
         (tmp_path / name).write_text("<p>mine</p>")
     asked = [
-        ("improve", out, "--out", tmp_path / "mine.json"),
-        ("transfer", tables, "--all", "--out", tmp_path / "t", "--plan", tmp_path / "mine.json"),
-        ("report", out, "--out", tmp_path / "mine.html"),
+        ("improve", out, "--write-plan", tmp_path / "mine.json"),
+        ("transfer", tables, "--all", "--out", tmp_path / "t", "--write-plan", tmp_path / "mine.json"),
+        ("report", out, "--page", tmp_path / "mine.html"),
         (*laws, "--out", tmp_path / "mine.json"),
         (*laws, "--plot", tmp_path / "mine.svg"),
         (*laws, "--plot", tmp_path / "mine.html"),
@@ -208,8 +208,8 @@ def test_plans_laws_and_pages_take_no_file_of_others(
     for name in ("mine.json", "mine.html", "mine.svg"):
         assert (tmp_path / name).read_text() == "<p>mine</p>"
     ours = [
-        ("improve", out, "--out", tmp_path / "plan.json"),
-        ("report", out, "--out", tmp_path / "page.html"),
+        ("improve", out, "--write-plan", tmp_path / "plan.json"),
+        ("report", out, "--page", tmp_path / "page.html"),
         (*laws, "--out", tmp_path / "law.json", "--plot", tmp_path / "law.png"),
         (*laws, "--plot", tmp_path / "law.svg"),
         (*laws, "--plot", tmp_path / "law.html"),

@@ -287,7 +287,7 @@ def test_other_commands_say_in_a_sentence_that_fits_are_no_runs_for_them(
     assert run_cli(monkeypatch, "report", out) == 2
     assert "Found no run there" in capsys.readouterr().err
     for study in (out, out / "fits"):
-        assert run_cli(monkeypatch, "improve", study, "--out", tmp_path / "plan.json") == 2
+        assert run_cli(monkeypatch, "improve", study, "--write-plan", tmp_path / "plan.json") == 2
         assert "Traceback" not in capsys.readouterr().err
     assert (out / "report.html").read_bytes() == page
     assert not (tmp_path / "plan.json").exists()

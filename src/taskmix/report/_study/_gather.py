@@ -234,8 +234,8 @@ def _with_traces(data: ReportData, study: Study, summaries: Sequence[RunSummary]
         notes.append(
             f"{counted(len(lacking), 'run')} {'has' if one else 'have'} no whole record of "
             f"{'its' if one else 'their'} steps, so {'its' if one else 'their'} lines are missing "
-            f"from the plots: {names}. Restore the folder `steps` from a copy, or train again with "
-            "--fresh."
+            f"from the plots: {names}. Restore the folder `steps` from a copy, or train again "
+            "from the start."
         )
     if left_out:
         notes.append(f"Curves leave out {counted(left_out, 'run')}: a chart shows no more of them.")

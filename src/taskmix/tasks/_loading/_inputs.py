@@ -144,8 +144,8 @@ def _find_text(
         stack.parts[0].bad(
             "One column should hold the text, or two that are called as pairs usually are.",
             f"sentences in the columns {', '.join(found[:8])}",
-            "Say which are meant: `--text`, or `text` and `text2` in task.toml; or `features` there, "
-            "for a table.",
+            "Say which are meant: as text columns, or `text` and `text2` in task.toml; or `features` "
+            "there, for a table.",
         )
     shown = " and ".join(f"`{name}`" for name in pair or found)
     hold = "hold sentences and were" if pair else "holds sentences and was"
