@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.cli import main
+from taskmix.cli import run_command
 from taskmix.files import _atomic
 from taskmix.plans import Part, Plan, Shares
 
@@ -21,7 +21,7 @@ BAD = {
 def ended(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> int:
     monkeypatch.setattr(sys, "argv", ["taskmix", *words])
     with pytest.raises(SystemExit) as exit_:
-        main()
+        run_command()
     return int(exit_.value.code or 0)
 
 

@@ -25,6 +25,7 @@ from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
 from taskmix.training._streams import Stream, mix
 from taskmix.training._tensorboard import TensorBoardListener
 from taskmix.training._train import check_training, train
+from taskmix.training._trained_model import HeldPart, TrainedModel, TrainedPart
 from taskmix.training._watch import Watch, scores_by_position
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "EndEvent",
     "EvaluationEvent",
     "Event",
+    "HeldPart",
     "LossFunction",
     "MLflowListener",
     "OtherRankError",
@@ -43,6 +45,8 @@ __all__ = [
     "StepEvent",
     "Stream",
     "TensorBoardListener",
+    "TrainedModel",
+    "TrainedPart",
     "Watch",
     "check_training",
     "evaluate",

@@ -196,7 +196,15 @@ def test_plans_laws_and_pages_take_no_file_of_others(
         (tmp_path / name).write_text("<p>mine</p>")
     asked = [
         ("improve", out, "--write-plan", tmp_path / "mine.json"),
-        ("transfer", tables, "--all", "--out", tmp_path / "t", "--write-plan", tmp_path / "mine.json"),
+        (
+            "transfer",
+            tables,
+            "--all",
+            "--out",
+            tmp_path / "t",
+            "--write-plan",
+            tmp_path / "mine.json",
+        ),
         ("report", out, "--page", tmp_path / "mine.html"),
         (*laws, "--out", tmp_path / "mine.json"),
         (*laws, "--plot", tmp_path / "mine.svg"),
