@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval
@@ -179,4 +180,9 @@ def test_how_a_sequence_goes_on_is_what_the_model_says() -> None:
     assert continue_sequence(words, ["go"], "x").text == "go on"
     codes = SequenceMixture(Markov(), 1, random_state=0).fit([[0, 1]] * 2, ["x"] * 2)
     with pytest.raises(InputError, match="Found codes of symbols"):
-        continue_sequence(codes, [0], "x")  # type: ignore[list-item]
+        continue_sequence(codes, ["a"], "x")
+    vectors = SequenceMixture(Gaussian(), 1, random_state=0).fit([[0.0, 1.0]] * 2, ["x"] * 2)
+    with pytest.raises(InputError, match="Found vectors"):
+        continue_sequence(vectors, ["a"], "x")
+    with pytest.raises(NotFittedError):
+        continue_sequence(SequenceMixture(), ["a"], "x")
