@@ -23,7 +23,7 @@ from taskmix.training._mlflow import MLflowListener
 from taskmix.training._ranks import DistributedRanks, OtherRankError, Ranks
 from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
 from taskmix.training._state import state_from_tree, state_to_tree
-from taskmix.training._streams import Stream, mix
+from taskmix.training._streams import Stream, mixed_seed
 from taskmix.training._tensorboard import TensorBoardListener
 from taskmix.training._train import check_training, train
 from taskmix.training._watch import Watch, scores_by_position
@@ -52,7 +52,7 @@ __all__ = [
     "make_stream",
     "mean_margin",
     "mean_score",
-    "mix",
+    "mixed_seed",
     "outputs_of",
     "predict_tags",
     "score_outputs",

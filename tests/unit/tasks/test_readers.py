@@ -18,7 +18,7 @@ from taskmix.tasks._formats import _conll, _jsonl, _streams
 from taskmix.tasks._formats._csv import read_csv
 from taskmix.tasks._formats._jsonl import ObjectStream, OddRowError
 from taskmix.tasks._formats._readers import column_names, file_format, read_rows
-from taskmix.tasks._formats._streams import quoted
+from taskmix.tasks._formats._words import quoted
 
 
 def write(path: Path, data: str | bytes) -> Path:

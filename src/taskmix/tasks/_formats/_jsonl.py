@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 from taskmix.files import Allowance
 from taskmix.tasks._formats._numbers import spell_number
-from taskmix.tasks._formats._streams import CheckedStream, arrow_file, bad_file, quoted
+from taskmix.tasks._formats._streams import CheckedStream, arrow_file
+from taskmix.tasks._formats._words import bad_file, quoted
 
 DEPTH_LIMIT = 500  # of nesting, also counting brackets that are part of a text
 _BLOCK = 4 * 2**20
