@@ -202,7 +202,7 @@ def _comments(source: str) -> dict[str, str]:
 
 
 def markdown_of(docstring: str) -> str:
-    """Words of a docstring as Markdown: papers are quoted, formulas are MathML, examples are code."""
+    """A module's words as Markdown: papers are quoted, formulas are MathML, examples are code."""
     blocks = []
     for block in docstring.split("\n\n"):
         lines = block.splitlines()
