@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from _laws_known import NOISE, Columns, Known, balanced, far_outside
-from taskmix.laws import evaluate, parse_formula
+from taskmix.laws import evaluate_formula, parse_formula
 
 MATTERS = 2.5 * NOISE
 VARIES = 4 * NOISE
@@ -39,9 +39,9 @@ def _table(formula: str, generator: np.random.Generator) -> Known:
         {name: column for name, column in design(generator).items() if name in expression.variables}
         for design in (balanced, far_outside)
     )
-    values = evaluate(expression, columns)
+    values = evaluate_formula(expression, columns)
     target = values * (1 + NOISE * generator.normal(size=len(values)))
-    return Known(formula, columns, target, outside, evaluate(expression, outside))
+    return Known(formula, columns, target, outside, evaluate_formula(expression, outside))
 
 
 def _formula(generator: np.random.Generator) -> str | None:
@@ -105,7 +105,7 @@ def _can_be_seen(formula: str, columns: Columns, generator: np.random.Generator)
 
 
 def _values(formula: str, columns: Columns) -> NDArray[np.float64]:
-    return evaluate(parse_formula(formula), columns)
+    return evaluate_formula(parse_formula(formula), columns)
 
 
 def _between(low: float, high: float, generator: np.random.Generator) -> float:

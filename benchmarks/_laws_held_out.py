@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from _laws_known import Columns, Known
-from taskmix.laws import evaluate, parse_formula
+from taskmix.laws import evaluate_formula, parse_formula
 
 FAR_ROWS = 2000
 
@@ -56,10 +56,10 @@ class HeldOut:
             name: span.widened().draw(generator, FAR_ROWS) for name, span in self.inputs.items()
         }
         expression = parse_formula(self.formula)
-        values = evaluate(expression, columns)
+        values = evaluate_formula(expression, columns)
         size = 1.0 if self.absolute else np.abs(values)
         target = values + self.noise * size * generator.normal(size=self.rows)
-        return Known(self.formula, columns, target, far, evaluate(expression, far))
+        return Known(self.formula, columns, target, far, evaluate_formula(expression, far))
 
 
 X, Z = Span(1, 50), Span(2, 30)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.laws import DOCUMENT_LAWS, evaluate, parse_formula
+from taskmix.laws import PAPER_LAWS, evaluate_formula, parse_formula
 
 Columns = dict[str, NDArray[np.float64]]
 NOISE = 0.02
 
 REQUIRED = {
-    **{name: DOCUMENT_LAWS[name] for name in ("eq3", "eq4", "eq5", "eq6", "eq9", "eq10", "eq11")},
+    **{name: PAPER_LAWS[name] for name in ("eq3", "eq4", "eq5", "eq6", "eq9", "eq10", "eq11")},
     "G1": "20 + 4000*n^-0.34 + 10*T^-0.28",
     "G2": "sqrt(n*ami + 300*T)",
     "G3": "n^0.37*(1 - exp(-T/4))/(1 + 2*ami)",
@@ -81,7 +81,7 @@ class Known:
 
 
 def make(formula: str, seed: int) -> Known:
-    """The document's designs with 2 % noise; outside, n is 10 times smaller to 5 times larger."""
+    """The paper's designs with 2 % noise; outside, n is 10 times smaller to 5 times larger."""
     expression = parse_formula(formula)
     generator = np.random.default_rng(seed)
     small = not expression.variables & {"n_ner", "n_syn"} and formula not in (
@@ -92,9 +92,9 @@ def make(formula: str, seed: int) -> Known:
     outside = far_outside(generator)
     used = {name: column for name, column in columns.items() if name in expression.variables}
     far = {name: column for name, column in outside.items() if name in expression.variables}
-    values = evaluate(expression, used)
+    values = evaluate_formula(expression, used)
     target = values * (1 + NOISE * generator.normal(size=len(values)))
-    return Known(formula, used, target, far, evaluate(expression, far))
+    return Known(formula, used, target, far, evaluate_formula(expression, far))
 
 
 def balanced(generator: np.random.Generator, rows: int = 1002) -> Columns:

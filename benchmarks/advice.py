@@ -30,10 +30,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from taskmix.advise._candidates import baselines, cheap_evaluations
-from taskmix.advise._scores import mean_comparable
-from taskmix.cli._options import choose_architecture, choose_source
-from taskmix.engine import Executed, Optimization, Run, run_all
+from taskmix.adviser._candidates import baselines, cheap_evaluations
+from taskmix.adviser._scores import mean_comparable
+from taskmix.cli._options import TaskOptions
+from taskmix.engine import Auto, Executed, Optimization, Run
+from taskmix.models import choose_architecture
 from taskmix.numerics import mean_interval
 from taskmix.plans import Plan
 from taskmix.records import Study
@@ -72,22 +73,19 @@ def template(folder: str, words: Sequence[str]) -> Run:
     parser.add_argument("--task-column")
     parser.add_argument("--label", action="append")
     given = parser.parse_args(words)
-    source, kept = choose_source(
-        folder,
+    source = TaskOptions(
+        folder=folder,
         only=given.only,
-        settings=given.tasks,
+        tasks=given.tasks,
         task_column=given.task_column,
-        labels=given.label,
-        cache=None,
-    )
-    tasks = source.load() if kept is None else source.load().select(kept)
+        label=given.label,
+    ).source()
     architecture, _ = choose_architecture(
-        given.model or "auto", tasks, given.vectors, given.max_length
+        given.model or "auto", source.load(), given.vectors, given.max_length
     )
     return Run(
         label="template",
         source=source,
-        tasks=kept,
         architecture=architecture,
         optimization=Optimization(learning_rate=given.learning_rate),
         steps=1,
@@ -129,7 +127,7 @@ def compare(folder: str, words: Sequence[str], seeds: int, out: Path) -> list[di
         for seed in range(FRESH, FRESH + seeds)
     }
     flat = [run for each in runs.values() for run in each]
-    results = iter(run_all(flat, Study(out / "fresh"), engine="auto"))
+    results = iter(Auto().run(flat, Study(out / "fresh")))
     scores = {key: tested([next(results) for _ in each]) for key, each in runs.items()}
 
     judged = advice["judged"]

@@ -23,7 +23,7 @@ from unittest import mock
 import torch
 
 from _common import report, row
-from taskmix.engine import DigitsSource, Executed, Run, cluster, run_all, stream_ray
+from taskmix.engine import DigitsSource, Executed, Here, Ray, Run, cluster
 from taskmix.engine._ray import _sender
 from taskmix.engine._ray._work import Done
 from taskmix.models import Perceptron
@@ -43,12 +43,10 @@ def alternate(folder: Path, runs: list[Run], times: int, workers: int) -> tuple[
     """The best times of all runs on one core here, and on so many workers of Ray."""
     found: dict[str, list[float]] = {"here": [], "ray": []}
     for number in range(times):
-        for engine in ("here", "ray"):
+        for engine, executor in (("here", Here(workers=1)), ("ray", Ray(workers=workers))):
             study = Study(folder / f"{engine}-{workers}-{number}")
             begin = time.perf_counter()
-            results = run_all(
-                runs, study, engine=engine, workers=1 if engine == "here" else workers
-            )
+            results = executor.run(runs, study)
             found[engine].append(time.perf_counter() - begin)
             assert {result.outcome for result in results} == {"finished"}
     return min(found["here"]), min(found["ray"])
@@ -74,7 +72,7 @@ def overhead(folder: Path, quick: bool) -> dict[str, Any]:
 
 def warm_up(path: Path, workers: int) -> None:
     runs = [replace(RUN, label="warm", seed=seed) for seed in range(8 * workers)]
-    run_all(runs, Study(path), engine="ray", workers=workers)
+    Ray(workers=workers).run(runs, Study(path))
 
 
 def no_work(numbers: list[int], *rest: Any) -> list[Done]:
@@ -87,7 +85,7 @@ def peak(study: Study, count: int) -> tuple[float, float]:
     runs = (replace(RUN, seed=seed) for seed in range(count))
     with mock.patch.object(_sender, "work", no_work):
         tracemalloc.start()
-        done = sum(1 for _ in stream_ray(runs, study))
+        done = sum(1 for _ in Ray().stream(runs, study))
         most = tracemalloc.get_traced_memory()[1]
         gc.collect()
         left = tracemalloc.get_traced_memory()[0]

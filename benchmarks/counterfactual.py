@@ -29,7 +29,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from _common import ROOT, environment, report, row
-from taskmix.counterfactual import estimate, gather, importance_sampling, row_value
+from taskmix.counterfactual import estimate, importance_sampling, row_value, sum_log
 from taskmix.records import Study
 from taskmix.records._parts import Part, write_part
 from taskmix.records._tables import STEPS
@@ -133,9 +133,9 @@ def one_value(folder: Path, rows: int, *, learning: bool) -> list[dict[str, Any]
     log.save(folder, policy[None])
     theirs = ask_peer(folder, do="values", repeats=5)
     columns = (log.tasks, log.rewards, log.probabilities)
-    ours = seconds_of(lambda: estimate(gather(*columns, task_count=TASKS), policy), 7)
+    ours = seconds_of(lambda: estimate(sum_log(*columns, task_count=TASKS), policy), 7)
     alone = seconds_of(lambda: row_value(*columns, policy), 7)
-    value = float(estimate(gather(*columns, task_count=TASKS), policy).value)
+    value = float(estimate(sum_log(*columns, task_count=TASKS), policy).value)
     assert abs(value - theirs["values"][0]) < 1e-9, (value, theirs)
     assert abs(row_value(*columns, policy) - value) < 1e-9
     peer = theirs["seconds"]
@@ -154,8 +154,8 @@ def many_policies(folder: Path, rows: int) -> dict[str, Any]:
     log.save(folder, policies[:ASKED])
     theirs = ask_peer(folder, do="values", repeats=1)
     columns = (log.tasks, log.rewards, log.probabilities)
-    ours = seconds_of(lambda: estimate(gather(*columns, task_count=TASKS), policies), 7)
-    values = estimate(gather(*columns, task_count=TASKS), policies).value
+    ours = seconds_of(lambda: estimate(sum_log(*columns, task_count=TASKS), policies), 7)
+    values = estimate(sum_log(*columns, task_count=TASKS), policies).value
     assert np.allclose(values[:ASKED], theirs["values"], atol=1e-9)
     return speed(f"{POLICIES}_policies/{rows:.0e}_rows", ours, POLICIES * theirs["seconds"])
 
@@ -165,7 +165,7 @@ def one_interval(folder: Path, rows: int) -> dict[str, Any]:
     log.save(folder, policy[None])
     theirs = ask_peer(folder, do="interval", bootstraps=DRAWN, self_normalised=True)
     columns = (log.tasks, log.rewards, log.probabilities)
-    ours = seconds_of(lambda: estimate(gather(*columns, task_count=TASKS), policy), 7)
+    ours = seconds_of(lambda: estimate(sum_log(*columns, task_count=TASKS), policy), 7)
     peer = theirs["seconds"] * BOOTSTRAPS / DRAWN
     return speed(f"interval/{rows:.0e}_rows", ours, peer)
 
@@ -175,7 +175,7 @@ def intervals_agree(folder: Path) -> None:
     log, policy = make_log(20_000, learning=True), np.arange(1.0, TASKS + 1) / 36
     log.save(folder, policy[None])
     low, high = ask_peer(folder, do="interval", bootstraps=2000, self_normalised=False)["bounds"]
-    statistics = gather(log.tasks, log.rewards, log.probabilities, task_count=TASKS)
+    statistics = sum_log(log.tasks, log.rewards, log.probabilities, task_count=TASKS)
     ours = estimate(statistics, policy, estimator=importance_sampling)
     width = float(ours.high - ours.low)
     assert abs(width / (high - low) - 1) < 0.1, (width, high - low)
@@ -194,7 +194,7 @@ def coverage(folder: Path, *, shift: float) -> list[dict[str, Any]]:
     together = Rows(*(np.stack(column) for column in zip(*logs, strict=True)))
     together.save(folder, policy[None])
     theirs = np.array(ask_peer(folder, do="intervals", bootstraps=200)["bounds"])
-    found = [estimate(gather(*log, task_count=TASKS), policy) for log in logs]
+    found = [estimate(sum_log(*log, task_count=TASKS), policy) for log in logs]
     ours = np.array([(float(one.low), float(one.high)) for one in found])
 
     def held(bounds: NDArray[np.float64]) -> float:
@@ -229,7 +229,7 @@ def streamed(folder: Path, rows: int) -> list[dict[str, Any]]:
     for begin in range(0, rows, PART):
         table, columns = steps_part(begin, min(PART, rows - begin), rows, names, generator)
         write_part(Part.spanning(run.path / "steps", begin, begin + len(table)), table, sync=False)
-        part = gather(*columns, task_count=TASKS)
+        part = sum_log(*columns, task_count=TASKS)
         sums = part if sums is None else sums + part
     arguments = [sys.executable, "-c", CHILD, str(folder / "study"), json.dumps(policy.tolist())]
     done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True)

@@ -14,6 +14,9 @@ python_start  the same, but before the first line of taskmix was read: Python's 
 unsaid        interrupts without exit code 130 and one sentence, Python's own start aside
 slowest       seconds from an interrupt until all processes were gone, the largest
 
+`found` in the JSON names each fault: what was said, tracebacks whole, and which values of which run are
+others than in the undisturbed study.
+
 Ctrl-C ends it after the commands at work, and tells what was done until then.
 """
 

@@ -4,7 +4,7 @@ Ours is the engine's own inner step with everything in it: rows drawn per member
 the optimiser, losses fetched for the record. The peer trains one model after another, the way it is
 usually written in PyTorch, with the same module and batches of the same size, its losses fetched every
 50th step; its optimiser is `torch.optim.Adam`, plain or fused, whichever is faster.
-"End to end" is `run_fleet` with evaluation, checkpoints and records on disk.
+"End to end" is the executor `Fleet` with evaluation, checkpoints and records on disk.
 
     python benchmarks/fleet.py [--device cuda] [--quick] [--json]
 """
@@ -32,8 +32,8 @@ from _fleet_peers import (
     usual_seconds,
     window_task,
 )
-from taskmix.engine import DigitsSource, Run, build, run_all, run_fleet
-from taskmix.engine._fleet._fleet import Fleet
+from taskmix.engine import DigitsSource, Fleet, Here, Run, build
+from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._plan import fitting
 from taskmix.engine._fleet._stepper import Stepper
@@ -117,13 +117,13 @@ def cases(device: str, quick: bool) -> list[Case]:
     ]
 
 
-def fleet_of(case: Case, members: int) -> Fleet:
+def fleet_of(case: Case, members: int) -> StackedModels:
     nothing: Any = SimpleNamespace(resumed=None)  # a record that there is none of
     runs = [replace(case.run, seed=seed) for seed in range(members)]
-    return Fleet([Member.of(n, run, case.tasks, nothing) for n, run in enumerate(runs)])
+    return StackedModels([Member.of(n, run, case.tasks, nothing) for n, run in enumerate(runs)])
 
 
-def model_seconds(fleet: Fleet, case: Case, rounds: int) -> tuple[float, bool]:
+def model_seconds(fleet: StackedModels, case: Case, rounds: int) -> tuple[float, bool]:
     """Of one model's step, and whether steps were replayed as a CUDA graph."""
     stepper = Stepper(fleet)
 
@@ -186,11 +186,11 @@ def end_to_end(device: str, quick: bool) -> list[dict[str, Any]]:
     )
     tasks = build(run)[1]  # the tasks are read before the clock starts
     clock, seconds = clock_of(device), []
-    for execute, count in ((run_fleet, members), (run_all, alone)):
+    for executor, count in ((Fleet(workers=1), members), (Here(workers=1), alone)):
         runs = [replace(run, seed=seed) for seed in range(count)]
         with tempfile.TemporaryDirectory() as folder:
             begin = clock()
-            results = execute(runs, Study(folder), workers=1)
+            results = executor.run(runs, Study(folder))
             seconds.append((clock() - begin) / count / steps)
         assert all(result.outcome == "finished" for result in results), results[0].error
     whole, solo = seconds
@@ -199,7 +199,7 @@ def end_to_end(device: str, quick: bool) -> list[dict[str, Any]]:
     step, _ = model_seconds(fleet_of(inner, min(members, together)), inner, rounds=2)
     name = f"end to end: {members} perceptrons, 3 tasks a step, {steps} steps"
     return [
-        row(name, 1 / whole, 1 / solo, "run_all, one process", "model-steps/s"),
+        row(name, 1 / whole, 1 / solo, "one by one, one process", "model-steps/s"),
         row(f"{name}: cost of a step", whole * 1e6, step * 1e6, "the step alone", "us"),
     ]
 

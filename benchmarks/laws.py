@@ -2,7 +2,7 @@
 found in the end, and the error far outside the data (`laws_recovery.py` has many more laws, without
 peers). One thread; each peer with its own way of stopping:
 
-gplearn (the document's settings) is stopped after the first generation whose best program reaches the
+gplearn (the paper's settings) is stopped after the first generation whose best program reaches the
 error, pyoperon's budget of evaluations is doubled until a run reaches it and only that run is counted.
 """
 
@@ -24,7 +24,7 @@ from _laws_known import REQUIRED, Known, make
 from taskmix.laws import GplearnEngine, LawRegressor, OperonEngine
 
 ENOUGH = 0.99  # R² on the test rows; the noise allows 0.994 to 0.998
-GENERATIONS = 200  # the most gplearn is given; the document speaks of at least 20
+GENERATIONS = 200  # the most gplearn is given; the paper speaks of at least 20
 EVALUATIONS = 2_000_000  # the most Operon is given
 COMPARED = ("eq3", "eq6", "G2")
 
@@ -47,7 +47,7 @@ def ours_seconds(known: Known) -> float:
 def gplearn_seconds(known: Known, seed: int, limit: float) -> float:
     """CPU seconds to the error; infinite where it was not reached within the limit."""
     train, test = parts(known)
-    engine = GplearnEngine(scale=1.0)  # the tables are scaled as the document's are already
+    engine = GplearnEngine(scale=1.0)  # the tables are scaled as the paper's are already
     inputs = np.column_stack(list(known.columns.values()))
     model = engine.regressor(list(known.columns), seed, warm_start=True)
     begin = time.process_time()

@@ -26,12 +26,7 @@ from _common import report, row
 from _laws_drawn import drawn
 from _laws_held_out import HELD_OUT
 from _laws_known import FURTHER, REQUIRED, Known, make
-from taskmix.laws import Law, LawRegressor, evaluate, parse_formula
-from taskmix.laws._expression import free
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._noise import row_weights
-from taskmix.laws._normal import multiply
-from taskmix.laws._parse import free_numbers
+from taskmix.laws import Law, LawRegressor, evaluate_formula, fit_formula, parse_formula
 
 CLOSE = 0.02  # an error outside below this is small
 UNSEEN = 100  # seeds from here on played no part while the search was written
@@ -62,12 +57,15 @@ def find(known: Known) -> Found:
 
 def fits_better(known: Known, law: Law) -> bool:
     """Whether the law that made the table explains its rows better than the chosen one."""
-    true = evaluate(parse_formula(known.formula), known.columns)
-    weight = row_weights(known.columns, known.target, law.noise, true)
-    data = Observations(known.columns, known.target, weight)
-    forms = (multiply(free(1.0), free_numbers(parse_formula(known.formula))), law.expression)
-    own, other = (fit_constants(e, data, steps=200).mean_square for e in forms)
-    return 0.5 * len(data) * float(np.log(other / own)) > BETTER
+    size = 1.0
+    if law.noise == "relative":
+        size = np.abs(evaluate_formula(parse_formula(known.formula), known.columns))
+    true = fit_formula(known.formula, known.columns, known.target, noise=law.noise)
+    own, other = (
+        np.mean(((each.predict(known.columns).values - known.target) / size) ** 2)
+        for each in (true, law)
+    )
+    return 0.5 * len(known.target) * float(np.log(other / own)) > BETTER
 
 
 def each_law(name: str, tables: Iterable[Known]) -> tuple[list[dict[str, Any]], list[Found]]:

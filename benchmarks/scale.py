@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from _common import report, row
 from taskmix.counterfactual import improve_policy, log_of_runs
-from taskmix.engine import DigitsSource, Run, execute, run_all
+from taskmix.engine import DigitsSource, Here, Run, execute
 from taskmix.models import Perceptron
 from taskmix.policies import Exp3, Outcome
 from taskmix.records import RecordWriter, RunFolder, Study
@@ -174,7 +174,7 @@ def grow_runs(growing: Growing, folder: Path, sizes: list[int]) -> None:
 
         def resumed(study: Study = study, asked: list[Run] = asked) -> None:
             """Asking for all of them again, of which none is left to do."""
-            results = run_all(asked, study, workers=1)
+            results = Here(workers=1).run(asked, study)
             assert {result.outcome for result in results} == {"already finished"}
 
         growing.add(

@@ -28,20 +28,20 @@ from _common import ROOT, environment, report, row
 from taskmix.sequences import (
     EMOptions,
     HiddenMarkov,
+    HiddenMarkovParameters,
     LinearDynamics,
+    LinearDynamicsParameters,
     Markov,
     Multinomial,
     SequenceMixture,
     Sequences,
     Settling,
-    divide,
+    divide_sequences,
     fit_mixture,
+    flatten_sequences,
     gather_corpus,
-    gather_sequences,
     make_bank,
 )
-from taskmix.sequences._hidden_markov import HiddenMarkovParameters
-from taskmix.sequences._linear_dynamics import LinearDynamicsParameters
 
 PACKAGES = {
     "hmmlearn": ["hmmlearn==0.3.3"],
@@ -166,7 +166,9 @@ def markov(quick: bool) -> list[dict[str, Any]]:
         starts=1,
         generator=generator,
     )
-    known = divide(corpus, bank.log_likelihood(state.parameters, chunks), state.alpha, state.gamma)
+    known = divide_sequences(
+        corpus, bank.log_likelihood(state.parameters, chunks), state.alpha, state.gamma
+    )
 
     def generators_alone() -> Any:
         bank.log_likelihood(state.parameters, chunks)
@@ -175,7 +177,7 @@ def markov(quick: bool) -> list[dict[str, Any]]:
 
     def whole() -> Any:
         likelihood = bank.log_likelihood(state.parameters, chunks)
-        found = divide(corpus, likelihood, state.alpha, state.gamma)
+        found = divide_sequences(corpus, likelihood, state.alpha, state.gamma)
         statistics, _ = bank.expect(state.parameters, chunks, found.responsibility)
         return bank.maximise(state.parameters, statistics)
 
@@ -200,7 +202,7 @@ def documents(seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[
 
 def corpus_of(counts: NDArray[np.int64]) -> Any:
     task, word = np.nonzero(counts)
-    words = gather_sequences(word.astype(np.int32), np.ones(len(word), np.int64), symbols=1000)
+    words = flatten_sequences(word.astype(np.int32), np.ones(len(word), np.int64), symbols=1000)
     return gather_corpus(words, task, counts[task, word])
 
 
@@ -214,7 +216,9 @@ def perplexity(beta: Any, alpha: Any, held: NDArray[np.int64]) -> float:
             halves[half][place] = np.bincount(words[half::2], minlength=len(counts))
     corpus = corpus_of(halves[0])
     logs = np.log(beta.T)[corpus.sequences.values]
-    gamma = divide(corpus, logs, alpha, None, Settling(iterations=500, tolerance=1e-6)).gamma
+    gamma = divide_sequences(
+        corpus, logs, alpha, None, Settling(iterations=500, tolerance=1e-6)
+    ).gamma
     shares = gamma / gamma.sum(axis=1, keepdims=True)
     order = np.array(corpus.tasks)
     likely = np.log(shares @ beta)
@@ -324,7 +328,7 @@ def scale(quick: bool) -> list[dict[str, Any]]:
         )  # fmt: skip
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         rows.append(row(f"peak memory after {total:.0e} symbols", peak, None, "-", "MiB"))
-    sequences = gather_sequences(
+    sequences = flatten_sequences(
         generator.integers(0, symbols, 10**6).astype(np.int32), np.full(20_000, 50), symbols=symbols
     )
     for name, held in (

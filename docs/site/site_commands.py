@@ -22,7 +22,7 @@ GROUPS = {
 # The same word with another meaning: tasks to make, the standard error to reach, a plan to read.
 DIFFERENT = {
     ("taskmix simulate", "--tasks"),
-    ("taskmix transfer", "--precision"),
+    ("taskmix transfer", "--standard-error"),
     ("taskmix train", "--plan"),
 }
 EXIT_CODES = (

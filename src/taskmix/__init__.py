@@ -8,7 +8,6 @@
 The names below are imported when they are first used, so that `import taskmix` costs nothing (not even
 `typing`: a signal in the first milliseconds should find the program listening); what they are is said to
 type checkers by `__init__.pyi`.
-`taskmix.advise` is the function, and its package: `from taskmix.advise import Adviser`.
 """
 
 __version__ = "0.1.0"
@@ -26,24 +25,23 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Advised": ("taskmix.own", "Advised"),
+    "Advised": ("taskmix.adviser", "Advised"),
     "Plan": ("taskmix.plans", "Plan"),
     "Study": ("taskmix.records", "Study"),
     "TaskSet": ("taskmix.tasks", "TaskSet"),
     "TrainedModel": ("taskmix.engine", "TrainedModel"),
-    "load_model": ("taskmix.engine", "read_model"),
+    "advise": ("taskmix.adviser", "advise"),
+    "load_model": ("taskmix.engine", "load_model"),
     "load_tasks": ("taskmix.tasks", "load_tasks"),
     "train": ("taskmix.training", "train"),
 }
 
 
 def __getattr__(name: str) -> object:
-    if name != "advise" and name not in _PLACES:
+    if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    if name == "advise":  # the package, which can be called
-        return import_module("taskmix.advise")
     module, wanted = _PLACES[name]
     return getattr(import_module(module), wanted)
 

@@ -1,7 +1,7 @@
+from taskmix.adviser import Advised as Advised
+from taskmix.adviser import advise as advise
 from taskmix.engine import TrainedModel as TrainedModel
-from taskmix.engine import read_model as load_model
-from taskmix.own import Advised as Advised
-from taskmix.own import advise as advise
+from taskmix.engine import load_model as load_model
 from taskmix.plans import Plan as Plan
 from taskmix.records import Study as Study
 from taskmix.tasks import TaskSet as TaskSet

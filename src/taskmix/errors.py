@@ -38,7 +38,15 @@ def printable(words: str) -> str:
 
 
 class TaskmixError(Exception):
-    """Everything taskmix raises on purpose."""
+    """Everything taskmix raises on purpose.
+
+    `arguments` are those words in backticks that name arguments of a call. The command line, where they
+    are options, says these instead: a larger `budget` is a larger `--budget` there.
+    """
+
+    def __init__(self, *words: str, arguments: tuple[str, ...] = ()) -> None:
+        super().__init__(*words)
+        self.arguments = arguments
 
     def __str__(self) -> str:
         words = super().__str__()

@@ -10,7 +10,7 @@ import pytest
 
 from taskmix.errors import InputError, OptionError
 from taskmix.sequences import (
-    Expected,
+    ExpectedStatistics,
     Gaussian,
     GaussianHiddenMarkov,
     HiddenMarkov,
@@ -21,11 +21,14 @@ from taskmix.sequences import (
     Recurrent,
     Sequences,
     Statistics,
-    _dynamics_passes,
-    _hidden_passes,
-    gather_sequences,
+    flatten_sequences,
+    put_generators,
+    running_totals,
+    sums_by_sequence,
+    take_generators,
 )
-from taskmix.sequences._generator import put, running_totals, sums_by_sequence, take
+from taskmix.sequences._dynamics import _passes as dynamics_passes
+from taskmix.sequences._hidden import _passes as hidden_passes
 
 SYMBOLS = 3
 
@@ -68,11 +71,11 @@ class Exponential:
 
     def expect(
         self, parameters: ExponentialParameters, prepared: Sequences, weights: Any
-    ) -> Expected:
+    ) -> ExpectedStatistics:
         seen = ~np.isnan(prepared.values[:, :1])
         total = sums_by_sequence(np.nan_to_num(np.abs(prepared.values[:, :1])), prepared)
         mass = sums_by_sequence(seen.astype(float), prepared)
-        return Expected(
+        return ExpectedStatistics(
             ExponentialStatistics((weights * total).sum(axis=0), (weights * mass).sum(axis=0))
         )
 
@@ -139,9 +142,9 @@ def draw(name: str, count: int = 24, seed: int = 0) -> Sequences:
     lengths = [1, 1, *generator.integers(1, 9, count - 2)]
     if GENERATORS[name].observes == "symbols":
         parts: list[Any] = [generator.integers(0, 2, size).cumsum() % SYMBOLS for size in lengths]
-        return gather_sequences(parts, symbols=SYMBOLS)
+        return flatten_sequences(parts, symbols=SYMBOLS)
     parts = [generator.normal(size=(size, 2)).cumsum(axis=0) + 3 for size in lengths]
-    return gather_sequences(parts, observes="vectors")
+    return flatten_sequences(parts, observes="vectors")
 
 
 def begin(name: str, sequences: Sequences, seed: int = 1) -> tuple[Any, Any, Any, Any]:
@@ -286,10 +289,10 @@ def test_log_likelihoods_that_come_for_free_are_the_same(name: str) -> None:
 def test_generators_of_a_block_do_not_know_of_each_other(name: str) -> None:
     options, prepared, weights, parameters = begin(name, draw(name))
     second = np.array([1])
-    alone = step(options, take(parameters, second), prepared, weights[:, 1:])
+    alone = step(options, take_generators(parameters, second), prepared, weights[:, 1:])
     both = step(options, parameters, prepared, weights)
-    assert_same(take(both, second), alone, 1e-6)
-    swapped = put(parameters, np.array([0]), take(parameters, second))
+    assert_same(take_generators(both, second), alone, 1e-6)
+    swapped = put_generators(parameters, np.array([0]), take_generators(parameters, second))
     found = options.log_likelihood(swapped, prepared)
     np.testing.assert_allclose(found[:, 0], found[:, 1])
 
@@ -397,7 +400,7 @@ def test_without_numba_everything_is_the_same(name: str, monkeypatch: pytest.Mon
     options, prepared, weights, parameters = begin(name, draw(name))
     fast = options.expect(parameters, prepared, weights)
     likelihood = options.log_likelihood(parameters, prepared)
-    for module in (_hidden_passes, _dynamics_passes):
+    for module in (hidden_passes, dynamics_passes):
         monkeypatch.setattr(module, "compiled", lambda kind: None)
     np.testing.assert_allclose(options.log_likelihood(parameters, prepared), likelihood)
     if options.additive:

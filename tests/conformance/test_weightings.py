@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 import taskmix.weighting as weighting
-from taskmix.errors import InputError, RecordError
+from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.weighting import (
     DBMTL,
     FAMO,
@@ -33,6 +33,7 @@ from taskmix.weighting import (
     BanditMTL,
     CAGrad,
     ConFIG,
+    CountsEpochs,
     DynamicWeightAverage,
     Equal,
     ExcessMTL,
@@ -42,6 +43,8 @@ from taskmix.weighting import (
     GradNorm,
     GradVac,
     GroupDRO,
+    HasOwnScale,
+    LearnsAfterStep,
     NashMTL,
     Needs,
     PCGrad,
@@ -210,6 +213,77 @@ def test_a_file_tells_the_paper_the_cost_and_what_scale_and_shift_do(case: Case)
     assert "Scale" in text
     assert "hift" in text
     assert len(Path(inspect.getfile(type(case.method))).read_text().splitlines()) < 300
+
+
+ALWAYS = {"init"}
+BY_FAMILY = {True: {"balance"}, False: {"weigh", "update"}}  # whether gradients are compared
+OPTIONAL: dict[str, tuple[type, Needs | None]] = {
+    "after_step": (LearnsAfterStep, Needs.LOSSES_AFTER),
+    "end_epoch": (CountsEpochs, Needs.EPOCH),
+    "unscaled": (HasOwnScale, None),
+}
+
+
+@every_method
+def test_a_method_has_the_calls_it_declares_and_declares_those_it_has(case: Case) -> None:
+    kind = type(case.method)
+    declared = {call for call, (base, _) in OPTIONAL.items() if base in kind.__mro__}
+    own = {name for name, value in vars(kind).items() if callable(value) and name[0] != "_"}
+    expected = ALWAYS | BY_FAMILY[case.method.needs.gradients_of_tasks] | declared
+    options = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    assert own - options == expected
+    for call, (_, need) in OPTIONAL.items():
+        if need is not None:
+            assert (call in declared) == (need in case.method.needs), call
+
+
+@dataclass(frozen=True)
+class Plain(Equal):
+    """A method of one's own that says nothing more than `Equal`."""
+
+
+def test_a_method_of_ones_own_is_asked_for_what_it_declares() -> None:
+    @dataclass(frozen=True)
+    class Told(Plain, HasOwnScale[None]):
+        needs = Needs.LOSSES | Needs.EPOCH | Needs.LOSSES_AFTER
+        heard: list[str] = field(default_factory=list)
+
+        def unscaled(self, state: None, losses: Tensor, present: Tensor | None = None) -> Tensor:
+            return torch.full_like(losses, 0.5)
+
+        def after_step(self, state: None, losses: Tensor) -> None:
+            self.heard.append(f"after {losses.tolist()}")
+
+        def end_epoch(self, state: None) -> None:
+            self.heard.append("epoch")
+
+    method = Told()
+    balancer = Balancer(method, normalize=None)
+    parameter = torch.ones(2, requires_grad=True)
+    assert balancer.backward([parameter[0] * 1, parameter[1] * 2]).weights.tolist() == [0.5, 0.5]
+    balancer.after_step(list(torch.tensor([0.25, 0.75])))
+    balancer.end_epoch()
+    assert method.heard == ["after [0.25, 0.75]", "epoch"]
+    scaled = Balancer(method).backward([parameter[0] * 1, parameter[1] * 2])
+    assert scaled.weights.tolist() == [1.0, 1.0]
+
+
+def test_a_need_without_its_call_and_a_call_without_its_need_are_refused_in_words() -> None:
+    class Deaf(Plain):
+        needs = Needs.LOSSES | Needs.LOSSES_AFTER
+
+    class Unheard(Plain):
+        def end_epoch(self, state: None) -> None: ...
+
+    class Unbalanced(Plain):
+        needs = Needs.LOSSES | Needs.GRAMIAN
+
+    with pytest.raises(OptionError, match="`Deaf` should have `after_step`"):
+        Balancer(Deaf())
+    with pytest.raises(OptionError, match=r"`Unheard` should say Needs\.EPOCH"):
+        Balancer(Unheard())
+    with pytest.raises(OptionError, match="`Unbalanced` should have `init` and `balance`"):
+        Balancer(Unbalanced(), shared=nn.Linear(1, 1))
 
 
 @every_method

@@ -33,7 +33,7 @@ def test_every_weighting_and_every_policy_a_user_can_name_has_a_page() -> None:
 def test_every_generator_surrogate_and_engine_has_a_page() -> None:
     import taskmix.sequences
     import taskmix.transfer
-    from taskmix.laws._regressor import ENGINES
+    from taskmix.laws._learning._regressor import ENGINES
 
     named = [getattr(taskmix.sequences, name) for name in taskmix.sequences.__all__]
     kinds = {k.__name__ for k in named if dataclasses.is_dataclass(k) and hasattr(k, "prepare")}

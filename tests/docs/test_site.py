@@ -64,7 +64,7 @@ def test_every_command_has_a_page_with_all_its_options_and_a_line_in_the_list(wo
 def test_options_that_commands_share_stand_in_groups(work: Path) -> None:
     text = (work / "pages" / "commands" / "transfer.md").read_text(encoding="utf-8")
     parts = {part.split("\n")[0]: part for part in text.split("\n## ")[1:]}
-    assert "| `--precision <float>` |" in parts["Options of this command"]
+    assert "| `--standard-error <float>` |" in parts["Options of this command"]
     assert "| `--task-column <str>` |" in parts["Reading the tasks"]
     assert "| `--learning-rate <float>` |" in parts["Training"]
     assert "| `--steps <int range>` |  | 1000; x>=1 |" in parts["Training"]

@@ -201,19 +201,23 @@ def compare(tally: Tally, study: Path, whole: Study) -> None:
     )
 
 
-def result_of(folder: RunFolder) -> tuple[Any, ...]:
-    """All that a run ends with but its times."""
+def result_of(folder: RunFolder) -> dict[str, Any]:
+    """All that a run ends with but its times, by name."""
     summary, best = folder.summary(), folder.best()
     assert summary is not None
     assert isinstance(best, dict)
-    return (
-        (summary.status, summary.step, summary.best_step, summary.scores, summary.specification),
+    return {
+        "status": summary.status,
+        "step": summary.step,
+        "best_step": summary.best_step,
+        "final scores": summary.scores,
+        "specification": summary.specification,
         # A vector is repeated where a part begins, and parts of a killed run may be unmerged.
-        folder.steps().drop_columns(["seconds", "probabilities"]).to_pydict(),
-        folder.probabilities().tolist(),
-        folder.scores().to_pydict(),
-        {name: value.tolist() for name, value in best.items()},
-    )
+        "steps": folder.steps().drop_columns(["seconds", "probabilities"]).to_pydict(),
+        "probabilities": folder.probabilities().tolist(),
+        "scores": folder.scores().to_pydict(),
+        "weights": {name: value.tolist() for name, value in best.items()},
+    }
 
 
 def finish(words: list[str], study: Path, log: Path, *, real: bool = False) -> None:

@@ -9,7 +9,7 @@ import json
 import sys
 from dataclasses import replace
 
-from taskmix.engine import DigitsSource, Run, run_all
+from taskmix.engine import DigitsSource, Ray, Run
 from taskmix.models import Perceptron
 from taskmix.policies import SizeProportional
 from taskmix.records import Study
@@ -28,7 +28,7 @@ RUNS = [replace(RUN, seed=seed, steps=RUN.steps if seed % 2 else 60) for seed in
 
 
 def main(study: str) -> None:
-    results = run_all(RUNS, Study(study), engine="ray", workers=2)
+    results = Ray(workers=2).run(RUNS, Study(study))
     print(json.dumps([(result.outcome, result.error) for result in results]))  # noqa: T201
 
 

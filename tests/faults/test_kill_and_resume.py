@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from taskmix.engine import DigitsSource, Progress, Run, execute, run_fleet
+from taskmix.engine import DigitsSource, Fleet, Observers, Progress, Run, execute
 from taskmix.models import Perceptron
 from taskmix.policies import SizeProportional
 from taskmix.records import Study
@@ -121,7 +121,7 @@ def work_together(runs: list[Run], path: Path, die_after: float | None) -> None:
         if die_after is not None and signal.getitimer(signal.ITIMER_REAL)[0] == 0:
             signal.setitimer(signal.ITIMER_REAL, die_after)
 
-    run_fleet(runs, Study(path), workers=1, on_progress=tell)
+    Fleet(workers=1, observers=Observers.telling(tell)).run(runs, Study(path))
 
 
 def test_a_fleet_killed_again_and_again_ends_with_the_records_of_one_that_never_was(
@@ -134,7 +134,7 @@ def test_a_fleet_killed_again_and_again_ends_with_the_records_of_one_that_never_
         for base in (WEIGHTING, POLICY)
         for seed, tasks in enumerate(subsets)
     ]
-    run_fleet(runs, Study(tmp_path / "whole"), workers=1)
+    Fleet(workers=1).run(runs, Study(tmp_path / "whole"))
     chance = random.Random(0)
     context = multiprocessing.get_context("fork")
     deaths = 0

@@ -24,7 +24,7 @@ import pytest
 import ray
 import torch
 
-from taskmix.engine import Progress, run_all, run_ray
+from taskmix.engine import Here, Observers, Progress, Ray
 from taskmix.engine._ray import _sender
 from taskmix.records import Study
 
@@ -38,7 +38,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """What nobody disturbed."""
     torch.set_num_threads(1)
     study = Study(tmp_path_factory.mktemp("whole"))
-    run_all(RUNS, study, workers=1)
+    Here(workers=1).run(RUNS, study)
     return study
 
 
@@ -186,7 +186,7 @@ def test_a_machine_is_lost_and_its_runs_go_on_from_what_was_sent_home(
             begun.extend(summary.step for summary in study.summaries())
             made.remove_node(nodes[0], allow_graceful=False)
 
-    results = run_ray(RUNS, study, shared_disk=False, on_progress=tell)
+    results = Ray(shared_disk=False, observers=Observers.telling(tell)).run(RUNS, study)
     assert lost.is_set()
     assert max(begun) > 0, "records of unfinished runs were sent home"
     assert {result.outcome for result in results} == {"finished"}

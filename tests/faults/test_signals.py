@@ -84,7 +84,7 @@ def test_a_command_that_keeps_nothing_says_so(tmp_path: Path) -> None:
 SCRIPT = """
 import multiprocessing, signal
 from dataclasses import replace
-from taskmix.engine import DigitsSource, Run, run_all
+from taskmix.engine import DigitsSource, Here, Run
 from taskmix.models import Perceptron
 from taskmix.records import Study
 
@@ -92,7 +92,7 @@ if __name__ == "__main__":
     run = Run(label="x", source=DigitsSource(), architecture=Perceptron(), steps=100_000, seed=0)
     print("now", flush=True)
     try:
-        run_all([run, replace(run, seed=1)], Study("study"), workers=2)
+        Here(workers=2).run([run, replace(run, seed=1)], Study("study"))
     except KeyboardInterrupt:
         print(multiprocessing.active_children(), signal.getsignal(signal.SIGINT).__name__)
 """

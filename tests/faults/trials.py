@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from .real_commands import Case, Started, noise_of
 
 GONE = 2.0  # seconds in which an interrupt ends everything
 PATIENCE = 300.0  # seconds until a command counts as one that never ends
+WORDS = 6000  # characters that are kept of what a command said: a traceback is shorter
+NAMED = 5  # differences between two results
 KINDS = [(signal.SIGKILL, group) for group in (False, True)] + [
     (number, group) for number in (signal.SIGINT, signal.SIGTERM) for group in (False, True)
 ]
@@ -55,9 +59,9 @@ class Row:
         self.found += part.found
 
     def note(self, what: str, said: str = "") -> None:
-        print(f"{self.case}: {what} {said[-1500:]}", file=sys.stderr)  # noqa: T201
-        if len(self.found) < 20:
-            self.found.append(what)
+        words = f"{what}\n{said[-WORDS:]}".strip()
+        print(f"{self.case}: {words}", file=sys.stderr)  # noqa: T201
+        self.found.append(words)
 
 
 class Trial:
@@ -122,7 +126,7 @@ class Trial:
             self.before |= finished_runs(self.out)
         else:
             result = self.case.result(self.out)
-            if result is not None and result != self.whole:
+            if result is not None and self._differences(result):
                 self.row.lost += 1
                 self.row.note(f"{words}: an output that is not whole")
         if self.out.is_dir() and not self.strange:
@@ -150,30 +154,51 @@ class Trial:
         self._judge_noise("the last command", said)
         self._compare_with_before("the last command")
         result = self.case.result(self.out)
-        if code not in self.case.again or result != self.whole:
+        found = self._differences(result)
+        if code not in self.case.again or found:
             self.row.different += 1
-            self.row.note(f"exit code {code}, and {_where(result, self.whole)}", said)
+            self.row.note(f"exit code {code}, and {'; '.join(found) or 'the same result'}", said)
         if self.case.name in ("train", "transfer", "advise"):
-            wanted = set(self.whole if self.case.name == "train" else self.whole[0])
+            wanted = set(self.whole["runs"])
             found = {path.parent.name for path in self.out.glob("*/run.json")} - {"model"}
             self.row.twice += len(found - wanted)
+
+    def _differences(self, result: Any) -> list[str]:
+        found = differences(result, self.whole, tolerance=self.case.tolerance)
+        return list(islice(found, NAMED))
 
 
 def _has(path: Path, data: bytes) -> bool:
     return path.is_file() and path.read_bytes() == data
 
 
-def _where(found: Any, wanted: Any) -> str:
-    if found == wanted:
-        return "the same result"
-    if isinstance(found, tuple):
-        places = [
-            place
-            for place, pair in enumerate(zip(found, wanted, strict=True))
-            if pair[0] != pair[1]
-        ]
-        return f"another result at {places}"
-    return "no result" if not found else "another result"
+def differences(
+    found: Any, wanted: Any, place: str = "the result", *, tolerance: float = 0.0
+) -> Iterator[str]:
+    """Each value that is another one, by its place; NaN is as good as NaN.
+
+    Numbers within the tolerance, relative to the larger of the wanted one and 1, are the same.
+    """
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for name in sorted(found.keys() | wanted.keys()):
+            there = f"{place}, {name}"
+            if name not in found or name not in wanted:
+                yield f"{there}: {'missing' if name in wanted else 'should not be there'}"
+            else:
+                yield from differences(found[name], wanted[name], there, tolerance=tolerance)
+    elif isinstance(found, list | tuple) and isinstance(wanted, list | tuple):
+        if len(found) != len(wanted):
+            yield f"{place}: {len(found)} values instead of {len(wanted)}"
+        for number, pair in enumerate(zip(found, wanted, strict=False)):
+            yield from differences(*pair, f"{place}[{number}]", tolerance=tolerance)
+    elif repr(found) != repr(wanted) and not _is_close(found, wanted, tolerance):
+        yield f"{place}: {found!r:.200} instead of {wanted!r:.200}"
+
+
+def _is_close(found: Any, wanted: Any, tolerance: float) -> bool:
+    if not isinstance(found, float) or not isinstance(wanted, float):
+        return False
+    return abs(found - wanted) <= tolerance * max(1.0, abs(wanted))
 
 
 def undisturbed(case: Case, inputs: Path, out: Path) -> tuple[Any, float]:

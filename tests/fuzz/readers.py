@@ -25,21 +25,29 @@ from synthetic_advice import advice_document
 from synthetic_study import task_names, write_study
 from synthetic_transfer import transfer_document
 
-from taskmix.advise import load_advice
-from taskmix.advise._ledger import Ledger
+from taskmix.adviser._ledger import Ledger
 from taskmix.counterfactual import log_of_runs
-from taskmix.engine import FolderSource, Run, execute, read_model, save_models
+from taskmix.engine import FolderSource, Run, execute, load_model, save_models
 from taskmix.engine._model_folder import replacing_model
-from taskmix.laws import parse_formula, read_table
-from taskmix.laws._table import as_columns
+from taskmix.laws import LawRegressor, learn_laws, parse_formula, read_laws, read_table
+from taskmix.laws._fitting._table import as_columns
 from taskmix.models import Perceptron
-from taskmix.plans import Plan
+from taskmix.numerics import Interval
+from taskmix.plans import Plan, load_advice
 from taskmix.records import Study, load_state
 from taskmix.records._checkpoint import _sum as entries_sum
 from taskmix.report import write_report
-from taskmix.sequences import Markov, MixtureFolder, SequenceMixture, load_mixture, save_mixture
+from taskmix.sequences import (
+    HeldOutFigures,
+    Markov,
+    MixtureDocument,
+    MixtureFolder,
+    SequenceMixture,
+    load_mixture,
+    save_mixture,
+)
 from taskmix.tasks import TableEncoding, load_tasks, read_rows, read_word_vectors
-from taskmix.tasks import _cache as encoding_cache
+from taskmix.tasks._encoding import _cache as encoding_cache
 from taskmix.transfer import load_transfer
 
 LIMIT = 64 << 20  # uncompressed bytes; a bomb shows without filling the machine
@@ -129,7 +137,18 @@ DECIDED = json.dumps(
     },
     indent=2,
 ).encode()
-SUMMARY = json.dumps({"name": "abc", "generators": 2, "rows": [{"method": "mixture"}]}).encode()
+SUMMARY = MixtureDocument(
+    generators=2,
+    bound=-9.5,
+    iterations=3,
+    alpha=(0.5, 0.5),
+    theta={"task": (0.25, 0.75)},
+    rows=(HeldOutFigures("one pooled model", 6.5, 0.3, None, Interval(0.2, 0.1, 0.3, 9)),),
+    name="abc",
+    command="taskmix sequences x",
+    model="model-abc.safetensors",
+    page=None,
+).written()
 LISTED = json.dumps(
     {
         "version": 1,
@@ -297,7 +316,7 @@ def _text(folder: Path) -> object:
 
 
 def _trained(folder: Path) -> object:
-    return read_model(folder / "m")
+    return load_model(folder / "m")
 
 
 def _model(folder: Path) -> object:
@@ -470,6 +489,7 @@ def all_readers() -> list[Reader]:
         Reader("vectors.txt.gz", "v.txt.gz", (VECTORS,), _vectors("v.txt.gz"), refit=compressed),
         Reader("vectors.npz", "v.npz", (_npz(words=words, vectors=vectors),), _vectors("v.npz")),
         Reader("table of laws", "table.csv", (CSV,), _laws),
+        Reader("laws.json", "laws.json", (_laws_json(),), lambda at: read_laws(at / "laws.json")),
         Reader("formula", "formula", FORMULAS, _text, words=(b"sqrt(", b"^", b"**", b")", b"log(")),
         Reader(
             "cached table",
@@ -489,6 +509,21 @@ def all_readers() -> list[Reader]:
     ]
 
 
+def _laws_json() -> bytes:
+    n = np.arange(1.0, 21.0)
+    found = learn_laws(
+        {"n": n, "f1": 3 * n, "kind": ["a", "b"] * 10},
+        target="f1",
+        inputs=["n"],
+        model=LawRegressor(enough=0.9),
+        compare=["paper"],
+        group="kind",
+        at={"n": 2.0},
+        to={"n": 3.0},
+    )
+    return json.dumps(found.document.as_json()).encode()
+
+
 def _ledger(folder: Path) -> object:
     """As the adviser uses it: it reads, and goes on with what was decided."""
     ledger = Ledger(folder, {"tasks": ["a"], "budget": 10})
@@ -504,7 +539,7 @@ def _replaced(folder: Path) -> object:
 
 
 def _summarised(folder: Path) -> object:
-    return MixtureFolder(folder).summary("abc")
+    return MixtureFolder(folder).document("abc")
 
 
 def _page(folder: Path) -> object:

@@ -84,7 +84,7 @@ def model_of(folder: Path) -> list[str]:
 def study_of(folder: Path) -> list[str]:
     (folder / "study" / "run").mkdir(parents=True)
     make_pipe(folder / "study" / "run" / "run.json")
-    return ["report", str(folder / "study"), "--out", str(folder / "page.html")]
+    return ["report", str(folder / "study"), "--page", str(folder / "page.html")]
 
 
 def tasks_of(folder: Path) -> list[str]:

@@ -12,10 +12,10 @@ from taskmix.counterfactual import (
     compare,
     doubly_robust,
     estimate,
-    gather,
     hajek,
     importance_sampling,
     maximise,
+    sum_log,
     weighted_importance_sampling,
 )
 from taskmix.policies import Choice, Exp3S, Outcome
@@ -32,7 +32,7 @@ def a_log(seed: int, rows: int = 300, tasks: int = 4) -> tuple[np.ndarray, np.nd
 @pytest.mark.parametrize("seed", range(5))
 def test_every_sum_is_the_loop_over_the_rows(seed: int) -> None:
     tasks, rewards, shares = a_log(seed)
-    found = gather(tasks, rewards, shares, task_count=4)
+    found = sum_log(tasks, rewards, shares, task_count=4)
     for task in range(4):
         terms = [(r, p) for k, r, p in zip(tasks, rewards, shares, strict=True) if k == task]
         assert found.visits[task] == len(terms)
@@ -55,7 +55,7 @@ def rows_of(policy: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray, np.n
 def test_estimates_and_errors_are_those_of_the_rows(seed: int) -> None:
     policy = np.random.default_rng(100 + seed).dirichlet(np.ones(4))
     weights, rewards, tasks = rows_of(policy, seed)
-    found = gather(*a_log(seed), task_count=4)
+    found = sum_log(*a_log(seed), task_count=4)
     rows = len(weights)
 
     plain = estimate(found, policy, estimator=importance_sampling)
@@ -101,7 +101,7 @@ def test_estimates_and_errors_are_those_of_the_rows(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_paired_difference_is_that_of_the_rows(seed: int) -> None:
     one, other = np.random.default_rng(seed).dirichlet(np.ones(4), 2)
-    found = gather(*a_log(seed), task_count=4)
+    found = sum_log(*a_log(seed), task_count=4)
     terms = []
     values = []
     for policy in (one, other):
@@ -169,7 +169,7 @@ def test_exp3s_over_twenty_thousand_steps_stays_at_the_direct_formula() -> None:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("weight", [0.02, 0.1, 0.5])
 def test_no_point_of_a_fine_grid_beats_the_improved_policy(seed: int, weight: float) -> None:
-    found = gather(*a_log(seed, tasks=3), task_count=3)
+    found = sum_log(*a_log(seed, tasks=3), task_count=3)
     best = maximise(found, weight)
     steps = 400
     first, second = np.meshgrid(np.arange(steps + 1), np.arange(steps + 1), indexing="ij")

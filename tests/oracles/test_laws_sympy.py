@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taskmix.laws import BOUND_RATES, DOCUMENT_LAWS, parse_formula
-from taskmix.laws._evaluate import evaluate
-from taskmix.laws._growth import growth
-from taskmix.laws._print import as_sympy
+from taskmix.laws import BOUND_RATES, PAPER_LAWS, parse_formula
+from taskmix.laws._forms._evaluate import evaluate_formula
+from taskmix.laws._forms._growth import growth
+from taskmix.laws._forms._print import as_sympy
 
 sympy = pytest.importorskip("sympy")
 
 FORMULAS = [
-    *DOCUMENT_LAWS.values(),
+    *PAPER_LAWS.values(),
     *BOUND_RATES.values(),
     "20 + 4000*n^-0.34 + 10*T^-0.28",
     "sqrt(n*ami + 300*T)",
@@ -30,7 +30,7 @@ def test_values_are_sympys(formula: str) -> None:
     columns = {name: generator.uniform(1.5, 9.0, 5) for name in sorted(tree.variables)}
     function = sympy.lambdify(sorted(tree.variables), as_sympy(tree), "numpy")
     wanted = function(*(columns[name] for name in sorted(tree.variables)))
-    np.testing.assert_allclose(evaluate(tree, columns), wanted, rtol=1e-9)
+    np.testing.assert_allclose(evaluate_formula(tree, columns), wanted, rtol=1e-9)
 
 
 @pytest.mark.parametrize("formula", FORMULAS)

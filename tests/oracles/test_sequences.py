@@ -21,15 +21,15 @@ from taskmix.sequences import (
     Recurrent,
     SequenceMixture,
     Settling,
-    divide,
+    divide_sequences,
+    flatten_sequences,
     gather_corpus,
-    gather_sequences,
 )
-from taskmix.sequences._dynamics_system import System
-from taskmix.sequences._gaussian_hidden_markov import GaussianHiddenMarkovParameters
-from taskmix.sequences._hidden_markov import HiddenMarkovParameters
-from taskmix.sequences._hidden_passes import Chain, forward, forward_backward, make_trails
-from taskmix.sequences._normal import Background, find_gaps, log_densities
+from taskmix.sequences._dynamics._system import System
+from taskmix.sequences._hidden._passes import Chain, forward, forward_backward, make_trails
+from taskmix.sequences._hidden._symbols import HiddenMarkovParameters
+from taskmix.sequences._hidden._vectors import GaussianHiddenMarkovParameters
+from taskmix.sequences._normal._distribution import Background, find_gaps, log_densities
 
 
 def random_chain(states: int, symbols: int, seed: int, *, halting: bool) -> HiddenMarkovParameters:
@@ -67,7 +67,7 @@ def test_a_hidden_markov_model_sums_over_all_paths(states: int, halting: bool) -
     parameters = random_chain(states, 3, states, halting=halting)
     options = HiddenMarkov(states=states, halting=halting, smoothing=0.0)
     given = [[0, 2, 1, 1, 0], [2], [1, -1, 0, 2], [0, 0]]
-    sequences = gather_sequences(given, symbols=3)
+    sequences = flatten_sequences(given, symbols=3)
     prepared = options.prepare(sequences)
     found = options.log_likelihood(parameters, prepared)[:, 0]
     weights = np.array([1.0, 0.5, 2.0, 0.0])
@@ -108,13 +108,13 @@ def test_a_hidden_markov_model_sums_over_all_paths(states: int, halting: bool) -
 def test_all_sequences_together_have_probability_one(options: Any) -> None:
     generator = np.random.default_rng(0)
     seen = [generator.integers(0, 2, generator.integers(1, 3)) for _ in range(40)]
-    prepared = options.prepare(gather_sequences(seen, symbols=2))
+    prepared = options.prepare(flatten_sequences(seen, symbols=2))
     parameters = options.start(prepared, np.ones((40, 1)), generator)
     every = [list(each) for size in range(1, 12) for each in product(range(2), repeat=size)]
-    whole = options.prepare(gather_sequences(every, symbols=2))
+    whole = options.prepare(flatten_sequences(every, symbols=2))
     ahead = options.follow(parameters, whole)
     total = np.exp(options.log_likelihood(parameters, whole)).sum()
-    longest = gather_sequences([each for each in every if len(each) == 11], symbols=2)
+    longest = flatten_sequences([each for each in every if len(each) == 11], symbols=2)
     ahead = options.follow(parameters, options.prepare(longest))
     going_on = ahead.log_prefix[11::12, 0] + np.log1p(
         -np.exp(ahead.log_probabilities[11::12, 0, -1])
@@ -125,7 +125,7 @@ def test_all_sequences_together_have_probability_one(options: Any) -> None:
 def test_a_markov_chain_by_hand() -> None:
     """P(x) = π(x1) Π T h, without smoothing the counts themselves."""
     options = Markov(smoothing=0.0)
-    sequences = gather_sequences([[0, 1, 1], [0, 0], [1]], symbols=2)
+    sequences = flatten_sequences([[0, 1, 1], [0, 0], [1]], symbols=2)
     prepared = options.prepare(sequences)
     weights = np.array([[1.0], [2.0], [1.0]])
     parameters = options.start(prepared, weights, np.random.default_rng(0))
@@ -189,7 +189,7 @@ def test_the_kalman_likelihood_is_that_of_the_joint_normal(missing: float) -> No
     given = [generator.normal(size=(size, 2)).cumsum(axis=0) for size in lengths]
     for each in given:
         each[generator.random(each.shape) < missing] = np.nan
-    sequences = gather_sequences(given, observes="vectors")
+    sequences = flatten_sequences(given, observes="vectors")
     prepared = options.prepare(sequences)
     weights = np.ones((4, 2))
     parameters = options.start(prepared, weights, generator)
@@ -232,7 +232,7 @@ def test_em_of_linear_dynamics_ends_where_the_gradient_vanishes() -> None:
     generator = np.random.default_rng(1)
     options = LinearDynamics(states=1, smoothing=2.0)
     given = [generator.normal(size=(size, 2)).cumsum(axis=0) for size in (5, 7, 3, 6)]
-    prepared = options.prepare(gather_sequences(given, observes="vectors"))
+    prepared = options.prepare(flatten_sequences(given, observes="vectors"))
     weights = np.array([[1.0], [0.3], [2.0], [1.0]])
     parameters = options.start(prepared, weights, generator)
     for _ in range(2000):
@@ -274,7 +274,7 @@ def test_em_with_gaps_ends_where_the_likelihood_is_highest(options: Gaussian) ->
     generator = np.random.default_rng(0)
     values = generator.normal(size=(60, 2)) @ np.array([[1.0, 0.7], [0.0, 0.5]]) + [1.0, -2.0]
     values[generator.random(values.shape) < 0.2] = np.nan
-    prepared = options.prepare(gather_sequences(list(values[:, None]), observes="vectors"))
+    prepared = options.prepare(flatten_sequences(list(values[:, None]), observes="vectors"))
     weights = np.ones((60, 1))
     parameters = options.start(prepared, weights, generator)
     for _ in range(300):
@@ -312,7 +312,7 @@ def test_one_generator_of_one_task_is_hmmlearns_model_and_em_step(states: int) -
     other.emissionprob_ = parameters.emission[0]
     flat, lengths = np.concatenate(given)[:, None], [len(each) for each in given]
     options = HiddenMarkov(states=states, smoothing=0.0, halting=False)
-    sequences = gather_sequences(given, symbols=4)
+    sequences = flatten_sequences(given, symbols=4)
     prepared = options.prepare(sequences)
     ours = options.log_likelihood(parameters, prepared).sum()
     assert ours == pytest.approx(other.score(flat, lengths), abs=1e-8)
@@ -357,7 +357,7 @@ def test_a_gaussian_hidden_markov_model_is_hmmlearns(covariance: Any) -> None:
     other.covars_ = spread[0] if kind == "full" else np.array([np.diag(each) for each in spread[0]])
     flat, lengths = np.concatenate(given), [len(each) for each in given]
     options = GaussianHiddenMarkov(states=states, covariance=covariance, smoothing=0.0)
-    prepared = options.prepare(gather_sequences(given, observes="vectors"))
+    prepared = options.prepare(flatten_sequences(given, observes="vectors"))
     found = options.log_likelihood(parameters, prepared).sum()
     assert found == pytest.approx(other.score(flat, lengths), abs=1e-8)
     sums = options.expect(parameters, prepared, np.ones((4, 1))).statistics
@@ -397,10 +397,10 @@ def test_with_fixed_topics_the_bound_is_scikit_learns() -> None:
     theirs = other._approx_bound(counts.astype(float), gamma, False) - of_topics
 
     task, word = np.nonzero(counts)
-    sequences = gather_sequences(word[:, None], symbols=words)
+    sequences = flatten_sequences(word[:, None], symbols=words)
     corpus = gather_corpus(sequences, task, counts[task, word])
     likelihood = np.log(beta.T)[corpus.sequences.values]
-    found = divide(
+    found = divide_sequences(
         corpus,
         likelihood,
         np.full(topics, alpha),
@@ -415,25 +415,27 @@ def test_the_bound_is_below_the_evidence_and_exact_for_one_sequence() -> None:
     """With one sequence a task the evidence is Σ_k α_k/Σα P_k, and so is the best bound but for the
     mean-field gap; with one generator there is no gap."""
     generator = np.random.default_rng(0)
-    sequences = gather_sequences([[0], [1], [2]], symbols=3)
+    sequences = flatten_sequences([[0], [1], [2]], symbols=3)
     alpha = np.array([0.5, 1.0])
     likelihood = generator.normal(size=(3, 2))
     corpus = gather_corpus(sequences, [0, 1, 2])
-    found = divide(corpus, likelihood, alpha, None, Settling(tolerance=1e-12, iterations=2000))
+    found = divide_sequences(
+        corpus, likelihood, alpha, None, Settling(tolerance=1e-12, iterations=2000)
+    )
     evidence = np.log((np.exp(likelihood) * alpha / alpha.sum()).sum(axis=1))
     assert (found.bounds <= evidence + 1e-12).all()
-    alone = divide(corpus, likelihood[:, :1], alpha[:1])
+    alone = divide_sequences(corpus, likelihood[:, :1], alpha[:1])
     np.testing.assert_allclose(alone.bounds, likelihood[:, 0])
 
 
 def test_the_bound_by_its_definition() -> None:
     """E_q[log p − log q] written out term by term for given γ and φ."""
     generator = np.random.default_rng(3)
-    sequences = gather_sequences([[0], [1], [2], [0]], symbols=3)
+    sequences = flatten_sequences([[0], [1], [2], [0]], symbols=3)
     corpus = gather_corpus(sequences, ["a", "a", "b", "b"])
     alpha, likelihood = np.array([0.3, 0.8]), generator.normal(size=(3, 2))
     how = Settling(iterations=3000, tolerance=1e-13, cut=0.0)
-    found = divide(corpus, likelihood, alpha, None, how)
+    found = divide_sequences(corpus, likelihood, alpha, None, how)
     total = 0.0
     for task in range(2):
         gamma = found.gamma[task]
@@ -450,9 +452,9 @@ def test_the_bound_by_its_definition() -> None:
 def test_the_recurrent_network_is_pytorchs_gru() -> None:
     import torch
 
-    from taskmix.sequences._recurrent_network import Layout, run
+    from taskmix.sequences._recurrent._network import NetworkLayout, run
 
-    layout = Layout(inputs=3, embedded=0, hidden=4, outputs=2)
+    layout = NetworkLayout(inputs=3, embedded=0, hidden=4, outputs=2)
     weights = torch.tensor(layout.draw(2, np.random.default_rng(0)))
     inputs = torch.randn(5, 6, 3, dtype=torch.float64, generator=torch.manual_seed(0))
     found = run(layout, weights, inputs)

@@ -13,18 +13,19 @@ from taskmix.papers import (
     bandit_rows,
     gap_closed,
     play_bandit,
+    play_rounds,
     reproduce_bandit,
 )
-from taskmix.papers._bandit_runs import play_exp3s, play_fixed
+from taskmix.papers._selection._bandit_runs import play_exp3s, play_fixed
 from taskmix.policies import (
     Exp3S,
     Fixed,
     HardProgress,
-    MultitaskBandit,
     PredictionGain,
     QuantileScaled,
-    play,
+    Uniform,
 )
+from taskmix.tasks import MultitaskBandit
 
 
 def one_run(bandit: MultitaskBandit) -> MultitaskBandit:
@@ -55,7 +56,9 @@ def test_many_runs_at_once_are_the_policy_played_alone(variant: dict[str, Any]) 
         one_run(bandit), shares[None], generator=np.random.default_rng(2), points=10
     )
     reward = HardProgress(per_cost=True)
-    alone = list(play(bandit, Fixed(shares), reward=reward, generator=np.random.default_rng(2)))
+    alone = list(
+        play_rounds(bandit, Fixed(shares), reward=reward, generator=np.random.default_rng(2))
+    )
     length = int(together.lengths[0])
     assert length == len(alone)
     tasks = [one.outcome.choice.task for one in alone]
@@ -85,13 +88,51 @@ def test_variants_of_the_experiment_run_whole_and_the_optimum_is_best(
     variant: dict[str, Any],
 ) -> None:
     options = BanditOptions(environments=4, seeds=2, steps=1500, points=10, **variant)
-    found = {row["quantity"]: row["ours"] for row in reproduce_bandit(options)}
+    found = {row.quantity: row.ours for row in reproduce_bandit(options)}
     best = found["score/optimum"]
     # A finite run of small steps falls a little short of the limit the optimum is of.
     assert all(value <= best + 0.02 for name, value in found.items() if name.startswith("score/"))
     assert found["score/auto"] > found["score/random"] - 0.02
     # Where arms teach each other or differ in cost, the optimum is the goal and not the oracle.
     assert ("gap_closed/oracle" in found) == bool(variant)
+
+
+def test_the_optimum_beats_the_oracle_and_the_uniform_policy_when_played() -> None:
+    generator = np.random.default_rng(2)
+    bandit = MultitaskBandit.sample(generator, steps=3000)
+    best = np.maximum(bandit.optimum().probabilities, 1e-4)
+
+    def final(policy: object) -> float:
+        *_, last = play_rounds(bandit, policy, reward=HardProgress(), generator=generator)  # type: ignore[arg-type]
+        return float(last.scores.mean())
+
+    optimum = final(Fixed(best / best.sum()))
+    assert optimum > final(Fixed(bandit.oracle))
+    assert optimum > final(Uniform())
+
+
+def test_playing_spends_the_budget_and_reports_losses_before_and_after() -> None:
+    bandit = MultitaskBandit(
+        oracle=np.array([0.25, 0.75]),
+        ceiling=np.array([0.5, 1.0]),
+        learning=np.array([0.2, 0.1]),
+        forgetting=np.array([0.001, 0.002]),
+        steps=10,
+        cost=np.array([1.0, 3.0]),
+    )
+    reward = QuantileScaled(reward=PredictionGain())
+    generator = np.random.default_rng(0)
+    rounds = list(play_rounds(bandit, Uniform(), reward=reward, generator=generator))
+    spent = [one.outcome.cost for one in rounds]
+    assert sum(spent) >= 10 > sum(spent[:-1])
+    for one in rounds:
+        assert one.outcome.loss_after == pytest.approx(-np.log(one.scores[one.outcome.choice.task]))
+        assert one.outcome.reward is not None
+    seen: dict[int, float] = {}
+    for one in rounds:
+        task = one.outcome.choice.task
+        assert one.outcome.previous_loss == seen.get(task)
+        seen[task] = one.outcome.loss
 
 
 def test_exp3s_at_once_is_exp3s_alone() -> None:
@@ -101,7 +142,7 @@ def test_exp3s_at_once_is_exp3s_alone() -> None:
         one_run(bandit), generator=np.random.default_rng(4), points=10, reservoir=600
     )
     reward = QuantileScaled(reward=PredictionGain(), reservoir=600)
-    alone = list(play(bandit, Exp3S(), reward=reward, generator=np.random.default_rng(4)))
+    alone = list(play_rounds(bandit, Exp3S(), reward=reward, generator=np.random.default_rng(4)))
     assert [one.outcome.choice.task for one in alone] == together.tasks[:, 0].tolist()
     np.testing.assert_allclose(
         [one.outcome.choice.probability for one in alone], together.probabilities[:, 0], rtol=1e-9
@@ -131,12 +172,14 @@ def test_a_small_experiment_has_the_rows_of_the_whole() -> None:
     told: list[str] = []
     options = BanditOptions(environments=3, seeds=2, steps=1500, points=10)
     rows = reproduce_bandit(options, on_progress=told.append)
-    found = {row["quantity"]: row for row in rows}
+    found = {row.quantity: row for row in rows}
     for name in ("paper_recipe", "auto", "staged", "exp3s", "optimum"):
-        assert found[f"gap_closed/{name}"]["n"] == 3
-    assert found["score/oracle"]["ours"] > found["score/random"]["ours"]
-    assert found["figure_1/auto"]["low"] <= found["figure_1/auto"]["high"]
-    assert set(rows[0]) == {"quantity", "paper", "ours", "low", "high", "n"}
+        assert found[f"gap_closed/{name}"].n == 3
+    assert found["score/oracle"].ours > found["score/random"].ours
+    drawn = found["figure_1/auto"]
+    assert drawn.low < drawn.ours < drawn.high
+    assert drawn.ours == pytest.approx((drawn.low + drawn.high) / 2), "the median of two seeds"
+    assert list(rows[0].as_json()) == ["quantity", "paper", "ours", "low", "high", "n"]
     assert told[0] == "random"
     assert reproduce_bandit(options) == rows  # the same seed, the same figures
 
@@ -152,11 +195,11 @@ def test_experiments_that_cannot_be_are_refused() -> None:
 @pytest.mark.paper
 def test_figure_1_with_twenty_environments() -> None:
     result = play_bandit(BanditOptions())
-    found = {row["quantity"]: row for row in bandit_rows(result)}
-    assert found["gap_closed/auto"]["ours"] >= 1.0
-    assert found["gap_closed/paper_recipe"]["ours"] >= 0.45
-    assert abs(found["gap_closed/exp3s"]["ours"]) < 0.2
+    found = {row.quantity: row for row in bandit_rows(result)}
+    assert found["gap_closed/auto"].ours >= 1.0
+    assert found["gap_closed/paper_recipe"].ours >= 0.45
+    assert abs(found["gap_closed/exp3s"].ours) < 0.2
     # Random and Exp3.S lie within each other's bands, as in the figure.
     random, exp3s = found["figure_1/random"], found["figure_1/exp3s"]
-    assert random["low"] <= exp3s["high"]
-    assert exp3s["low"] <= random["high"]
+    assert random.low <= exp3s.high
+    assert exp3s.low <= random.high

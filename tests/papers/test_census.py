@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from taskmix.engine import Auto, Fleet
 from taskmix.errors import InputError, OptionError
-from taskmix.papers import CensusOptions, Executor, reproduce_census
-from taskmix.papers._census import group_accuracies
-from taskmix.papers._census_data import ANSWERS, CensusEncoding, CensusSource, features_of
+from taskmix.papers import CensusOptions, reproduce_census
+from taskmix.papers._transfer._census import group_accuracies
+from taskmix.papers._transfer._census_data import ANSWERS, CensusEncoding, CensusSource, features_of
 from taskmix.records import Study
 
 STATES = ("AA", "BB", "CC", "DD", "EE", "FF", "ZZ")
@@ -109,21 +110,21 @@ def test_the_worst_group_is_among_those_with_enough_rows() -> None:
 def test_the_whole_experiment_finds_the_state_that_is_the_other_way_round(
     people: Path, tmp_path: Path
 ) -> None:
-    executor = Executor(study=Study(tmp_path / "study"), engine="fleet", workers=1)
-    rows = {row["quantity"]: row for row in reproduce_census(small(people), executor)}
-    assert rows["f1_transfer/census"]["paper"] == 0.8
-    assert rows["census/worst_group/selected_minus_group_dro"]["paper"] == 1.29
+    study, executor = Study(tmp_path / "study"), Fleet(workers=1)
+    rows = {row.quantity: row for row in reproduce_census(small(people), study, executor)}
+    assert rows["f1_transfer/census"].paper == 0.8
+    assert rows["census/worst_group/selected_minus_group_dro"].paper == 1.29
     for method in ("single", "pooled", "all_sources", "group_dro", "group_dro_own", "selected"):
-        assert 0 <= rows[f"census/worst_group/{method}"]["ours"] <= 100
-        assert rows[f"census/accuracy/{method}"]["n"] == 7
+        assert 0 <= rows[f"census/worst_group/{method}"].ours <= 100
+        assert rows[f"census/accuracy/{method}"].n == 7
     # Pooled training and group DRO cannot answer for ZZ and for the others at once.
-    selected = rows["census/accuracy/selected"]["ours"]
-    assert selected > rows["census/accuracy/pooled"]["ours"] + 5
-    assert rows["census/failed_runs"]["ours"] == 0
-    before = {folder.name for folder in executor.study.runs()}
-    again = {row["quantity"]: row for row in reproduce_census(small(people), executor)}
+    selected = rows["census/accuracy/selected"].ours
+    assert selected > rows["census/accuracy/pooled"].ours + 5
+    assert rows["census/failed_runs"].ours == 0
+    before = {folder.name for folder in study.runs()}
+    again = {row.quantity: row for row in reproduce_census(small(people), study, executor)}
     assert again == rows, "finished runs are not repeated"
-    assert {folder.name for folder in executor.study.runs()} == before
+    assert {folder.name for folder in study.runs()} == before
 
 
 def test_the_command_prints_the_rows(
@@ -177,10 +178,10 @@ def test_what_is_no_census_is_refused(tmp_path: Path) -> None:
 @pytest.mark.paper
 @pytest.mark.timeout(7200)
 def test_held_out_subsets_of_real_states_are_told(real_data: Path, tmp_path: Path) -> None:
-    executor = Executor(study=Study(tmp_path / "study"))
-    found = reproduce_census(CensusOptions(data=real_data / "acs_income"), executor)
-    rows = {row["quantity"]: row for row in found}
-    assert rows["f1_transfer/census"]["n"] >= 10
-    assert rows["f1_transfer/census"]["ours"] >= 0.80
-    assert rows["f1_transfer/census"]["ours"] > rows["f1_transfer/census/always"]["ours"]
-    assert rows["census/worst_group/selected_minus_group_dro"]["low"] > 0
+    study, executor = Study(tmp_path / "study"), Auto()
+    found = reproduce_census(CensusOptions(data=real_data / "acs_income"), study, executor)
+    rows = {row.quantity: row for row in found}
+    assert rows["f1_transfer/census"].n >= 10
+    assert rows["f1_transfer/census"].ours >= 0.80
+    assert rows["f1_transfer/census"].ours > rows["f1_transfer/census/always"].ours
+    assert rows["census/worst_group/selected_minus_group_dro"].low > 0

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from taskmix.engine import Here
 from taskmix.papers import GlueOptions, reproduce_glue
 from taskmix.records import Study
 
@@ -48,18 +49,19 @@ def test_all_policies_run_and_stand_beside_the_papers_figures(
         single_epochs=1.0,
     )
     study = Study(tmp_path / "study")
-    rows = {row["quantity"]: row for row in reproduce_glue(options, study, workers=1)}
-    assert rows["glue/uniform/average"]["paper"] == 79.1
-    assert rows["glue/single/cola"]["paper"] == 52.1
-    assert rows["glue/majority/wnli"]["paper"] == 65.1
+    executor = Here(workers=1)
+    rows = {row.quantity: row for row in reproduce_glue(options, study, executor)}
+    assert rows["glue/uniform/average"].paper == 79.1
+    assert rows["glue/single/cola"].paper == 52.1
+    assert rows["glue/majority/wnli"].paper == 65.1
     for label in ("uniform", "size", "tempered", "exp3s", "counterfactual", "single"):
-        tasks = [row["ours"] for name, row in rows.items() if name.startswith(f"glue/{label}/")]
+        tasks = [row.ours for name, row in rows.items() if name.startswith(f"glue/{label}/")]
         assert len(tasks) == (9 if label == "uniform" else 10)  # the others minus uniform as well
     shares = [
-        row["ours"] for name, row in rows.items() if name.startswith("glue/policy/counterfactual/")
+        row.ours for name, row in rows.items() if name.startswith("glue/policy/counterfactual/")
     ]
     assert sum(shares) == pytest.approx(1)
     before = {folder.name for folder in study.runs()}
-    again = {row["quantity"]: row for row in reproduce_glue(options, study, workers=1)}
+    again = {row.quantity: row for row in reproduce_glue(options, study, executor)}
     assert again == rows, "finished runs are not repeated, and the figures are the records'"
     assert {folder.name for folder in study.runs()} == before

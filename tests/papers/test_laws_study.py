@@ -6,17 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from taskmix.engine import Auto
 from taskmix.errors import InputError, OptionError
 from taskmix.papers import (
-    Executor,
     LawsOptions,
     law_rows,
     laws_figure,
-    read_rows,
+    read_laws_table,
     reproduce_laws,
-    write_table,
+    write_laws_table,
 )
-from taskmix.papers._laws_study import (
+from taskmix.papers._laws._study import (
     BALANCED_ALPHAS,
     GridRow,
     balanced_grid,
@@ -76,25 +76,31 @@ def test_rows_are_trained_gathered_and_gone_on_with(conll: Path, tmp_path: Path)
             return [GridRow(n, n, t, 0.9) for n in (1000, 1500, 2000, 2500) for t in (1, 2, 3)]
 
     options = Small(data=conll, seeds=2, epochs=1.0, hidden=4, dimension=8)
-    executor = Executor(study=Study(tmp_path / "study"), workers=1)
-    table = reproduce_laws(options, executor)
+    study, executor = Study(tmp_path / "study"), Auto(workers=1)
+    table = reproduce_laws(options, study, executor)
     assert table.num_rows == 12
     assert set(table.column("seeds").to_pylist()) == {2}
     alone = table.filter(pa.compute.equal(table.column("T"), 1))
     assert set(alone.column("ami").to_pylist()) == {1.0}
     related = table.filter(pa.compute.equal(table.column("T"), 2)).column("ami").to_numpy()
     assert np.all((related > 0.4) & (related < 0.9))
-    again = reproduce_laws(options, executor)
+    again = reproduce_laws(options, study, executor)
     assert again.equals(table)
-    write_table(table, tmp_path / "rows.csv")
+    write_laws_table(table, tmp_path / "rows.csv")
     assert (tmp_path / "rows.csv").read_text().startswith('"n","T"')
-    assert read_rows(tmp_path / "rows.csv", balanced=True).equals(table)
+    assert read_laws_table(tmp_path / "rows.csv", balanced=True).equals(table)
     with pytest.raises(InputError, match="Found no n_ner, n_syn"):
-        read_rows(tmp_path / "rows.csv", balanced=False)
+        read_laws_table(tmp_path / "rows.csv", balanced=False)
     rows = law_rows(table, balanced=True, total=12)
-    assert rows[0]["ours"] == 12
-    assert any(row["quantity"] == "laws-balanced/n/mse/eq3" for row in rows)
-    assert len(laws_figure(table)["hconcat"]) == 3
+    assert rows[0].ours == 12
+    (given,) = (row for row in rows if row.quantity == "laws-balanced/n/mse/eq3")
+    n, f1 = (table.column(name).to_numpy() for name in ("n", "f1"))
+    assert (given.paper, given.formula) == (0.027, "0.0069*sqrt(n)")
+    assert given.ours == pytest.approx(np.mean((0.0069 * np.sqrt(n) - f1) ** 2))
+    assert given.as_json()["formula"] == given.formula
+    assert "formula" not in rows[0].as_json()
+    drawn = laws_figure(table)["hconcat"]
+    assert [chart["encoding"]["x"]["field"] for chart in drawn] == ["n", "ami", "T"]
 
 
 def test_smaller_tables_are_parts_of_larger_ones(conll: Path) -> None:

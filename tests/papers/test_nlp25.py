@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from taskmix.engine import Fleet
 from taskmix.errors import InputError, OptionError
 from taskmix.models import Perceptron, Transformer
-from taskmix.papers import Executor, Nlp25Options, reproduce_nlp25
-from taskmix.papers._nlp25_data import Nlp25Source, expand
+from taskmix.papers import Nlp25Options, reproduce_nlp25
+from taskmix.papers._transfer._nlp25_data import Nlp25Source, expand
 from taskmix.records import Study
 
 WORDS = ("good", "bad", "one", "two", "three", "the")
@@ -99,20 +100,20 @@ def options(data: Path, encoder: Path) -> Nlp25Options:
 
 
 def test_all_methods_stand_beside_each_other(data: Path, encoder: Path, tmp_path: Path) -> None:
-    executor = Executor(study=Study(tmp_path / "study"), engine="fleet", workers=1)
-    found = reproduce_nlp25(options(data, encoder), executor)
-    rows = {row["quantity"]: row for row in found}
-    assert rows["nlp25/selected_minus_best"]["paper"] == 1.8
+    study, executor = Study(tmp_path / "study"), Fleet(workers=1)
+    found = reproduce_nlp25(options(data, encoder), study, executor)
+    rows = {row.quantity: row for row in found}
+    assert rows["nlp25/selected_minus_best"].paper == 1.8
     names = ("cola", "rte", "stsb", "copa", "hate")
     for method in ("single", "equal", "bandit", "pairwise", "selected"):
-        each = [rows[f"nlp25/{method}/{name}"]["ours"] for name in names]
-        assert rows[f"nlp25/{method}/average"]["ours"] == pytest.approx(np.mean(each))
-        assert rows[f"nlp25/{method}/average"]["n"] == 2
-    best = max(rows[f"nlp25/{name}/average"]["ours"] for name in ("equal", "bandit", "pairwise"))
-    gain = rows["nlp25/selected/average"]["ours"] - best
-    assert rows["nlp25/selected_minus_best"]["ours"] == pytest.approx(gain)
-    assert rows["nlp25/failed_runs"]["ours"] == 0
-    assert reproduce_nlp25(options(data, encoder), executor) == found
+        each = [rows[f"nlp25/{method}/{name}"].ours for name in names]
+        assert rows[f"nlp25/{method}/average"].ours == pytest.approx(np.mean(each))
+        assert rows[f"nlp25/{method}/average"].n == 2
+    best = max(rows[f"nlp25/{name}/average"].ours for name in ("equal", "bandit", "pairwise"))
+    gain = rows["nlp25/selected/average"].ours - best
+    assert rows["nlp25/selected_minus_best"].ours == pytest.approx(gain)
+    assert rows["nlp25/failed_runs"].ours == 0
+    assert reproduce_nlp25(options(data, encoder), study, executor) == found
 
 
 def test_the_encoder_is_frozen_unless_it_is_to_be_trained(data: Path, encoder: Path) -> None:

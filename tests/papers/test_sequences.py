@@ -80,9 +80,9 @@ def test_the_synthetic_part_has_rows_and_keeps_draws(tmp_path: Path) -> None:
     )
     told: list[str] = []
     rows = reproduce_sequences(options, on_progress=told.append)
-    quantities = {row["quantity"]: row for row in rows}
+    quantities = {row.quantity: row for row in rows}
     assert {"synthetic/5_tasks/error/theta", "synthetic/5/gain/pooled"} <= set(quantities)
-    assert quantities["synthetic/5/perplexity/shared"]["n"] == 2
+    assert quantities["synthetic/5/perplexity/shared"].n == 2
     assert any("choosing" in sentence for sentence in told)
     told.clear()
     assert reproduce_sequences(options, on_progress=told.append) == rows

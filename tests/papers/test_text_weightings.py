@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from taskmix.engine import Here
 from taskmix.errors import OptionError
 from taskmix.papers import (
     NewsgroupsOptions,
@@ -19,9 +20,9 @@ from taskmix.papers import (
     reproduce_reviews,
     text_figure,
 )
-from taskmix.papers._text_measures import Curves
-from taskmix.papers._text_methods import MODERN_METHODS, PAPER_METHODS
-from taskmix.papers._text_weightings import DOMAINS, NEWSGROUPS_SETTINGS, text_runs
+from taskmix.papers._weighting._experiment import DOMAINS, NEWSGROUPS_SETTINGS, text_runs
+from taskmix.papers._weighting._measures import Curves
+from taskmix.papers._weighting._methods import MODERN_METHODS, PAPER_METHODS
 from taskmix.records import Study
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +32,9 @@ real_data = pytest.mark.skipif(
     not (DATA / "fdu_mtl").is_dir(),
     reason=f"the real data are not in {DATA}; TASKMIX_DATA says where they are",
 )
+
+
+TOPICS = ("comp", "rec", "sci", "talk")
 
 
 def write(path: Path, rows: list[dict[str, object]]) -> None:
@@ -78,7 +82,7 @@ def reviews(tmp_path: Path) -> Path:
     return tmp_path / "reviews"
 
 
-def test_the_defaults_are_those_of_the_document() -> None:
+def test_the_defaults_are_those_of_the_paper() -> None:
     options = NewsgroupsOptions(data=Path("x"))
     assert (options.seeds, options.epochs, options.batch_size) == (10, 3000, 256)
     assert (options.learning_rate, options.radius, options.step_size) == (1e-3, 1.2, 0.5)
@@ -107,24 +111,27 @@ def test_the_topics_give_accuracies_differences_variances_and_sweeps(
         evaluations=1,
     )
     study = Study(tmp_path / "study")
-    rows = reproduce_newsgroups(options, study, workers=1)
-    found = {row["quantity"]: row for row in rows}
+    executor = Here(workers=1)
+    rows = reproduce_newsgroups(options, study, executor)
+    found = {row.quantity: row for row in rows}
     for method in (*options.methods, "radius_0.1", "step_size_0.9"):
-        assert 0 <= found[f"newsgroups/{method}/average"]["ours"] <= 100
-        assert found[f"newsgroups/{method}/task_variance"]["ours"] >= 0
+        of_tasks = [found[f"newsgroups/{method}/{name}"].ours for name in TOPICS]
+        assert found[f"newsgroups/{method}/average"].ours == pytest.approx(np.mean(of_tasks))
+        assert 0 < np.mean(of_tasks) < 100
+        assert found[f"newsgroups/{method}/task_variance"].ours >= 0
         assert f"newsgroups/{method}/talk" in found
         assert (f"newsgroups/{method}/minus_equal" in found) == (method != "equal")
-    assert found["newsgroups/bandit/average"]["n"] == 2
-    assert found["newsgroups/radius_0.1/minus_equal"]["n"] == 1
+    assert found["newsgroups/bandit/average"].n == 2
+    assert found["newsgroups/radius_0.1/minus_equal"].n == 1
     assert "newsgroups/single/weight_change" not in found
-    assert found["newsgroups/equal/weight_change"]["ours"] == 0
-    assert found["newsgroups/bandit/weight_change"]["ours"] > 0
+    assert found["newsgroups/equal/weight_change"].ours == 0
+    assert found["newsgroups/bandit/weight_change"].ours > 0
     assert len(list(study.runs())) == 2 * (4 + 3) + 2, "one run a task where tasks are alone"
-    assert reproduce_newsgroups(options, study, workers=1) == rows, "asking twice costs once"
+    assert reproduce_newsgroups(options, study, executor) == rows, "asking twice costs once"
 
     variance, weights = text_figure(options, study)["vconcat"]
     drawn = [each["variance"] for each in variance["data"]["values"] if each["method"] == "bandit"]
-    assert np.mean(drawn) == pytest.approx(found["newsgroups/bandit/task_variance_all"]["ours"])
+    assert np.mean(drawn) == pytest.approx(found["newsgroups/bandit/task_variance_all"].ours)
     assert {each["method"] for each in weights["data"]["values"]} == {"bandit"}, "it alone has some"
     assert sum(each["weight"] for each in weights["data"]["values"]) == pytest.approx(4 * 3)
 
@@ -135,8 +142,8 @@ def test_reviews_that_also_occur_in_train_are_left_out_of_the_second_figures(
     options = ReviewsOptions(
         data=reviews, methods=("equal", "bandit"), seeds=1, steps=12, batch_size=12, evaluations=1
     )
-    rows = reproduce_reviews(options, Study(tmp_path / "study"), workers=1)
-    found = {row["quantity"]: row["ours"] for row in rows}
+    rows = reproduce_reviews(options, Study(tmp_path / "study"), Here(workers=1))
+    found = {row.quantity: row.ours for row in rows}
     # The rows in train have the wrong label in test: a model that has learned fails on them alone.
     assert found["reviews/equal/average"] < 65
     assert found["reviews_not_in_train/equal/average"] > 90
@@ -172,7 +179,7 @@ def test_a_few_steps_on_the_real_reviews(tmp_path: Path) -> None:
         max_length=20,
         evaluations=1,
     )
-    rows = reproduce_reviews(options, Study(tmp_path), workers=1)
-    found = {row["quantity"]: row["ours"] for row in rows}
+    rows = reproduce_reviews(options, Study(tmp_path), Here(workers=1))
+    found = {row.quantity: row.ours for row in rows}
     assert found["reviews/bandit/average"] > 40
     assert found["reviews_not_in_train/bandit/average"] > 40

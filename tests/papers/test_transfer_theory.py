@@ -55,18 +55,16 @@ def test_the_gap_by_hand() -> None:
 def test_a_small_experiment_has_the_rows_of_the_whole() -> None:
     told: list[str] = []
     rows = reproduce_transfer_theory(SMALL, on_progress=told.append)
-    found = {row["quantity"]: row for row in rows}
+    found = {row.quantity: row for row in rows}
     assert set(rows[0]) == {"quantity", "paper", "ours", "low", "high", "n"}
-    assert found["theorem_2/f1/two_groups"]["ours"] > 0.9
-    assert found["theorem_2/f1/best_threshold"]["ours"] >= found["theorem_2/f1/two_groups"]["ours"]
-    assert found["theorem_2/gap_found"]["ours"] == pytest.approx(1.0, abs=0.3)
-    assert found["theorem_2/subsets"]["n"] == 6
-    losses = {
-        name: found[f"theorem_2/loss/{name}"]["ours"] for name in ("none", "all", "two_groups")
-    }
+    assert found["theorem_2/f1/two_groups"].ours > 0.9
+    assert found["theorem_2/f1/best_threshold"].ours >= found["theorem_2/f1/two_groups"].ours
+    assert found["theorem_2/gap_found"].ours == pytest.approx(1.0, abs=0.3)
+    assert found["theorem_2/subsets"].n == 6
+    losses = {name: found[f"theorem_2/loss/{name}"].ours for name in ("none", "all", "two_groups")}
     assert losses["two_groups"] < min(losses["none"], losses["all"])
-    assert found["theorem_1/slope"]["paper"] == -0.5
-    assert found["theorem_1/error/200"]["ours"] < found["theorem_1/error/50"]["ours"]
+    assert found["theorem_1/slope"].paper == -0.5
+    assert found["theorem_1/error/200"].ours < found["theorem_1/error/50"].ours
     assert told == [f"seed {number}" for number in range(1, 7)]
     assert reproduce_transfer_theory(SMALL) == rows  # the same seed, the same figures
 
@@ -82,12 +80,12 @@ def test_settings_that_cannot_be_are_refused() -> None:
 
 @pytest.mark.paper
 def test_forty_sources_are_told_apart_at_the_number_of_subsets_the_formula_asks_for() -> None:
-    found = {row["quantity"]: row for row in reproduce_transfer_theory()}
-    assert found["theorem_2/f1/two_groups"]["n"] == 20
-    assert found["theorem_2/f1/two_groups"]["ours"] >= 0.95
-    assert found["theorem_2/f1/least_loss"]["ours"] >= 0.95
-    assert found["theorem_2/f1/best_threshold"]["ours"] >= 0.99
-    assert found["theorem_2/separated"]["ours"] >= 0.8
-    assert found["theorem_1/slope"]["ours"] == pytest.approx(-0.5, abs=0.05)
+    found = {row.quantity: row for row in reproduce_transfer_theory()}
+    assert found["theorem_2/f1/two_groups"].n == 20
+    assert found["theorem_2/f1/two_groups"].ours >= 0.95
+    assert found["theorem_2/f1/least_loss"].ours >= 0.95
+    assert found["theorem_2/f1/best_threshold"].ours >= 0.99
+    assert found["theorem_2/separated"].ours >= 0.8
+    assert found["theorem_1/slope"].ours == pytest.approx(-0.5, abs=0.05)
     for count in TransferTheoryOptions().counts:
-        assert found[f"theorem_1/promised/{count}"]["ours"] == pytest.approx(1.0, abs=0.15)
+        assert found[f"theorem_1/promised/{count}"].ours == pytest.approx(1.0, abs=0.15)

@@ -10,11 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from taskmix.engine import Fleet
 from taskmix.errors import InputError
-from taskmix.papers import Executor, WeakOptions, reproduce_weak_supervision
-from taskmix.papers._weak_data import WeakSource, chosen_labels, read_weak_rows
-from taskmix.papers._weak_supervision import direct_rows
+from taskmix.papers import WeakOptions, reproduce_weak_supervision
+from taskmix.papers._transfer._weak_data import (
+    WeakSource,
+    chosen_labels,
+    class_balance,
+    read_weak_rows,
+)
+from taskmix.papers._transfer._weak_supervision import direct_rows
 from taskmix.records import Study
+from taskmix.transfer import fit_label_model, majority_vote
 
 WORDS = ("bad", "good")
 SIZES = {"train": 80, "dev": 40, "test": 40}
@@ -86,9 +93,7 @@ def test_votes_and_the_label_model_choose_a_label_for_every_row_with_a_vote(wren
 
 def test_direct_votes_by_hand(wrench: Path) -> None:
     rows = read_weak_rows(wrench)
-    found = {
-        row["quantity"]: row["ours"] for row in direct_rows("toy", rows, "accuracy", ("0", "1"))
-    }
+    found = {row.quantity: row.ours for row in direct_rows("toy", rows, "accuracy", ("0", "1"))}
     test, right = rows["test"], []
     usual = int(np.bincount(rows["dev"].labels).argmax())
     for votes, label in zip(test.votes, test.labels, strict=True):
@@ -101,17 +106,17 @@ def test_direct_votes_by_hand(wrench: Path) -> None:
 def test_the_function_that_is_always_wrong_is_left_out(
     wrench: Path, encoder: Path, tmp_path: Path
 ) -> None:
-    executor = Executor(study=Study(tmp_path / "study"), engine="fleet", workers=1)
-    found = reproduce_weak_supervision(options(wrench, encoder), executor)
-    rows = {row["quantity"]: row for row in found}
+    study, executor = Study(tmp_path / "study"), Fleet(workers=1)
+    found = reproduce_weak_supervision(options(wrench, encoder), study, executor)
+    rows = {row.quantity: row for row in found}
     name = "weak_supervision/toy"
-    assert rows[f"{name}/selected_minus_best"]["paper"] == 3.6
-    left_out = rows[f"{name}/source_accuracy/left_out"]["ours"]
-    assert rows[f"{name}/source_accuracy/selected"]["ours"] > left_out + 0.2
-    assert rows[f"{name}/gain_against_accuracy"]["ours"] > 0
-    assert rows[f"{name}/truth"]["ours"] > 90
-    assert rows[f"{name}/selected"]["ours"] > rows[f"{name}/all_sources"]["ours"]
-    assert reproduce_weak_supervision(options(wrench, encoder), executor) == found
+    assert rows[f"{name}/selected_minus_best"].paper == 3.6
+    left_out = rows[f"{name}/source_accuracy/left_out"].ours
+    assert rows[f"{name}/source_accuracy/selected"].ours > left_out + 0.2
+    assert rows[f"{name}/gain_against_accuracy"].ours > 0
+    assert rows[f"{name}/truth"].ours > 90
+    assert rows[f"{name}/selected"].ours > rows[f"{name}/all_sources"].ours
+    assert reproduce_weak_supervision(options(wrench, encoder), study, executor) == found
 
 
 def test_the_command_prints_the_rows_and_tells_bad_input(
@@ -144,3 +149,12 @@ def test_bad_rows_are_told(wrench: Path) -> None:
     (wrench / "dev.jsonl").write_text("[]\n")
     with pytest.raises(InputError, match="an object on every line"):
         read_weak_rows(wrench)
+
+
+@pytest.mark.paper
+def test_real_votes_are_modelled_about_as_well_as_by_their_majority(real_data: Path) -> None:
+    rows = read_weak_rows(real_data / "wrench" / "semeval")
+    votes, truth = rows["train"].votes, rows["train"].labels
+    model = fit_label_model(votes, 9, balance=class_balance(rows, 9))
+    voted = majority_vote(votes, 9)[np.arange(len(truth)), truth].mean()
+    assert (model.predict(votes).argmax(axis=1) == truth).mean() > voted

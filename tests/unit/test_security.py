@@ -123,16 +123,17 @@ OPENING_CALLS = {
 MAY_OPEN = {
     ("tasks/_write.py", "open"): "writes",
     ("cli/_predict.py", "open"): "writes standard input to a file of its own",
-    ("report/_page.py", "read_text"): "reads a file of the package",
+    ("report/_page/_html.py", "read_text"): "reads a file of the package",
     ("advise/_adviser.py", "open"): "opens a budget, no file",
-    ("tasks/_cache.py", "safe_open"): "after check_plain",
-    ("tasks/_vector_archive.py", "ZipFile"): "of a file that open_plain opened",
-    ("tasks/_vector_archive.py", "np.load"): "of a file that open_plain opened",
-    ("tasks/_readers.py", "ParquetFile"): "of a file that open_plain opened",
+    ("tasks/_encoding/_cache.py", "safe_open"): "after check_plain",
+    ("tasks/_encoding/_vector_archive.py", "ZipFile"): "of a file that open_plain opened",
+    ("tasks/_encoding/_vector_archive.py", "np.load"): "of a file that open_plain opened",
+    ("tasks/_formats/_readers.py", "ParquetFile"): "of a file that open_plain opened",
     ("records/_parts.py", "ParquetFile"): "of a file that open_plain opened",
-    ("tasks/_pretrained.py", "from_pretrained"): "after check_plain_folder",
+    ("tasks/_encoding/_pretrained.py", "from_pretrained"): "after check_plain_folder",
     ("_signals.py", "open"): "reads what the kernel tells of processes",
     ("cli/_laws.py", "read_table"): "our own, on read_rows",
+    ("laws/_learning/_learn.py", "read_table"): "our own, on read_rows",
 }
 
 

@@ -17,6 +17,7 @@ from taskmix.cli._demo import demo
 from taskmix.cli._display import echo, note
 from taskmix.cli._improve import improve
 from taskmix.cli._laws import laws
+from taskmix.cli._options import grouped
 from taskmix.cli._predict import predict
 from taskmix.cli._report import report
 from taskmix.cli._reproduce import app as reproduce
@@ -40,16 +41,19 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(advise)
-app.command()(train)
-app.command()(predict)
-app.command()(report)
-app.command()(improve)
-app.command()(transfer)
-app.command()(sequences)
-app.command()(simulate)
-app.command()(laws)
+for command in (
+    demo,
+    advise,
+    train,
+    predict,
+    report,
+    improve,
+    transfer,
+    sequences,
+    simulate,
+    laws,
+):
+    app.command()(grouped(command))
 app.add_typer(reproduce, name="reproduce")
 
 

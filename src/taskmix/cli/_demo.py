@@ -8,6 +8,13 @@ from typing import Annotated
 import typer
 
 from taskmix.cli._display import echo
+from taskmix.cli._options import (
+    ModelOptions,
+    TaskOptions,
+    TrackingOptions,
+    WhereOptions,
+    WorkersOption,
+)
 
 BUDGET = "75s"  # with what comes before and after, under 90 s on two cores
 
@@ -19,9 +26,7 @@ def demo(
         str, typer.Option("--budget", help="A time (75s, 5m) or batches (60000-steps).")
     ] = BUDGET,
     seed: Annotated[int, typer.Option("--seed", help="The first of the seeds.")] = 0,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
-    ] = None,
+    workers: WorkersOption = None,
     json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Ask for advice on eight small tasks, two of which are known to be worth nothing.
@@ -39,4 +44,14 @@ def demo(
             "Eight tasks from handwritten digits. The two named `shuffled…` have random labels; the "
             "adviser is not told."
         )
-    advise(context, "digits", out=out, budget=budget, seed=seed, workers=workers, json_=json_)
+    advise(
+        context,
+        TaskOptions(folder="digits"),
+        ModelOptions(),
+        WhereOptions(workers=workers),
+        TrackingOptions(),
+        out=out,
+        budget=budget,
+        seed=seed,
+        json_=json_,
+    )

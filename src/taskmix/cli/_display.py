@@ -7,7 +7,7 @@ and may have anything in them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from taskmix.engine import Progress, Run
-    from taskmix.training import Event
 
 
 def echo(words: str, *, err: bool = False) -> None:
@@ -70,35 +69,13 @@ def make_console(**options: Any) -> Console:
 
 
 @contextmanager
-def one_run_bar(
-    run: Run, names: Sequence[str], *, quiet: bool
-) -> Iterator[Callable[[Event], None]]:
-    """A bar with steps a second, time left and each task's latest loss."""
-    from taskmix.training import StepEvent
-
-    latest = [float("nan")] * len(names)
-    with _bar(quiet) as bar:
-        job = bar.add_task(run.label, total=run.steps, detail="")
-
-        def listen(event: Event) -> None:
-            if not isinstance(event, StepEvent):
-                return
-            for task, loss in zip(event.tasks, event.losses, strict=True):
-                latest[task] = loss
-            # Making the text costs more than a small model's step; the bar draws ten times a second.
-            if event.step % 10 == 0 or event.step in (1, run.steps):
-                bar.update(job, completed=event.step, detail=_losses_text(names, latest))
-
-        yield listen
-
-
-@contextmanager
-def many_runs_bar(
+def runs_bar(
     runs: Sequence[Run], *, quiet: bool, title: str
 ) -> Iterator[Callable[[Progress], None]]:
-    """One bar over the steps of all runs, and how many runs are done."""
+    """One bar over the steps of all runs: how many are done, or of a single one its tasks' losses."""
     steps, total = [0] * len(runs), 0
     finished: set[int] = set()
+    names = runs[0].load().names if len(runs) == 1 else ()
     with _bar(quiet) as bar:
         job = bar.add_task(title, total=sum(run.steps for run in runs), detail="")
 
@@ -108,28 +85,10 @@ def many_runs_bar(
             steps[progress.run] = progress.step
             if progress.done:
                 finished.add(progress.run)
-            bar.update(job, completed=total, detail=f"{len(finished)} of {len(runs)} runs")
-
-        yield tell
-
-
-@contextmanager
-def counting_bar(title: str, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """How many runs are done and how many steps were taken, where the total is not known before."""
-    steps: dict[int, int] = {}
-    before = total = finished = 0
-    with _bar(quiet) as bar:
-        job = bar.add_task(title, total=None, detail="")
-
-        def tell(progress: Progress) -> None:
-            nonlocal before, total, finished
-            if progress.step < steps.get(progress.run, 0):  # a second batch of runs has begun
-                before, total = before + total, 0
-                steps.clear()
-            total += progress.step - steps.get(progress.run, 0)
-            steps[progress.run] = progress.step
-            finished += progress.done
-            bar.update(job, completed=before + total, detail=f"{finished} runs done")
+            detail = f"{len(finished)} of {len(runs)} runs"
+            if names and progress.losses:
+                detail = _losses_text(names, progress.losses)
+            bar.update(job, completed=total, detail=detail)
 
         yield tell
 
@@ -182,9 +141,8 @@ def _bar(quiet: bool) -> Bar:
     )
 
 
-def _losses_text(names: Sequence[str], losses: Sequence[float]) -> str:
-    shown = [f"{name} {loss:.3f}" for name, loss in zip(names, losses, strict=True) if loss == loss]
-    if len(shown) > 5:
-        known = [loss for loss in losses if loss == loss]
-        return f"mean loss {sum(known) / len(known):.3f} over {len(known)} tasks"
-    return "  ".join(shown)
+def _losses_text(names: Sequence[str], losses: Mapping[int, float]) -> str:
+    known = {names[task]: loss for task, loss in sorted(losses.items()) if loss == loss}
+    if len(known) > 5:
+        return f"mean loss {sum(known.values()) / len(known):.3f} over {len(known)} tasks"
+    return "  ".join(f"{name} {loss:.3f}" for name, loss in known.items())

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from taskmix.cli._display import note
-from taskmix.cli._engines import Engine
+from taskmix.cli._options import EngineName, ModelOptions, TrackingOptions, WhereOptions
 from taskmix.extras import missing, require
 
 # Words of `--model` for models of our own.
@@ -15,22 +14,22 @@ OWN_MODELS = ("auto", "perceptron", "convolution", "bilstm")
 
 def check_extras(
     *,
-    model: str = "auto",
-    engine: Engine = Engine.HERE,
-    store: str | None = None,
-    tensorboard: Path | None = None,
-    mlflow: str | None = None,
+    model: ModelOptions | str = "auto",
+    where: WhereOptions | None = None,
+    tracking: TrackingOptions | None = None,
 ) -> None:
     """Refuses what was asked for by name where its package is missing."""
-    if model not in OWN_MODELS:
-        require("transformers", "tokenizers", purpose=f"The Hugging Face encoder `{model}`")
-    if engine is Engine.RAY:
+    word = model if isinstance(model, str) else model.model
+    where, tracking = where or WhereOptions(), tracking or TrackingOptions()
+    if word not in OWN_MODELS:
+        require("transformers", "tokenizers", purpose=f"The Hugging Face encoder `{word}`")
+    if where.engine is EngineName.RAY:
         require("ray", purpose="`--engine ray`")
-    if store is not None:
+    if where.store is not None:
         require("fsspec", purpose="`--store`")
-    if tensorboard is not None:
+    if tracking.tensorboard is not None:
         require("tensorboard", purpose="`--tensorboard`")
-    if mlflow is not None:
+    if tracking.mlflow is not None:
         require("mlflow", purpose="`--mlflow`")
 
 

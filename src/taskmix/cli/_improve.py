@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from taskmix.cli._improved import print_improvement
-from taskmix.errors import OptionError
 
 
 def improve(
     studies: Annotated[list[Path], typer.Argument(help="Studies, as `train --out` writes them.")],
-    out: Annotated[Path, typer.Option("--out", help="The plan to write.")] = Path("plan.json"),
+    write_plan: Annotated[Path, typer.Option("--write-plan", help="The plan to write.")] = Path(
+        "plan.json"
+    ),
     entropy: Annotated[
-        str,
-        typer.Option("--entropy", help="The weight of the policy's entropy: auto, or a number."),
-    ] = "auto",
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", help="Learn from runs with this label only; may be repeated."),
+        float | None,
+        typer.Option("--entropy", help="The weight of the policy's entropy [from the logs]."),
     ] = None,
-    budget: Annotated[
+    runs: Annotated[
+        list[str] | None,
+        typer.Option("--runs", help="Learn from runs with this label only; may be repeated."),
+    ] = None,
+    steps: Annotated[
         int | None,
-        typer.Option("--budget", min=1, help="Steps of the run to plan [as many as were logged]."),
+        typer.Option("--steps", min=1, help="Of the run to plan [as many as were logged]."),
     ] = None,
     stages: Annotated[
         bool, typer.Option("--stages/--fixed", help="Let the plan change over the run.")
@@ -41,18 +40,20 @@ def improve(
 
     Examples:
 
-        taskmix improve study --out plan.json
+        taskmix improve study --write-plan plan.json
 
-        taskmix improve first second --entropy 0.2 --label uniform --json
+        taskmix improve first second --entropy 0.2 --runs uniform --json
     """
     from taskmix.cli._display import print_json
+    from taskmix.cli._repeat import this_command
     from taskmix.counterfactual import learn
     from taskmix.plans import check_plan_path
 
-    check_plan_path(out)
-    lessons = learn(studies, labels=label, entropy=_entropy(entropy), budget=budget, stages=stages)
-    plan = lessons.plan(command=shlex.join(["taskmix", *sys.argv[1:]]))
-    plan.save(out)
+    check_plan_path(write_plan)
+    weight = "auto" if entropy is None else entropy
+    lessons = learn(studies, labels=runs, entropy=weight, budget=steps, stages=stages)
+    plan = lessons.plan(command=this_command())
+    plan.save(write_plan)
     if json_:
         shares = {
             "begins": lessons.improvement.begins.tolist(),
@@ -60,18 +61,6 @@ def improve(
             "tasks": list(plan.tasks),
         }
         rows = plan.evidence["policies"]
-        print_json({"plan": str(out), "rows": rows, "policy": shares, **plan.evidence})
+        print_json({"plan": str(write_plan), "rows": rows, "policy": shares, **plan.evidence})
         return
-    print_improvement(lessons, out)
-
-
-def _entropy(word: str) -> float | str:
-    if word == "auto":
-        return word
-    try:
-        value = float(word)
-    except ValueError:
-        value = float("nan")
-    if not 0 < value < float("inf"):
-        raise OptionError(f"`--entropy` should be `auto` or a number above 0. Found {word!r}.")
-    return value
+    print_improvement(lessons, write_plan)

@@ -39,16 +39,16 @@ def predict(
     task: Annotated[
         str | None, typer.Option("--task", help="The task to answer for [where there is one only].")
     ] = None,
-    out: Annotated[
+    answers: Annotated[
         Path | None,
         typer.Option(
-            "--out",
+            "--answers",
             help="Write a .jsonl, .csv or .parquet file; in .csv an apostrophe goes before a label "
             "that a spreadsheet would compute, such as =1+1.",
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the file of --out if there is one.")
+        bool, typer.Option("--overwrite", help="Replace the file of --answers if there is one.")
     ] = False,
     strict: StrictOption = False,
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -60,40 +60,40 @@ def predict(
 
     Examples:
 
-        taskmix predict advice/model new.csv --task sentiment --out answers.csv
+        taskmix predict advice/model new.csv --task sentiment --answers answers.csv
 
         echo '{"text": "well worth it"}' | taskmix predict advice - --task books
     """
     from taskmix.cli._display import print_json
-    from taskmix.engine import read_model
+    from taskmix.engine import load_model
     from taskmix.files import check_output
 
-    if out is not None and out.suffix.lower() not in ENDINGS:
+    if answers is not None and answers.suffix.lower() not in ENDINGS:
         raise OptionError(
-            f"The name of --out should end in {', '.join(ENDINGS)}. Found `{out.name}`."
+            f"The name of --answers should end in {', '.join(ENDINGS)}. Found `{answers.name}`."
         )
-    if out is not None:
+    if answers is not None:
         remedy = "Choose another name, or replace it with --overwrite."
-        check_output(out, is_ours=lambda begin: overwrite, what="the answers", remedy=remedy)
-    trained = read_model(model)
+        check_output(answers, is_ours=lambda begin: overwrite, what="the answers", remedy=remedy)
+    trained = load_model(model)
     question = trained.question(task)
     notes: list[str] = []
-    answers = _answers(trained, rows, question.name, strict=strict, on_note=notes.append)
+    found = _answers(trained, rows, question.name, strict=strict, on_note=notes.append)
     if not json_:  # beside the answers, which may be piped on
-        echo(f"Read {len(answers):,} rows for {question.name}: {question.reading}", err=True)
+        echo(f"Read {len(found):,} rows for {question.name}: {question.reading}", err=True)
         for note in notes:
             echo(f"Note: {note}", err=True)
-    if out is not None:
-        _write(answers, out)
+    if answers is not None:
+        _write(found, answers)
         if not json_:
-            echo(f"{len(answers):,} answers for `{question.name}`: {out}")
+            echo(f"{len(found):,} answers for `{question.name}`: {answers}")
             return
     if json_:
-        document = {"task": question.name, "kind": question.kind, "rows": answers}
+        document = {"task": question.name, "kind": question.kind, "rows": found}
         reading = {"tasks": [question.name], **question.reading.document()}
         print_json(document | {"readings": [reading], "reading_notes": notes})
         return
-    for answer in answers:
+    for answer in found:
         print_json(answer, indent=None)
 
 

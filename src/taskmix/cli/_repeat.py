@@ -34,11 +34,13 @@ def commands_of_advice(
     context: typer.Context, folder: str, out: Path, batches: int
 ) -> dict[str, str]:
     """What each line is for, and the line, in the order in which one would want them."""
+    from taskmix.adviser import ASK_AGAIN
+
     plan = str(out / "plan.json")
     train = ["taskmix", "train", folder, "--plan", plan, "--steps", str(batches), *_given(context)]
     return {
         "Train by the plan": shlex.join(train),
-        "Ask again: nothing is trained twice, and what was stopped goes on": this_command(),
+        ASK_AGAIN: this_command(),
         "Make this page again": shlex.join(["taskmix", "report", str(out)]),
     }
 

@@ -14,14 +14,14 @@ from taskmix.extras import require
 
 def report(
     study: Annotated[Path, typer.Argument(help="A folder of runs, as `train --out` writes it.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Where to write the page [STUDY/report.html].")
+    page: Annotated[
+        Path | None, typer.Option("--page", help="The file to write [STUDY/report.html].")
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the final scores as JSON.")] = False,
 ) -> None:
     """Write one self-contained HTML page about a study.
 
-    Example: taskmix report study --out report.html
+    Example: taskmix report study --page report.html
     """
     from taskmix.cli._display import print_json
     from taskmix.cli._tables import score_table
@@ -39,9 +39,12 @@ def report(
             f"`{study}` should be a study, a folder with runs in it. Found no run there. "
             "Make one with `taskmix train FOLDER --out STUDY`."
         )
-    page = write_report(records, out or study / "report.html", on_note=note)
+    written = write_report(records, page or study / "report.html", on_note=note)
     if json_:
-        rows = [row for split in ("dev", "test") for row in score_table(summaries, split).rows()]
-        print_json({"study": str(study), "page": str(page), "runs": len(summaries), "rows": rows})
+        shown = [each for summary in summaries for each in summary.under_each_label()]
+        rows = [row for split in ("dev", "test") for row in score_table(shown, split).rows()]
+        print_json(
+            {"study": str(study), "page": str(written), "runs": len(summaries), "rows": rows}
+        )
     else:
-        echo(f"Wrote {page} about {len(summaries)} runs.")
+        echo(f"Wrote {written} about {len(summaries)} runs.")

@@ -9,20 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from taskmix.cli._display import echo
-from taskmix.cli._engines import (
-    AddressOption,
-    Engine,
-    EngineOption,
-    StoreOption,
-    choose_device_on,
-    join_cluster,
-)
 from taskmix.cli._extras import check_extras
+from taskmix.cli._options import CacheOption, OneByOneOptions, grouped
 from taskmix.cli._reproduce_laws import laws_study
-from taskmix.cli._reproduce_sequences import sequences
+from taskmix.cli._reproduce_sequences import reproduce_generators
 from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
 from taskmix.cli._reproduce_transfer import census, nlp25, weak_supervision
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._reproduced import print_reproduction
 from taskmix.cli._train import Precision
 
 app = typer.Typer(
@@ -103,17 +96,17 @@ def bandit(
     result = play_bandit(options, on_progress=_teller(json_))
     if plot is not None:
         write_chart(bandit_figure(result), plot)
-    tell_rows("bandit", bandit_rows(result), time.monotonic() - begin, as_json=json_)
+    print_reproduction("bandit", bandit_rows(result), time.monotonic() - begin, as_json=json_)
     if plot is not None and not json_:
         echo(f"Drew {plot}.")
 
 
-@app.command()
 def glue(
     context: typer.Context,
     data: Annotated[
         Path, typer.Argument(help="The folder of GLUE tasks: cola/, mnli/, mrpc/, ... wnli/.")
     ],
+    where: OneByOneOptions,
     encoder: Annotated[
         str, typer.Option("--encoder", help="A Hugging Face encoder's path or name.")
     ] = "bert-base-uncased",
@@ -127,17 +120,8 @@ def glue(
         bool, typer.Option("--single/--no-single", help="Fine-tune on each task alone as well.")
     ] = True,
     single_epochs: Annotated[float, typer.Option("--single-epochs", min=0)] = 3.0,
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda, ...")] = "auto",
     precision: Annotated[Precision, typer.Option("--precision")] = Precision.FLOAT32,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
-    ] = None,
-    engine: EngineOption = Engine.HERE,
-    address: AddressOption = None,
-    store: StoreOption = None,
-    cache: Annotated[
-        Path | None, typer.Option("--cache", help="Keep encoded tasks here for the next run.")
-    ] = None,
+    cache: CacheOption = None,
     quick: QuickOption = False,
     json_: JsonOption = False,
 ) -> None:
@@ -147,14 +131,12 @@ def glue(
 
     Example: taskmix reproduce glue glue/ --encoder minilm/ --steps 4000 --batch-size 32 --device cuda
     """
-    from taskmix.cli._display import counting_bar
-    from taskmix.cli._stopping import clean_stop
     from taskmix.engine import own_study
     from taskmix.papers import GlueOptions, reproduce_glue
 
     begin = time.monotonic()
-    check_extras(model=encoder, engine=engine, store=store)
-    join_cluster(context, engine, address=address, store=store, workers=workers)
+    check_extras(model=encoder, where=where)
+    where.join(context)
     options = GlueOptions(
         data=data,
         encoder=encoder,
@@ -165,20 +147,13 @@ def glue(
         seeds=1 if quick else seeds,
         single=single and not quick,
         single_epochs=single_epochs,
-        device=choose_device_on(engine, device),
+        device=where.choose_device(),
         precision=precision.value,
         cache=cache,
     )
-    with clean_stop() as should_stop, counting_bar("glue", quiet=json_) as tell:
-        rows = reproduce_glue(
-            options,
-            own_study(out),
-            workers=workers,
-            on_progress=tell,
-            should_stop=should_stop,
-            engine=engine.value,
-        )
-    tell_rows("glue", rows, time.monotonic() - begin, as_json=json_)
+    with where.executing("glue", quiet=json_) as executor:
+        rows = reproduce_glue(options, own_study(out), executor)
+    print_reproduction("glue", rows, time.monotonic() - begin, as_json=json_)
 
 
 @app.command("transfer-theory")
@@ -201,17 +176,18 @@ def transfer_theory(
             seeds=2, error_seeds=2, counts=(160, 640), reference=4000, seed=seed
         )
     rows = reproduce_transfer_theory(options, on_progress=_teller(json_))
-    tell_rows("transfer-theory", rows, time.monotonic() - begin, as_json=json_)
+    print_reproduction("transfer-theory", rows, time.monotonic() - begin, as_json=json_)
 
 
-app.command()(census)
-app.command("weak-supervision")(weak_supervision)
-app.command()(nlp25)
-app.command("laws-balanced")(laws_study)
-app.command("laws-unbalanced")(laws_study)
-app.command()(newsgroups)
-app.command()(sequences)
-app.command()(reviews)
+app.command()(grouped(glue))
+app.command()(grouped(census))
+app.command("weak-supervision")(grouped(weak_supervision))
+app.command()(grouped(nlp25))
+app.command("laws-balanced")(grouped(laws_study))
+app.command("laws-unbalanced")(grouped(laws_study))
+app.command()(grouped(newsgroups))
+app.command("sequences")(grouped(reproduce_generators))
+app.command()(grouped(reviews))
 
 
 def _teller(quiet: bool) -> Any:

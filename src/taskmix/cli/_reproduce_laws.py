@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taskmix.cli._display import echo
-from taskmix.cli._engines import (
-    AddressOption,
-    Engine,
-    EngineOption,
-    StoreOption,
-    choose_device_on,
-    join_cluster,
-)
+from taskmix.cli._options import WhereOptions
 from taskmix.cli._reproduce_text import JsonOption, QuickOption
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._reproduced import print_reproduction
 from taskmix.cli._train import Precision
 from taskmix.errors import OptionError
 
@@ -36,6 +29,7 @@ def laws_study(
     data: Annotated[
         Path, typer.Argument(help="The task folder of CoNLL 2003, or a table written before.")
     ],
+    where: WhereOptions,
     vectors: Annotated[
         Path | None,
         typer.Option("--vectors", help="Word vectors: GloVe or fastText text, or .npz."),
@@ -63,12 +57,7 @@ def laws_study(
     task_layers: Annotated[
         str, typer.Option("--task-layers", help="Units of dense layers each task has: 100")
     ] = "",
-    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda, ...")] = "auto",
     precision: Annotated[Precision, typer.Option("--precision")] = Precision.FLOAT32,
-    workers: Annotated[int | None, typer.Option("--workers", min=1)] = None,
-    engine: EngineOption = Engine.AUTO,
-    address: AddressOption = None,
-    store: StoreOption = None,
     quick: QuickOption = False,
     json_: JsonOption = False,
 ) -> None:
@@ -84,7 +73,7 @@ def laws_study(
 
         taskmix reproduce laws-balanced rows.csv --plot figures.svg
     """
-    from taskmix.papers import LawsOptions, check_new_table, read_rows
+    from taskmix.papers import LawsOptions, check_new_table, read_laws_table
     from taskmix.report import check_chart_path
 
     name = str(context.info_name)
@@ -94,7 +83,7 @@ def laws_study(
             raise OptionError("`--plot` should go with laws-balanced, whose figure it is.")
     if table is not None:
         check_new_table(table)
-    join_cluster(context, engine, address=address, store=store, workers=workers)
+    where.join(context)
     options = LawsOptions(
         data=data,
         vectors=vectors,
@@ -105,48 +94,37 @@ def laws_study(
         hidden=min(hidden, 8) if quick else hidden,
         shared_layers=_layers("--shared-layers", shared_layers),
         task_layers=_layers("--task-layers", task_layers),
-        device=choose_device_on(engine, device),
+        device=where.choose_device(),
         precision=precision.value,
     )
     begin = time.monotonic()
     if data.suffix in (".csv", ".parquet") and data.is_file():
-        found = read_rows(data, balanced=options.balanced)
+        found = read_laws_table(data, balanced=options.balanced)
     else:
-        found = _trained(
-            name, options, out, minutes=minutes, engine=engine, workers=workers, quiet=json_
-        )
-    _tell(name, options, found, table, plot, time.monotonic() - begin, as_json=json_)
+        found = _trained(name, options, out, where, minutes=minutes, quiet=json_)
+    _print_study(name, options, found, table, plot, time.monotonic() - begin, as_json=json_)
 
 
 def _trained(
     name: str,
     options: LawsOptions,
     out: Path,
+    where: WhereOptions,
     *,
     minutes: float | None,
-    engine: Engine,
-    workers: int | None,
     quiet: bool,
 ) -> pa.Table:
-    from taskmix.cli._display import many_runs_bar
-    from taskmix.cli._stopping import clean_stop
     from taskmix.engine import own_study
-    from taskmix.papers import Executor, reproduce_laws
+    from taskmix.papers import reproduce_laws
 
     end = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
-    runs = list(options.all_runs())
-    with clean_stop() as asked, many_runs_bar(runs, quiet=quiet, title=name) as tell:
-        executor = Executor(
-            study=own_study(out, lean=True),
-            engine=engine.value,
-            workers=workers,
-            on_progress=tell,
-            should_stop=lambda: asked() or time.monotonic() > end,
-        )
-        return reproduce_laws(options, executor)
+    with where.executing(
+        name, quiet=quiet, rounds=False, is_over=lambda: time.monotonic() > end
+    ) as executor:
+        return reproduce_laws(options, own_study(out, lean=True), executor)
 
 
-def _tell(
+def _print_study(
     name: str,
     options: LawsOptions,
     found: pa.Table,
@@ -156,20 +134,20 @@ def _tell(
     *,
     as_json: bool,
 ) -> None:
-    from taskmix.papers import law_rows, laws_figure, write_table
+    from taskmix.papers import law_rows, laws_figure, write_laws_table
     from taskmix.report import write_chart
 
     if table is not None:
-        write_table(found, table)
+        write_laws_table(found, table)
     if plot is not None:
         write_chart(laws_figure(found), plot)
     rows = law_rows(found, balanced=options.balanced, total=len(options.grid))
-    tell_rows(name, rows, seconds, as_json=as_json)
+    print_reproduction(name, rows, seconds, as_json=as_json)
     if as_json:
         return
     for each in rows:
-        if "formula" in each:
-            echo(f"{each['quantity']}: f1 = {each['formula']}")
+        if each.formula is not None:
+            echo(f"{each.quantity}: f1 = {each.formula}")
     echo(f"{found.num_rows} of {len(options.grid)} rows.")
     if found.num_rows < len(options.grid):
         echo("The same command, given the task folder, goes on.")

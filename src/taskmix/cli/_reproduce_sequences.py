@@ -10,10 +10,10 @@ import typer
 
 from taskmix.cli._display import echo
 from taskmix.cli._reproduce_text import JsonOption, QuickOption
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._reproduced import print_reproduction
 
 
-def sequences(
+def reproduce_generators(
     data: Annotated[
         Path | None,
         typer.Argument(help="The folder of data sets: names_by_language/, msnbc/, ..."),
@@ -49,4 +49,4 @@ def sequences(
     options = SequencesOptions(data=data, seed=seed, out=out, **names, **fewer)  # type: ignore[arg-type]
     tell = None if json_ else lambda name: echo(f"... {name}", err=True)
     rows = reproduce_sequences(options, on_progress=tell)
-    tell_rows("sequences", rows, time.monotonic() - begin, as_json=json_)
+    print_reproduction("sequences", rows, time.monotonic() - begin, as_json=json_)

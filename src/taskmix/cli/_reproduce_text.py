@@ -9,15 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from taskmix.cli._display import echo
-from taskmix.cli._engines import (
-    AddressOption,
-    Engine,
-    EngineOption,
-    StoreOption,
-    choose_device_on,
-    join_cluster,
-)
-from taskmix.cli._reproduced import tell_rows
+from taskmix.cli._options import CacheOption, OneByOneOptions
+from taskmix.cli._reproduced import print_reproduction
 from taskmix.cli._train import Precision
 from taskmix.errors import OptionError
 
@@ -30,7 +23,7 @@ VectorsOption = Annotated[
 OutOption = Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")]
 MethodsOption = Annotated[
     str | None,
-    typer.Option("--methods", help="Names with commas [the document's and modern ones]."),
+    typer.Option("--methods", help="Names with commas [the paper's and modern ones]."),
 ]
 SeedsOption = Annotated[int, typer.Option("--seeds", min=1)]
 EpochsOption = Annotated[
@@ -47,23 +40,17 @@ StepSizesOption = Annotated[
     str | None,
     typer.Option("--step-sizes", help="Values of a sweep of BanditMTL's step size, with commas."),
 ]
-DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, ...")]
 PrecisionOption = Annotated[Precision, typer.Option("--precision")]
-WorkersOption = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Processes at once [one a core].")
-]
 PlotOption = Annotated[
     Path | None,
     typer.Option("--plot", help="Draw variance and weights into this .svg, .png or .html."),
-]
-CacheOption = Annotated[
-    Path | None, typer.Option("--cache", help="Keep encoded tasks here for the next run.")
 ]
 
 
 def newsgroups(
     context: typer.Context,
     data: DataArgument,
+    where: OneByOneOptions,
     vectors: VectorsOption = None,
     out: OutOption = None,
     methods: MethodsOption = None,
@@ -74,12 +61,7 @@ def newsgroups(
     max_length: LengthOption = 500,
     radii: RadiiOption = None,
     step_sizes: StepSizesOption = None,
-    device: DeviceOption = "auto",
     precision: PrecisionOption = Precision.FLOAT32,
-    workers: WorkersOption = None,
-    engine: EngineOption = Engine.HERE,
-    address: AddressOption = None,
-    store: StoreOption = None,
     cache: CacheOption = None,
     plot: PlotOption = None,
     quick: QuickOption = False,
@@ -95,6 +77,7 @@ def newsgroups(
 def reviews(
     context: typer.Context,
     data: DataArgument,
+    where: OneByOneOptions,
     vectors: VectorsOption = None,
     out: OutOption = None,
     methods: MethodsOption = None,
@@ -105,12 +88,7 @@ def reviews(
     max_length: LengthOption = 500,
     radii: RadiiOption = None,
     step_sizes: StepSizesOption = None,
-    device: DeviceOption = "auto",
     precision: PrecisionOption = Precision.FLOAT32,
-    workers: WorkersOption = None,
-    engine: EngineOption = Engine.HERE,
-    address: AddressOption = None,
-    store: StoreOption = None,
     cache: CacheOption = None,
     plot: PlotOption = None,
     quick: QuickOption = False,
@@ -125,8 +103,6 @@ def reviews(
 
 def _text(given: dict[str, Any], name: str) -> None:
     """Runs one of the two text experiments with the options of its command."""
-    from taskmix.cli._display import counting_bar
-    from taskmix.cli._stopping import clean_stop
     from taskmix.engine import own_study
     from taskmix.papers import (
         NewsgroupsOptions,
@@ -150,29 +126,21 @@ def _text(given: dict[str, Any], name: str) -> None:
     if quick:
         options |= {"steps": 4, "seeds": 2, "batch_size": 8, "max_length": 30}
         options["methods"] = options.get("methods", ("equal", "bandit"))
-    join_cluster(
-        given["context"],
-        given["engine"],
-        **{key: given[key] for key in ("address", "store", "workers")},
-    )
-    options |= {
-        "device": choose_device_on(given["engine"], given["device"]),
-        "precision": given["precision"].value,
-    }
+    where: OneByOneOptions = given["where"]
+    where.join(given["context"])
+    options |= {"device": where.choose_device(), "precision": given["precision"].value}
     study = own_study(given["out"] or Path(f"{name}-study"))
-    with clean_stop() as should_stop, counting_bar(name, quiet=as_json) as tell:
-        common = {"workers": given["workers"], "on_progress": tell, "should_stop": should_stop}
-        common["engine"] = given["engine"].value
+    with where.executing(name, quiet=as_json) as executor:
         asked: NewsgroupsOptions | ReviewsOptions
         if name == "newsgroups":
             asked = NewsgroupsOptions(**options)
-            rows = reproduce_newsgroups(asked, study, **common)
+            rows = reproduce_newsgroups(asked, study, executor)
         else:
             asked = ReviewsOptions(**options)
-            rows = reproduce_reviews(asked, study, **common)
+            rows = reproduce_reviews(asked, study, executor)
     if plot is not None:
         write_chart(text_figure(asked, study), plot)
-    tell_rows(name, rows, time.monotonic() - begin, as_json=as_json)
+    print_reproduction(name, rows, time.monotonic() - begin, as_json=as_json)
     if plot is not None and not as_json:
         echo(f"Drew {plot}.")
 

@@ -11,29 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskmix.cli._display import echo
-from taskmix.cli._engines import (
-    AddressOption,
-    Engine,
-    EngineOption,
-    StoreOption,
-    choose_device_on,
-    join_cluster,
-)
 from taskmix.cli._extras import check_extras
+from taskmix.cli._options import CacheOption, WhereOptions
 from taskmix.cli._reproduce_text import (
     BatchOption,
-    CacheOption,
-    DeviceOption,
     JsonOption,
     QuickOption,
-    WorkersOption,
 )
-from taskmix.cli._reproduced import tell_rows
-from taskmix.cli._transfer import Outcome
+from taskmix.cli._reproduced import print_reproduction
+from taskmix.cli._transfer import OutcomeName
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
-    from taskmix.papers import Executor
+    from taskmix.engine import Executor
+    from taskmix.records import Study
 
 
 OutOption = Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")]
@@ -59,6 +50,7 @@ LengthOption = Annotated[int, typer.Option("--max-length", min=4, help="Pieces o
 def census(
     context: typer.Context,
     data: Annotated[Path, typer.Argument(help="The Parquet file of ACSIncome, or its folder.")],
+    where: WhereOptions,
     states: Annotated[
         str | None, typer.Option("--states", help="Some of them, with commas [all].")
     ] = None,
@@ -79,11 +71,6 @@ def census(
         bool, typer.Option("--own-group-dro", help="Group DRO on each state alone too; slow.")
     ] = False,
     out: OutOption = None,
-    device: DeviceOption = "auto",
-    engine: EngineOption = Engine.AUTO,
-    address: AddressOption = None,
-    store: StoreOption = None,
-    workers: WorkersOption = None,
     seed: SeedOption = 0,
     quick: QuickOption = False,
     json_: JsonOption = False,
@@ -96,13 +83,13 @@ def census(
     """
     from taskmix.papers import CensusOptions, reproduce_census
 
-    join_cluster(context, engine, address=address, store=store, workers=workers)
+    where.join(context)
     options = _kept(locals(), "data rows steps batch_size learning_rate size subsets held_out")
     options |= _kept(locals(), "repeats alone seeds seed own_group_dro")
     options |= {
         "states": _names(states, "states"),
         "hidden": (hidden,),
-        "device": choose_device_on(engine, device),
+        "device": where.choose_device(),
     }
     if quick:
         options |= {
@@ -111,15 +98,16 @@ def census(
         }
         options |= {"steps": min(steps, 50), "subsets": 10, "held_out": 4, "repeats": 2}
         options |= {"alone": 3, "seeds": 2, "size": min(size, 2)}
-    with _executing("census", out, engine, workers, quiet=json_) as (executor, _):
+    with _executing("census", out, where, quiet=json_) as (kept, executor, _):
         begin = time.monotonic()
-        found = reproduce_census(CensusOptions(**options), executor)
-    tell_rows("census", found, time.monotonic() - begin, as_json=json_)
+        found = reproduce_census(CensusOptions(**options), kept, executor)
+    print_reproduction("census", found, time.monotonic() - begin, as_json=json_)
 
 
 def weak_supervision(
     context: typer.Context,
     data: Annotated[Path, typer.Argument(help="The folder of WRENCH: youtube/, sms/, ...")],
+    where: WhereOptions,
     encoder: EncoderOption,
     set_: Annotated[str, typer.Option("--set", help="One of its sets.")] = "youtube",
     labelled: Annotated[
@@ -141,11 +129,6 @@ def weak_supervision(
     alone: AloneOption = 20,
     seeds: SeedsOption = 10,
     out: OutOption = None,
-    device: DeviceOption = "auto",
-    engine: EngineOption = Engine.AUTO,
-    address: AddressOption = None,
-    store: StoreOption = None,
-    workers: WorkersOption = None,
     cache: CacheOption = None,
     seed: SeedOption = 0,
     quick: QuickOption = False,
@@ -159,27 +142,28 @@ def weak_supervision(
     """
     from taskmix.papers import WeakOptions, reproduce_weak_supervision
 
-    check_extras(model=encoder, engine=engine, store=store)
-    join_cluster(context, engine, address=address, store=store, workers=workers)
+    check_extras(model=encoder, where=where)
+    where.join(context)
     study = out or Path("weak-supervision-study")
     options = _kept(locals(), "encoder labelled steps batch_size learning_rate max_length size")
     options |= _kept(locals(), "subsets held_out repeats alone seeds seed")
     options |= {
         "data": data / set_,
         "hidden": (hidden,),
-        "device": choose_device_on(engine, device),
+        "device": where.choose_device(),
     }
     options["cache"] = cache or study / "features"
     if quick:
         options |= {"steps": min(steps, 30), "held_out": 6, "repeats": 2, "alone": 3, "seeds": 2}
-    with _executing("weak-supervision", study, engine, workers, quiet=json_) as (executor, tell):
+    with _executing("weak-supervision", study, where, quiet=json_) as (kept, executor, tell):
         begin = time.monotonic()
-        found = reproduce_weak_supervision(WeakOptions(**options), executor, on_texts=tell)
-    tell_rows("weak-supervision", found, time.monotonic() - begin, as_json=json_)
+        found = reproduce_weak_supervision(WeakOptions(**options), kept, executor, on_texts=tell)
+    print_reproduction("weak-supervision", found, time.monotonic() - begin, as_json=json_)
 
 
 def nlp25(
     context: typer.Context,
+    where: WhereOptions,
     data: Annotated[
         Path, typer.Argument(help="The folder that has glue/, superglue/ and tweeteval/ in it.")
     ],
@@ -201,17 +185,12 @@ def nlp25(
     subsets: Annotated[
         int, typer.Option("--subsets", min=1, help="Of each target, to learn from.")
     ] = 92,
-    outcome: Annotated[Outcome, typer.Option("--outcome", help="On dev.")] = Outcome.LOSS,
+    outcome: Annotated[OutcomeName, typer.Option("--outcome", help="On dev.")] = OutcomeName.LOSS,
     held_out: HeldOutOption = 24,
     repeats: RepeatsOption = 3,
     alone: AloneOption = 10,
     seeds: SeedsOption = 5,
     out: OutOption = None,
-    device: DeviceOption = "auto",
-    engine: EngineOption = Engine.AUTO,
-    address: AddressOption = None,
-    store: StoreOption = None,
-    workers: WorkersOption = None,
     cache: CacheOption = None,
     seed: SeedOption = 0,
     quick: QuickOption = False,
@@ -226,14 +205,14 @@ def nlp25(
     from taskmix.engine import Optimization
     from taskmix.papers import Nlp25Options, reproduce_nlp25
 
-    check_extras(model=encoder, engine=engine, store=store)
-    join_cluster(context, engine, address=address, store=store, workers=workers)
+    check_extras(model=encoder, where=where)
+    where.join(context)
     study = out or Path("nlp25-study")
     options = _kept(locals(), "data encoder fine_tune rows dev_rows test_rows steps batch_size")
     options |= _kept(locals(), "max_length size subsets held_out repeats alone seeds seed")
     options |= {
         "hidden": (hidden,),
-        "device": choose_device_on(engine, device),
+        "device": where.choose_device(),
         "cache": cache or study / "features",
         "outcome": outcome.value,
         "learning_rate": Optimization.usual_rate(learning_rate, pretrained=fine_tune),
@@ -242,39 +221,29 @@ def nlp25(
         options |= {"rows": 64, "dev_rows": 32, "test_rows": 32, "steps": min(steps, 20)}
         options |= {"subsets": 30, "held_out": 4, "repeats": 2, "alone": 3, "seeds": 2}
         options |= {"max_length": min(max_length, 32)}
-    with _executing("nlp25", study, engine, workers, quiet=json_) as (executor, tell):
+    with _executing("nlp25", study, where, quiet=json_) as (kept, executor, tell):
         begin = time.monotonic()
-        found = reproduce_nlp25(Nlp25Options(**options), executor, on_texts=tell)
-    tell_rows("nlp25", found, time.monotonic() - begin, as_json=json_)
+        found = reproduce_nlp25(Nlp25Options(**options), kept, executor, on_texts=tell)
+    print_reproduction("nlp25", found, time.monotonic() - begin, as_json=json_)
 
 
 @contextmanager
 def _executing(
-    name: str, out: Path | None, engine: Engine, workers: int | None, *, quiet: bool
-) -> Iterator[tuple[Executor, Callable[[int, int], None]]]:
-    """An executor with a bar that can be stopped, and what tells of texts that are encoded."""
-    from taskmix.cli._display import counting_bar
-    from taskmix.cli._stopping import clean_stop
+    name: str, out: Path | None, where: WhereOptions, *, quiet: bool
+) -> Iterator[tuple[Study, Executor, Callable[[int, int], None]]]:
+    """The study, an executor that can be stopped, and what tells of texts that are encoded."""
     from taskmix.engine import own_study
-    from taskmix.papers import Executor
 
     told = 0.0
 
-    def tell_texts(done: int, total: int) -> None:
+    def tell(done: int, total: int) -> None:
         nonlocal told
         if not quiet and (done == total or done / total >= told + 0.1):
             told = done / total
             echo(f"... {done:,} of {total:,} texts encoded", err=True)
 
-    with clean_stop() as should_stop, counting_bar(name, quiet=quiet) as tell:
-        executor = Executor(
-            study=own_study(out or Path(f"{name}-study")),
-            engine=engine.value,
-            workers=workers,
-            on_progress=tell,
-            should_stop=should_stop,
-        )
-        yield executor, tell_texts
+    with where.executing(name, quiet=quiet) as executor:
+        yield own_study(out or Path(f"{name}-study")), executor, tell
 
 
 def _kept(given: dict[str, Any], names: str) -> dict[str, Any]:

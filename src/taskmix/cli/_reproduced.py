@@ -1,27 +1,28 @@
-"""The rows of a reproduction: the paper's figures beside ours."""
+"""The rows of `taskmix reproduce`, as a table or as JSON."""
 
 from __future__ import annotations
 
-import shlex
-import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from taskmix.cli._display import echo, show
+from taskmix.cli._display import echo, print_json, show
+from taskmix.cli._repeat import this_command
+
+if TYPE_CHECKING:
+    from taskmix.papers import PaperRow
 
 
-def tell_rows(
-    experiment: str, rows: list[dict[str, Any]], seconds: float, *, as_json: bool
+def print_reproduction(
+    experiment: str, rows: Sequence[PaperRow], seconds: float, *, as_json: bool
 ) -> None:
-    """The rows as a table, or as one object."""
+    """The paper's figures beside ours, as a table or as one object."""
     if as_json:
-        from taskmix.cli._display import print_json
-
         print_json(
             {
                 "experiment": experiment,
-                "command": shlex.join(["taskmix", *sys.argv[1:]]),
+                "command": this_command(),
                 "seconds": round(seconds, 1),
-                "rows": rows,
+                "rows": [row.as_json() for row in rows],
             }
         )
         return
@@ -33,13 +34,13 @@ def tell_rows(
     for name in ("paper", "ours", "interval", "n"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        known = row["low"] is not None and row["high"] is not None
+        is_known = row.low is not None and row.high is not None
         table.add_row(
-            row["quantity"],
-            _shown(row["paper"]),
-            _shown(row["ours"]),
-            f"{row['low']:.3g} to {row['high']:.3g}" if known else "-",
-            str(row["n"]),
+            row.quantity,
+            _shown(row.paper),
+            _shown(row.ours),
+            f"{row.low:.3g} to {row.high:.3g}" if is_known else "-",
+            str(row.n),
         )
     show(table)
     echo(f"{seconds:.0f} s.")

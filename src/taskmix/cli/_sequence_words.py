@@ -1,28 +1,15 @@
-"""Words on the command line that stand for sequence generators, and sequences from a task folder."""
+"""Words on the command line that stand for sequence generators, their number and a prefix."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from taskmix.errors import InputError, OptionError
+from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
     from taskmix.sequences import Generator
-    from taskmix.tasks import TaskSet
-
-GENERATOR_HELP = (
-    "symbols: markov, hmm, gru, multinomial (LDA); vectors: gaussian, hmm, lds, gru [markov, or "
-    "gaussian for vectors]"
-)
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """Sequences of one split and the task of each."""
-
-    sequences: list[Any]
-    tasks: list[str]
 
 
 @dataclass(frozen=True)
@@ -41,79 +28,14 @@ class GeneratorOptions:
 
 def make_generator(options: GeneratorOptions, *, vectors: bool) -> Generator:
     """The generator a word stands for, for the kind of sequences there are."""
-    from taskmix.sequences import (
-        Gaussian,
-        GaussianHiddenMarkov,
-        HiddenMarkov,
-        LinearDynamics,
-        Markov,
-        Multinomial,
-        Recurrent,
-    )
-
-    smooth: dict[str, Any] = {}
-    if options.smoothing is not None:
-        smooth["smoothing"] = options.smoothing
-    covariance: Any = "diagonal" if options.diagonal else "full"
+    made = _vector_generators(options) if vectors else _symbol_generators(options)
     word = options.word or ("gaussian" if vectors else "markov")
-    made: dict[str, Any] = {
-        "gaussian": lambda: Gaussian(
-            components=options.components, covariance=covariance, **smooth
-        ),
-        "hmm": lambda: GaussianHiddenMarkov(states=options.states, covariance=covariance, **smooth),
-        "lds": lambda: LinearDynamics(states=options.states, **smooth),
-        "gru": lambda: Recurrent(observes="vectors", hidden=options.hidden, device=options.device),
-    }
-    if not vectors:
-        made = {
-            "markov": lambda: Markov(order=options.order, **smooth),
-            "hmm": lambda: HiddenMarkov(states=options.states, device=options.device, **smooth),
-            "gru": lambda: Recurrent(hidden=options.hidden, device=options.device),
-            "multinomial": lambda: Multinomial(**smooth),
-        }
     if word not in made:
         kind = "vectors" if vectors else "symbols"
         raise OptionError(
             f"`--generator` should be one of {', '.join(made)} for sequences of {kind}. Found {word!r}."
         )
-    found: Generator = made[word]()
-    return found
-
-
-def gather_split(tasks: TaskSet, split: str) -> Gathered:
-    """The sequences of a split, as words or as arrays."""
-    import numpy as np
-
-    sequences: list[Any] = []
-    names: list[str] = []
-    for task in tasks:
-        if task.inputs != "sequences":
-            raise InputError(
-                f"Tasks should be sequences. Found that `{task.name}` is {task.inputs}. See "
-                "docs/task-folders.md for how sequences are written."
-            )
-        if split not in task.splits:
-            continue
-        table = task.splits[split].inputs
-        column = "symbols" if "symbols" in table.column_names else "values"
-        rows = table.column(column).to_pylist()
-        if column == "values":
-            rows = [
-                np.array([[np.nan if v is None else v for v in each] for each in row])
-                for row in rows
-            ]
-        sequences += rows
-        names += [task.name] * len(rows)
-    return Gathered(sequences, names)
-
-
-def gather_held_out(tasks: TaskSet) -> Gathered:
-    """Test sequences; those of dev where there are none. Of tasks that can be fitted."""
-    for split in ("test", "dev"):
-        found = gather_split(tasks, split)
-        if found.sequences:
-            return found
-    raise InputError("Tasks should have sequences to hold out. Found neither test nor dev.")
+    return made[word]()
 
 
 def cut_prefix(text: str, *, characters: bool) -> list[str]:
@@ -128,3 +50,40 @@ def count_generators(word: str) -> int | None:
     if word.isdecimal() and int(word) > 0:
         return int(word)
     raise OptionError(f"`--generators` should be a whole number above 0, or auto. Found {word!r}.")
+
+
+def _vector_generators(options: GeneratorOptions) -> dict[str, Callable[[], Generator]]:
+    from taskmix.sequences import Gaussian, GaussianHiddenMarkov, LinearDynamics, Recurrent
+
+    covariance: Any = "diagonal" if options.diagonal else "full"
+    return {
+        "gaussian": lambda: _smoothed(
+            Gaussian(components=options.components, covariance=covariance), options
+        ),
+        "hmm": lambda: _smoothed(
+            GaussianHiddenMarkov(states=options.states, covariance=covariance), options
+        ),
+        "lds": lambda: _smoothed(LinearDynamics(states=options.states), options),
+        "gru": lambda: Recurrent(observes="vectors", hidden=options.hidden, device=options.device),
+    }
+
+
+def _symbol_generators(options: GeneratorOptions) -> dict[str, Callable[[], Generator]]:
+    from taskmix.sequences import HiddenMarkov, Markov, Multinomial, Recurrent
+
+    return {
+        "markov": lambda: _smoothed(Markov(order=options.order), options),
+        "hmm": lambda: _smoothed(
+            HiddenMarkov(states=options.states, device=options.device), options
+        ),
+        "gru": lambda: Recurrent(hidden=options.hidden, device=options.device),
+        "multinomial": lambda: _smoothed(Multinomial(), options),
+    }
+
+
+def _smoothed(generator: Any, options: GeneratorOptions) -> Any:
+    """With the pseudo-counts that were asked for, or its own."""
+    from dataclasses import replace
+
+    smoothing = options.smoothing
+    return generator if smoothing is None else replace(generator, smoothing=smoothing)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._display import echo, show
+from taskmix.cli._display import echo, print_json, show
 from taskmix.cli._options import StrictOption
 from taskmix.cli._reading import print_reading, reading_document
 from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
-    from taskmix.tasks import Simulation, Task
+    from taskmix.tasks import Simulation, Task, TaskSet
 
 
 def simulate(
@@ -65,14 +66,11 @@ def simulate(
     """
     import numpy as np
 
-    from taskmix.cli._display import print_json
-    from taskmix.files import check_outside
-    from taskmix.tasks import check_new_folder, load_tasks, simulate_tasks, write_tasks
+    from taskmix.tasks import load_tasks, simulate_tasks, write_tasks
 
     if (alpha is None) == (ami is None):
         raise OptionError("Either --alpha or --ami should be given. Found both or neither.")
-    check_new_folder(out)
-    check_outside(out, Path(folder), what="the artificial tasks")
+    _check_folder(out, folder)
     loaded = load_tasks(folder, strict=strict)
     task = _real_task(loaded, real)
     loaded = loaded.select([task.name])
@@ -88,26 +86,72 @@ def simulate(
         generator=np.random.default_rng(seed),
     )
     write_tasks(made.tasks, out)
-    rows = _rows(made)
+    rows = simulated_rows(made)
     if json_:
-        document = {"folder": str(out), "real": task.name, "seed": seed, "tasks": rows}
-        print_json(document | reading_document(loaded))
+        document = {"folder": str(out), "real": task.name, "seed": seed}
+        print_json(document | {"tasks": list(map(asdict, rows))} | reading_document(loaded))
         return
-    _print_rows(rows, task)
+    print_simulated(rows, beside=task.name)
     echo(f"Wrote {len(made.tasks)} tasks to {out}.")
 
 
-def _real_task(tasks: Any, name: str | None) -> Task:
+@dataclass(frozen=True)
+class SimulatedRow:
+    """An artificial task and how related it came out."""
+
+    task: str
+    labels: int
+    samples: int  # rows, or words, to train on
+    alpha: float
+    ami: float
+
+
+def simulated_rows(made: Simulation) -> list[SimulatedRow]:
+    """The artificial tasks in their order."""
+    found = zip(made.tasks[1:], made.alphas, made.information, strict=True)
+    return [
+        SimulatedRow(
+            task=task.name,
+            labels=len(task.labels),
+            samples=len(task.splits["train"].targets),
+            alpha=float(alpha),
+            ami=float(information),
+        )
+        for task, alpha, information in found
+    ]
+
+
+def print_simulated(rows: list[SimulatedRow], *, beside: str) -> None:
+    """The rows as a table."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=f"Beside {beside}", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("task", "labels", "samples", "alpha", "ami"):
+        table.add_column(name, justify="left" if name == "task" else "right")
+    for row in rows:
+        sizes = (str(row.labels), f"{row.samples:,}")
+        table.add_row(row.task, *sizes, f"{row.alpha:.4f}", f"{row.ami:.4f}")
+    show(table)
+
+
+def _check_folder(out: Path, folder: str) -> None:
+    from taskmix.files import check_outside
+    from taskmix.tasks import check_new_folder
+
+    check_new_folder(out)
+    check_outside(out, Path(folder), what="the artificial tasks")
+
+
+def _real_task(tasks: TaskSet, name: str | None) -> Task:
     if name is not None:
-        found: Task = tasks[name]
-        return found
+        return tasks[name]
     if len(tasks) > 1:
         raise InputError(
             f"The folder should have one task, or --real should name one. Found "
             f"{', '.join(tasks.names[:8])}."
         )
-    only: Task = tasks[0]
-    return only
+    return tasks[0]
 
 
 def _numbers(option: str, text: str | None) -> float | list[float] | None:
@@ -131,36 +175,3 @@ def _whole(option: str, text: str | None) -> int | list[int] | None:
         raise OptionError(f"`{option}` should be whole. Found {text!r}.")
     whole = [int(value) for value in several]
     return whole if isinstance(values, list) else whole[0]
-
-
-def _rows(made: Simulation) -> list[dict[str, Any]]:
-    return [
-        {
-            "task": task.name,
-            "labels": len(task.labels),
-            "samples": len(task.splits["train"].targets),
-            "alpha": float(alpha),
-            "ami": float(information),
-        }
-        for task, alpha, information in zip(
-            made.tasks[1:], made.alphas, made.information, strict=True
-        )
-    ]
-
-
-def _print_rows(rows: list[dict[str, Any]], task: Task) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=f"Beside {task.name}", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("task", "labels", "samples", "alpha", "ami"):
-        table.add_column(name, justify="left" if name == "task" else "right")
-    for row in rows:
-        table.add_row(
-            row["task"],
-            str(row["labels"]),
-            f"{row['samples']:,}",
-            f"{row['alpha']:.4f}",
-            f"{row['ami']:.4f}",
-        )
-    show(table)

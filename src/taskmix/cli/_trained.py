@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from taskmix.tasks import TaskSet
 
 
-def tell_results(
+def print_results(
     runs: list[Run], results: list[Executed], study: Study, tasks: TaskSet, *, as_json: bool
 ) -> None:
     """Scores with intervals as tables, or everything as JSON; raises where a run did not finish."""
@@ -82,7 +82,7 @@ def _run_row(result: Executed) -> dict[str, Any]:
 
 def _entity_reports(runs: list[Run], study: Study, done: list[RunSummary]) -> dict[str, str]:
     """The CoNLL script's figures for each entity task, from the first finished run."""
-    from taskmix.engine import load_model
+    from taskmix.engine import model_of_run
     from taskmix.tasks import conlleval_report
     from taskmix.training import predict_tags
 
@@ -95,7 +95,7 @@ def _entity_reports(runs: list[Run], study: Study, done: list[RunSummary]) -> di
         ]
         if not names:
             continue
-        model, tasks = load_model(run, study)
+        model, tasks = model_of_run(run, study)
         reports = {}
         for name in names:
             predicted, true, sentences = predict_tags(model, tasks, name, "test")

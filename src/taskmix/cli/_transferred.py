@@ -45,6 +45,8 @@ def print_lessons(document: dict[str, Any]) -> None:
         echo("Groups to train together, by predicted gains:")
         for group in document["groups"]:
             echo(f"  {', '.join(group)}")
+    if "comparison" in document:
+        _print_comparison(document["comparison"])
 
 
 def _print_matrix(document: dict[str, Any]) -> None:
@@ -137,7 +139,7 @@ def _print_advice(target: dict[str, Any]) -> None:
         )
 
 
-def print_comparison(comparison: dict[str, Any]) -> None:
+def _print_comparison(comparison: dict[str, Any]) -> None:
     """Estimated against trained subsets: agreement and cost."""
     from rich import box
     from rich.table import Table

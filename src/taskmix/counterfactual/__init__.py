@@ -1,11 +1,10 @@
 """What another policy would have earned, and a better one, from the logs of runs alone."""
 
-from taskmix.counterfactual._curves import LearningCurves, learning_curves
-from taskmix.counterfactual._dynamic import StagedImprovement, improve_stages
+from taskmix.counterfactual._curves import learning_curves
+from taskmix.counterfactual._dynamic import improve_stages
 from taskmix.counterfactual._estimators import (
-    Estimate,
     Estimator,
-    Influence,
+    ValueEstimate,
     bernstein,
     compare,
     doubly_robust,
@@ -16,38 +15,29 @@ from taskmix.counterfactual._estimators import (
     weighted_importance_sampling,
 )
 from taskmix.counterfactual._faults import Fault, check_log, find_faults
-from taskmix.counterfactual._gather import gather
-from taskmix.counterfactual._improve import Improvement, choose_entropy, improve_policy
+from taskmix.counterfactual._improve import improve_policy
 from taskmix.counterfactual._learn import PolicyLessons, PolicyValue, Range, learn
 from taskmix.counterfactual._log import Log, log_from_arrays, log_from_batches, log_of_runs
-from taskmix.counterfactual._maximise import Maximum, maximise, search
-from taskmix.counterfactual._recorded import RecordedRun, recorded_runs
-from taskmix.counterfactual._rises import rises_of_scores
+from taskmix.counterfactual._maximise import Maximum, maximise, maximise_by_cmaes
 from taskmix.counterfactual._statistics import LogStatistics
+from taskmix.counterfactual._sums import sum_log
 
 __all__ = [
-    "Estimate",
     "Estimator",
     "Fault",
-    "Improvement",
-    "Influence",
-    "LearningCurves",
     "Log",
     "LogStatistics",
     "Maximum",
     "PolicyLessons",
     "PolicyValue",
     "Range",
-    "RecordedRun",
-    "StagedImprovement",
+    "ValueEstimate",
     "bernstein",
     "check_log",
-    "choose_entropy",
     "compare",
     "doubly_robust",
     "estimate",
     "find_faults",
-    "gather",
     "hajek",
     "importance_sampling",
     "improve_policy",
@@ -58,9 +48,8 @@ __all__ = [
     "log_from_batches",
     "log_of_runs",
     "maximise",
-    "recorded_runs",
-    "rises_of_scores",
+    "maximise_by_cmaes",
     "row_value",
-    "search",
+    "sum_log",
     "weighted_importance_sampling",
 ]

@@ -25,7 +25,7 @@ from taskmix.counterfactual._statistics import LogStatistics
 from taskmix.errors import InputError
 from taskmix.numerics import isotonic
 
-BLOCK = 256  # tasks whose curves are fitted at a time, which bounds the memory
+TASKS_AT_ONCE = 256  # whose curves are fitted; bounds the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,14 @@ class LearningCurves:
 
 
 def learning_curves(logs: Sequence[Log]) -> LearningCurves:
-    """The curves of all tasks from all `logs` together."""
+    """The curves of all tasks from all `logs` together.
+
+    >>> losses = -np.log(np.linspace(0.1, 0.9, 64))  # of one task, whose performance rises in a line
+    >>> log = log_from_arrays(np.zeros(64, int), np.ones(64), np.ones(64), losses, names=["a"])
+    >>> curves = learning_curves([log])
+    >>> curves.at(np.array([[16.0], [48.0]])).round(2).tolist()
+    [[0.3], [0.7]]
+    """
     parts = [log.performance for log in logs]
     if any(part is None for part in parts):
         raise InputError(
@@ -84,8 +91,8 @@ def learning_curves(logs: Sequence[Log]) -> LearningCurves:
     order = visits.argsort(axis=-1, kind="stable")
     visits, counts, means = (np.take_along_axis(a, order, axis=-1) for a in (visits, counts, means))
     curves = np.empty_like(means)
-    for begin in range(0, len(means), BLOCK):
-        block = slice(begin, begin + BLOCK)
+    for begin in range(0, len(means), TASKS_AT_ONCE):
+        block = slice(begin, begin + TASKS_AT_ONCE)
         # A stage without visits has the mean of its neighbour and next to no say.
         curves[block] = isotonic(means[block], np.maximum(counts[block], 1e-9))
     rows = counts.sum(axis=-1)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import LearningCurves
-from taskmix.counterfactual._estimators import Estimate, compare
+from taskmix.counterfactual._estimators import ValueEstimate, compare
 from taskmix.counterfactual._improve import (
     Improvement,
     checked_logs,
@@ -50,7 +50,9 @@ class StagedImprovement:
 
     begins: NDArray[np.float64]  # [stage], as shares of the run, the first is 0
     probabilities: NDArray[np.float64]  # [stage, task]
-    gain: Estimate | None  # over the fixed policy, on rows not learned from; None where not tried
+    gain: (
+        ValueEstimate | None
+    )  # over the fixed policy, on rows not learned from; None where not tried
     fixed: Improvement
     reason: str  # why so many stages
 
@@ -68,7 +70,15 @@ def improve_stages(
     budget: int | None = None,
     level: float = 0.95,
 ) -> StagedImprovement:
-    """The staged policy of the largest assured gain among so many `stages`, or the fixed one."""
+    """The staged policy of the largest assured gain among so many `stages`, or the fixed one.
+
+    >>> generator = np.random.default_rng(0)
+    >>> tasks = generator.integers(2, size=2000)
+    >>> rewards = (tasks == (np.arange(2000) >= 1000)).astype(float)  # first a earns, then b
+    >>> log = log_from_arrays(tasks, rewards, np.full(2000, 0.5), names=["a", "b"])
+    >>> improve_stages(log, stages=[2], entropy=0.5).probabilities.round(2).tolist()
+    [[0.89, 0.11], [0.12, 0.88]]
+    """
     if not stages or min(stages) < 2:
         raise OptionError(
             f"`stages` should be numbers of at least 2; 1 is the fixed policy. Found {list(stages)}."
@@ -110,7 +120,7 @@ class _Candidate:
     """A policy of so many stages."""
 
     policies: NDArray[np.float64]  # [stage, task]
-    gain: Estimate
+    gain: ValueEstimate
     ends: float  # mean performance at the end by the curves; NaN without losses
 
     @classmethod
@@ -148,7 +158,7 @@ def _folds(logs: Sequence[Log], count: int) -> tuple[LogStatistics, LogStatistic
 
 def _crossed_gain(
     folds: tuple[LogStatistics, LogStatistics], staged_entropy: float, entropy: float, level: float
-) -> Estimate:
+) -> ValueEstimate:
     """What stages gain over the fixed policy, where judges did not teach."""
     gains, shares = [], []
     for teacher, judge in (folds, folds[::-1]):

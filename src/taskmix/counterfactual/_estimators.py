@@ -39,8 +39,14 @@ Estimator = Callable[[LogStatistics, NDArray[np.float64]], Influence]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """Values of policies, or differences of values, and what they rest on."""
+class ValueEstimate:
+    """Values of policies, or differences of values, and what they rest on.
+
+    >>> log = sum_log([0, 1, 0, 1], [1.0, 3.0, 1.0, 3.0], [0.5] * 4, task_count=2)
+    >>> found = estimate(log, [0.5, 0.5])
+    >>> found.value.item(), found.effective_rows.item(), found.weight_mean.item()
+    (2.0, 4.0, 1.0)
+    """
 
     value: NDArray[np.float64]  # [...]
     standard_error: NDArray[np.float64]  # [...]
@@ -53,23 +59,41 @@ class Estimate:
 
 
 def importance_sampling(statistics: LogStatistics, policies: NDArray[np.float64]) -> Influence:
-    """Unbiased, and the noisiest: moves with a constant added to all rewards."""
-    alpha = policies / statistics.rows[..., None]
+    """Eq. 10: unbiased, and the noisiest; moves with a constant added to all rewards.
+
+    >>> log = sum_log([0, 1], [1.0, 3.0], [0.5, 0.5], task_count=2)
+    >>> importance_sampling(log, np.array([0.25, 0.75])).value.item()  # (0.5 * 1 + 1.5 * 3) / 2
+    2.5
+    """
+    alpha = policies / statistics.rows[..., None]  # p/T, so that Eq. 10 is Σ α A
     return Influence((alpha * statistics.reward).sum(axis=-1), alpha, np.zeros_like(alpha))
 
 
 def weighted_importance_sampling(
     statistics: LogStatistics, policies: NDArray[np.float64]
 ) -> Influence:
-    """The paper's choice: divides by the sum of the weights, for less variance and a little bias."""
-    totals = (policies * statistics.weight).sum(axis=-1)
-    value = (policies * statistics.reward).sum(axis=-1) / totals
+    """Eq. 11, the paper's choice: divided by the mean weight, for less variance and a little bias.
+
+    >>> log = sum_log([0, 0, 1], [1.0, 1.0, 3.0], [0.5, 0.5, 0.25], task_count=2)
+    >>> policy = np.array([0.5, 0.5])  # so the rows weigh 1, 1 and 2
+    >>> weighted_importance_sampling(log, policy).value.item()  # (1 * 1 + 1 * 1 + 2 * 3) / 4
+    2.0
+    >>> importance_sampling(log, policy).value.round(4).item()  # ... / 3
+    2.6667
+    """
+    totals = (policies * statistics.weight).sum(axis=-1)  # T Z
+    value = (policies * statistics.reward).sum(axis=-1) / totals  # Eq. 11
     alpha = policies / totals[..., None]
     return Influence(value, alpha, alpha * value[..., None])
 
 
 def hajek(statistics: LogStatistics, policies: NDArray[np.float64]) -> Influence:
-    """Divides task by task, for less variance still; the value is Σ p A/B."""
+    """Divides task by task, for less variance still; the value is Σ p A/B.
+
+    >>> log = sum_log([0, 0, 1], [1.0, 1.0, 3.0], [0.5, 0.5, 0.5], task_count=2)
+    >>> hajek(log, np.array([0.5, 0.5])).value.item()  # 0.5 * 1 + 0.5 * 3
+    2.0
+    """
     tried = statistics.visits > 0
     alpha = np.where(tried, policies / np.where(tried, statistics.weight, 1.0), 0.0)
     means = np.where(tried, statistics.means, 0.0)
@@ -86,6 +110,11 @@ def doubly_robust(
 
     Unbiased whatever the `baseline`. Without one, the constants are those of least variance, means of
     the rewards weighted by (1 − π)/π², of which the sums are (D − A)/(E − B).
+
+    >>> log = sum_log([0, 0, 1], [1.0, 1.0, 3.0], [0.5, 0.5, 0.5], task_count=2)
+    >>> known = np.array([1.0, 3.0])  # what the tasks earn, so that nothing is left to weigh
+    >>> doubly_robust(log, np.array([0.5, 0.5]), baseline=known).value.item()
+    2.0
     """
     if baseline is None:
         spread = statistics.weight_squared - statistics.weight
@@ -105,11 +134,16 @@ def estimate(
     *,
     estimator: Estimator = weighted_importance_sampling,
     level: float = 0.95,
-) -> Estimate:
+) -> ValueEstimate:
     """Values with Student intervals (the effective rows as degrees of freedom), many policies at once.
 
     The leading axes of `policies` and of `statistics` broadcast: a matrix [policy, task] and one log
     give a value for each policy.
+
+    >>> log = sum_log([0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0], [0.5] * 4, task_count=2)
+    >>> found = estimate(log, [[0.5, 0.5], [0.1, 0.9]])
+    >>> found.value.round(6).tolist()
+    [0.5, 0.9]
     """
     shares = checked_policies(statistics, policies)
     influence = estimator(statistics, shares)
@@ -123,10 +157,14 @@ def compare(
     *,
     estimator: Estimator = weighted_importance_sampling,
     level: float = 0.95,
-) -> Estimate:
-    """The value of `policies` less that of `others` on the same rows.
+) -> ValueEstimate:
+    """The value of `policies` minus that of `others` on the same rows.
 
     Both are estimated from the same draws, so the difference is far better known than either.
+
+    >>> log = sum_log([0, 1, 0, 1], [0.0, 1.0, 0.0, 1.0], [0.5] * 4, task_count=2)
+    >>> compare(log, [0.1, 0.9], [0.5, 0.5]).value.round(6).item()
+    0.4
     """
     shares = checked_policies(statistics, policies)
     against = checked_policies(statistics, others)
@@ -142,12 +180,17 @@ def bernstein(
     reward_range: tuple[float, float],
     smallest_probability: float | None = None,
     level: float = 0.95,
-) -> Estimate:
+) -> ValueEstimate:
     """Importance sampling with an empirical Bernstein interval, which holds at any number of rows.
 
     Maurer and Pontil, "Empirical Bernstein Bounds and Sample Variance Penalization", 2009, Theorem 4,
     for both sides. It takes the range of the rewards, and the smallest probability the logger could
     have given a task (ε/N for Exp3.S); without the latter, the smallest in the log stands in.
+
+    >>> log = sum_log([0, 1] * 50, [0.0, 1.0] * 50, [0.5] * 100, task_count=2)
+    >>> found = bernstein(log, [0.5, 0.5], reward_range=(0, 1))
+    >>> found.value.item(), round(found.high.item() - found.low.item(), 2)
+    (0.5, 0.5)
     """
     least, most = reward_range
     if not least < most:
@@ -165,9 +208,9 @@ def bernstein(
     span = (shares * weights).max(axis=-1) * (max(most, 0.0) - min(least, 0.0))
     rows = statistics.rows
     doubt = np.log(4.0 / (1.0 - level))
-    # The standard error is that of the mean: times the rows, it is the variance of one row.
+    # Theorem 4; the squared standard error times the rows is the variance of one row.
     half = plain.standard_error * np.sqrt(2 * doubt) + 7 * span * doubt / (3 * (rows - 1))
-    return Estimate(
+    return ValueEstimate(
         plain.value,
         plain.standard_error,
         plain.value - half,
@@ -187,18 +230,22 @@ def row_value(
 ) -> float:
     """Weighted importance sampling of one policy straight from the rows, when one value is all.
 
-    Four times as fast as gathering the sums, which pay from the second question on.
+    Four times as fast as `sum_log`, whose sums pay from the second question on.
+
+    >>> tasks, rewards, drawn = np.array([0, 1]), np.array([1.0, 3.0]), np.array([0.5, 0.5])
+    >>> row_value(tasks, rewards, drawn, np.array([0.25, 0.75]))
+    2.5
     """
     gained = total = 0.0
-    for begin in range(0, len(tasks), ROW_CHUNK):
-        part = slice(begin, begin + ROW_CHUNK)
-        weights = policy[tasks[part]] / probabilities[part]
+    for begin in range(0, len(tasks), ROWS_AT_ONCE):
+        part = slice(begin, begin + ROWS_AT_ONCE)
+        weights = policy[tasks[part]] / probabilities[part]  # P(x|π^C) / P(x|π) of Eq. 10
         gained += float(weights @ rewards[part])
         total += float(weights.sum())
-    return gained / total
+    return gained / total  # Eq. 11
 
 
-ROW_CHUNK = 1 << 15  # rows whose weights fit into the cache
+ROWS_AT_ONCE = 1 << 15  # whose weights fit into the processor's cache
 
 
 def checked_policies(statistics: LogStatistics, policies: ArrayLike) -> NDArray[np.float64]:
@@ -224,7 +271,7 @@ def _finish(
     influence: Influence,
     shares: list[NDArray[np.float64]],
     level: float,
-) -> Estimate:
+) -> ValueEstimate:
     from scipy.special import stdtrit
 
     check_level(level)
@@ -250,13 +297,13 @@ def _finish(
         [(share * statistics.largest_weight).max(axis=-1) for share in shares]
     )
     half = stdtrit(np.maximum(effective - 1, 1.0), (1 + level) / 2) * error
-    return Estimate(
+    return ValueEstimate(
         influence.value,
         error,
         influence.value - half,
         influence.value + half,
         effective,
         largest,
-        weights[0] / rows,
+        weights[0] / rows,  # Z of Eq. 11
         level,
     )

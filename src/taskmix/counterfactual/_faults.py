@@ -28,14 +28,19 @@ from taskmix.counterfactual._statistics import LogStatistics
 from taskmix.errors import InputError
 
 REFUSED_AT = 6.0  # standard errors: two logs in a thousand million, for each task
-DOUBTED_AT = 4.0
-FEW_VISITS = 30
-LISTED = 5  # names in a sentence
+DOUBTED_AT = 4.0  # standard errors: six sound logs in a hundred thousand, for each task
+FEW_VISITS = 30  # with fewer the mean of a task's rewards has no normal distribution
+NAMES_IN_SENTENCE = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong with a log, or may be."""
+    """Something that is wrong with a log, or may be.
+
+    >>> (fault,) = find_faults(sum_log([], [], [], task_count=2))
+    >>> fault.weight, fault.sentence
+    ('refused', 'A log should have rows with a reward. Found none: run some steps.')
+    """
 
     weight: Literal["refused", "doubtful"]
     sentence: str
@@ -45,7 +50,12 @@ def find_faults(
     statistics: LogStatistics,  # of one log or of several together, [task]
     names: Sequence[str] | None = None,
 ) -> tuple[Fault, ...]:
-    """Everything wrong with a log, the worst first."""
+    """Everything wrong with a log, the worst first.
+
+    >>> log = sum_log([0] * 400 + [1] * 400, [0.0] * 800, [0.5] * 400 + [0.2] * 400, task_count=2)
+    >>> [fault.weight for fault in find_faults(log)]  # 1/π of the second sums to 2000, not 800
+    ['refused']
+    """
     called = list(names) if names is not None else [str(k) for k in range(len(statistics.visits))]
     rows = int(statistics.rows)
     if rows == 0:
@@ -90,7 +100,9 @@ def find_faults(
     if len(low) == len(called):
         return tuple(low)
     if rare:
-        listed = ", ".join(rare[:LISTED]) + (" and others" if len(rare) > LISTED else "")
+        listed = ", ".join(rare[:NAMES_IN_SENTENCE]) + (
+            " and others" if len(rare) > NAMES_IN_SENTENCE else ""
+        )
         doubtful.append(
             Fault(
                 "doubtful",
@@ -110,7 +122,15 @@ def _score(statistics: LogStatistics, task: int, rows: int) -> float:
 
 
 def check_log(statistics: LogStatistics, names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """Raises where a log has to be refused; gives back what is doubtful about it."""
+    """Raises where a log has to be refused; gives back what is doubtful about it.
+
+    >>> check_log(sum_log([0] * 400 + [1] * 400, [0.0] * 800, [0.5] * 800, task_count=2))
+    ()
+    >>> check_log(sum_log([0], [0.0], [0.5], task_count=2), ["a", "b"])
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.InputError: Every task should have been tried. Found no row of ...
+    """
     faults = find_faults(statistics, names)
     refused = [fault.sentence for fault in faults if fault.weight == "refused"]
     if refused:

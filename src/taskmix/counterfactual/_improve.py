@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import LearningCurves, learning_curves
-from taskmix.counterfactual._estimators import Estimate, compare, estimate
+from taskmix.counterfactual._estimators import ValueEstimate, compare, estimate
 from taskmix.counterfactual._faults import check_log
 from taskmix.counterfactual._log import Log
 from taskmix.counterfactual._maximise import maximise
@@ -37,8 +37,8 @@ from taskmix.errors import InputError, OptionError
 from taskmix.numerics import normal_quantile
 
 # λ in ranges of the tasks' mean rewards: from nearly the best task alone to nearly uniform.
-GRID = np.geomspace(0.05, 20.0, 97)
-FEW_ROWS = 50.0  # effective rows below which a value is hardly known
+ENTROPY_GRID = np.geomspace(0.05, 20.0, 97)
+FEW_EFFECTIVE_ROWS = 50.0  # below them a standard error is itself off by a tenth and more
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Improvement:
     tasks: tuple[str, ...]
     probabilities: NDArray[np.float64]  # [task]
     entropy: float  # λ, given or chosen
-    value: Estimate  # of the policy
-    before: Estimate  # of the shares the logs were drawn with
-    gain: Estimate  # learned on one half of the rows, compared with `before` on the other
+    value: ValueEstimate  # of the policy
+    before: ValueEstimate  # of the shares the logs were drawn with
+    gain: ValueEstimate  # learned on one half of the rows, compared with `before` on the other
     performance: float  # mean exp(−loss) at the end, by the learning curves; NaN without losses
     performance_before: float
     notes: tuple[str, ...]  # what is doubtful, in words
@@ -67,6 +67,15 @@ def improve_policy(
 
     `entropy` is λ, or "auto" for the rule above, which needs losses in the logs. `budget` is the
     number of steps the policy is for; without it, as many as the logs have on average.
+
+    >>> generator = np.random.default_rng(0)
+    >>> tasks = generator.integers(2, size=400)
+    >>> log = log_from_arrays(tasks, tasks.astype(float), np.full(400, 0.5), names=["a", "b"])
+    >>> found = improve_policy(log, entropy=0.5)  # task b earns 1, task a nothing
+    >>> found.probabilities.round(2).tolist()
+    [0.15, 0.85]
+    >>> found.gain.low.item() > 0
+    True
     """
     given = checked_logs(logs)
     total = reduce(add, (log.total for log in given))
@@ -76,7 +85,7 @@ def improve_policy(
     policy = maximise(total, weight).probabilities
     before = total.visits / total.visits.sum()
     value = estimate(total, policy, level=level)
-    if value.effective_rows < FEW_ROWS:
+    if value.effective_rows < FEW_EFFECTIVE_ROWS:
         notes.append(
             f"The policy's value rests on {float(value.effective_rows):.0f} effective rows only: log "
             "a run of a policy nearer to it."
@@ -110,7 +119,7 @@ def choose_entropy(
     spread = float(np.ptp(statistics.means, axis=-1).max())
     if spread == 0:
         return 1.0  # every λ gives the uniform policy
-    weights = spread * GRID
+    weights = spread * ENTROPY_GRID
     staged = statistics if statistics.visits.ndim > 1 else statistics[None]
     policies = maximise(staged, weights[:, None]).probabilities  # [λ, stage, task]
     visits = budget * policies.mean(axis=1)
@@ -164,14 +173,14 @@ def halves(log: Log) -> tuple[LogStatistics, LogStatistics]:
     return log.stages[0::2], log.stages[1::2]
 
 
-def joined(estimates: Sequence[Estimate], shares: Sequence[float]) -> Estimate:
+def joined(estimates: Sequence[ValueEstimate], shares: Sequence[float]) -> ValueEstimate:
     """A weighted sum of estimates from different rows."""
     level = estimates[0].level
     value = np.asarray(sum(s * e.value for s, e in zip(shares, estimates, strict=True)))
     variance = sum((s * e.standard_error) ** 2 for s, e in zip(shares, estimates, strict=True))
     error = np.sqrt(np.asarray(variance))
     half = normal_quantile(level) * error
-    return Estimate(
+    return ValueEstimate(
         value=value,
         standard_error=error,
         low=value - half,
@@ -191,13 +200,13 @@ def reached(curves: LearningCurves | None, policy: NDArray[np.float64], budget: 
 
 def _crossed_gain(
     logs: Sequence[Log], entropy: float, before: NDArray[np.float64], level: float
-) -> Estimate:
+) -> ValueEstimate:
     """What learning gains, where the rows that judge are not the rows that taught."""
     even = reduce(add, (halves(log)[0].pooled() for log in logs))
     odd = reduce(add, (halves(log)[1].pooled() for log in logs))
     if np.any(even.visits == 0) or np.any(odd.visits == 0):
         none = np.asarray(np.nan)
-        return Estimate(none, none, none, none, none, none, none, level)
+        return ValueEstimate(none, none, none, none, none, none, none, level)
     parts = [
         compare(judge, maximise(teacher, entropy).probabilities, before, level=level)
         for teacher, judge in ((even, odd), (odd, even))

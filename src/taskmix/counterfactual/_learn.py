@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import learning_curves
 from taskmix.counterfactual._dynamic import StagedImprovement, improve_stages
-from taskmix.counterfactual._estimators import Estimate, compare, estimate
+from taskmix.counterfactual._estimators import ValueEstimate, compare, estimate
 from taskmix.counterfactual._improve import improve_policy
 from taskmix.counterfactual._log import Log, log_of_runs
 from taskmix.counterfactual._recorded import RecordedRun, recorded_runs
@@ -29,14 +29,20 @@ from taskmix.tasks import METRICS
 
 @dataclass(frozen=True)
 class Range:
-    """An estimate with its interval."""
+    """An estimate with its interval.
+
+    >>> Range.of(None) is None
+    True
+    >>> Range(0.5, 0.25, 0.75)
+    Range(value=0.5, low=0.25, high=0.75)
+    """
 
     value: float
     low: float
     high: float
 
     @classmethod
-    def of(cls, found: Estimate | None) -> Range | None:
+    def of(cls, found: ValueEstimate | None) -> Range | None:
         """None where there is no estimate."""
         if found is None or found.value != found.value:
             return None
@@ -45,7 +51,14 @@ class Range:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyValue:
-    """What a policy would have earned a step, by the logs."""
+    """What a policy would have earned a step, by the logs.
+
+    >>> PolicyValue(
+    ...     policy="uniform", value=0.4, low=0.3, high=0.5, effective_rows=90.0, largest_weight=2.0,
+    ...     gain=Range(0.1, 0.05, 0.15), ends_at=None,
+    ... ).gain.low
+    0.05
+    """
 
     policy: str
     value: float
@@ -59,7 +72,17 @@ class PolicyValue:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyLessons:
-    """What was learned from the logs of runs."""
+    """What was learned from the logs of runs.
+
+    >>> from types import SimpleNamespace
+    >>> tasks = np.arange(400) % 2  # task b always earns 1, task a nothing
+    >>> log = log_from_arrays(tasks, tasks.astype(float), np.full(400, 0.5), names=["a", "b"])
+    >>> run = SimpleNamespace(summary=SimpleNamespace(name="first", step=400, specification={}))
+    >>> found = improve_stages(log, entropy=0.5)
+    >>> lessons = PolicyLessons(runs=(run,), improvement=found, policies=(), notes=())
+    >>> [round(share, 2) for share in lessons.plan().probabilities]
+    [0.12, 0.88]
+    """
 
     runs: tuple[RecordedRun, ...]
     improvement: StagedImprovement
@@ -106,7 +129,13 @@ def learn(
     budget: int | None = None,  # steps of the run to plan
     stages: bool = True,  # let the plan change over the run
 ) -> PolicyLessons:
-    """Learns from the logs of earlier runs how to divide the next run's budget."""
+    """Learns from the logs of earlier runs how to divide the next run's budget.
+
+    >>> learn("nowhere")
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.InputError: `nowhere` should be a study, a folder with runs in ...
+    """
     given = [studies] if isinstance(studies, Study | Path | str) else list(studies)
     opened = [each if isinstance(each, Study) else Study(each) for each in given]
     runs, notes = recorded_runs(opened, labels)
@@ -176,8 +205,8 @@ def _fruitless(runs: Sequence[RecordedRun], found: StagedImprovement) -> list[st
             notes.append(
                 f"`{name}` gets {share:.0%} of the plan, yet its dev score cannot be seen to rise in "
                 f"the logged runs ({rise.mean:+.3f}): the reward looks at training rows, where labels "
-                "that mean nothing look like a hard task. Leave the task out, or train with `--reward "
-                "score`."
+                "that mean nothing look like a hard task. Leave the task out, or train with the "
+                "reward `score`."
             )
     return notes
 

@@ -13,20 +13,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from taskmix.counterfactual._gather import gather
 from taskmix.counterfactual._statistics import LogStatistics, stack
+from taskmix.counterfactual._sums import sum_log
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.records import RunFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-STAGES = 16
+STAGES = 16  # at least; halves of up to 8 stages of a policy can then be told apart
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What is kept of a run's log."""
+    """What is kept of a run's log.
+
+    >>> log = log_from_arrays([0, 1, 0, 1], [1.0, 0.0, 0.5, 0.0], [0.5] * 4, names=["a", "b"])
+    >>> log.tasks, log.rows, log.total.means.tolist()
+    (('a', 'b'), 4, [0.75, 0.0])
+    """
 
     tasks: tuple[str, ...]
     stages: LogStatistics  # [stage, task], of the rewards
@@ -51,7 +56,12 @@ def log_from_arrays(
     stages: int = STAGES,
     clip: float | None = None,
 ) -> Log:
-    """A log that is in memory."""
+    """A log that is in memory.
+
+    >>> log = log_from_arrays([0, 1, 0], [np.nan, 0.0, 0.5], [0.5] * 3, names=["a", "b"])
+    >>> log.rows, log.total.visits.tolist()  # the first visit of a task has no reward
+    (3, [1, 1])
+    """
     chosen = np.asarray(tasks)
     gained = np.asarray(rewards, dtype=np.float64)
     drawn = np.asarray(probabilities, dtype=np.float64)
@@ -77,6 +87,12 @@ def log_from_batches(
 
     `task` has names (plain or as a dictionary) or the numbers of `names`. A missing reward leaves its
     row out; a missing probability is refused.
+
+    >>> import pyarrow as pa
+    >>> rows = {"task": ["b", "a"], "probability": [0.5, 0.5], "reward": [1.0, 0.0]}
+    >>> log = log_from_batches([pa.RecordBatch.from_pydict(rows)], names=["a", "b"])
+    >>> log.total.means.tolist()
+    [0.0, 1.0]
     """
     chunks = (_columns(batch, names) for batch in batches)
     return _gather_log(chunks, names=names, stages=stages, clip=clip)
@@ -85,7 +101,15 @@ def log_from_batches(
 def log_of_runs(
     runs: Sequence[RunFolder], *, stages: int = STAGES, clip: float | None = None
 ) -> tuple[Log, ...]:
-    """The logs of recorded runs that drew one task a step."""
+    """The logs of recorded runs that drew one task a step.
+
+    >>> from pathlib import Path
+    >>> from taskmix.records import RunFolder
+    >>> log_of_runs([RunFolder(Path("nowhere"))])
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.InputError: `nowhere` should hold a run. Found no `run.json` there.
+    """
     logs = []
     for run in runs:
         summary = run.summary()
@@ -116,7 +140,7 @@ def _gather_log(
     for tasks, gains, probabilities, losses in chunks:
         has_losses = has_losses and losses is not None
         for part, width in rewards.pieces(len(tasks)):
-            statistics = gather(
+            statistics = sum_log(
                 tasks[part],
                 gains[part],
                 probabilities[part],
@@ -130,7 +154,8 @@ def _gather_log(
             reached = np.exp(-np.maximum(losses, 0.0))
             for part, width in performance.pieces(len(tasks)):
                 performance.add(
-                    gather(tasks[part], reached[part], probabilities[part], task_count=count), width
+                    sum_log(tasks[part], reached[part], probabilities[part], task_count=count),
+                    width,
                 )
         rows += len(tasks)
     if rows == 0:

@@ -39,13 +39,19 @@ from taskmix.extras import load
 from taskmix.numerics import entropy as entropy_of
 from taskmix.numerics import log_softmax, softmax
 
-TOLERANCE = 1e-12
-MOST_STEPS = 2000
+TOLERANCE = 1e-12  # of every probability, at which the ascent stops
+MOST_STEPS = 2000  # of the ascent; tens are usual, and a curvature near 1 takes more
 
 
 @dataclass(frozen=True, slots=True)
 class Maximum:
-    """Policies that maximise Eq. 14."""
+    """Policies that maximise Eq. 14.
+
+    >>> log = sum_log([0, 1], [0.0, 1.0], [0.5, 0.5], task_count=2)
+    >>> found = maximise(log, entropy=1.0)
+    >>> found.probabilities.round(4).tolist(), found.objective.round(4).item()
+    ([0.2689, 0.7311], 1.3133)
+    """
 
     probabilities: NDArray[np.float64]  # [..., task]
     objective: NDArray[np.float64]  # [...], the value of Eq. 14 there
@@ -57,7 +63,12 @@ def maximise(
     statistics: LogStatistics,  # [..., task]
     entropy: ArrayLike,  # [...], λ; zero puts everything on the best task
 ) -> Maximum:
-    """Eq. 14 by the fixed point above; leading axes of both arguments broadcast."""
+    """Eq. 14 by the fixed point above; leading axes of both arguments broadcast.
+
+    >>> log = sum_log([0, 1], [0.0, 1.0], [0.5, 0.5], task_count=2)
+    >>> maximise(log, entropy=[0.0, 1.0, 100.0]).probabilities.round(4).tolist()
+    [[0.0, 1.0], [0.2689, 0.7311], [0.4975, 0.5025]]
+    """
     weight = _checked(entropy)[..., None]
     gains, weights = np.broadcast_arrays(statistics.reward, statistics.weight)
     shape = np.broadcast_shapes(gains.shape, weight.shape)
@@ -90,7 +101,7 @@ def maximise(
     )
 
 
-def search(
+def maximise_by_cmaes(
     statistics: LogStatistics,  # [task]
     entropy: float,
     *,
@@ -102,6 +113,12 @@ def search(
     """Eq. 14 by CMA-ES on the logits, as the paper does it (20 or 50 generations of 64).
 
     Needs the package `cmaes`. `maximise` finds the same policy, exactly and a thousand times faster.
+
+    >>> log = sum_log([0, 1], [0.0, 1.0], [0.5, 0.5], task_count=2)
+    >>> generator = np.random.default_rng(0)
+    >>> found = maximise_by_cmaes(log, 1.0, generator=generator)  # doctest: +SKIP
+    >>> found.probabilities.round(2).tolist()  # doctest: +SKIP
+    [0.27, 0.73]
     """
     cmaes = load("cmaes", purpose="CMA-ES")
     weight = float(_checked(entropy))
@@ -117,7 +134,7 @@ def search(
     best, best_value = np.full(count, 1.0 / count), -np.inf
     for _ in range(generations):
         logits = np.stack([optimizer.ask() for _ in range(population)])
-        policies = softmax(logits)
+        policies = softmax(logits)  # Eq. 12
         values = _value(statistics.reward, statistics.weight, policies)
         values = values + weight * entropy_of(policies)
         if values.max() > best_value:
@@ -155,7 +172,7 @@ def _ascend(
 def _value(
     gains: NDArray[np.float64], weights: NDArray[np.float64], policy: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    return np.asarray((policy * gains).sum(axis=-1) / (policy * weights).sum(axis=-1))
+    return np.asarray((policy * gains).sum(axis=-1) / (policy * weights).sum(axis=-1))  # Eq. 11
 
 
 def _objective(
@@ -165,8 +182,8 @@ def _objective(
     log_policy: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     policy = np.exp(log_policy)
-    spread = -(policy * log_policy).sum(axis=-1)
-    return np.asarray(_value(gains, weights, policy) + weight[..., 0] * spread)
+    entropies = -(policy * log_policy).sum(axis=-1)
+    return np.asarray(_value(gains, weights, policy) + weight[..., 0] * entropies)  # Eq. 14
 
 
 def _logits(

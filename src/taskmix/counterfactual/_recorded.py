@@ -50,8 +50,8 @@ def recorded_runs(
                     "it again from the start."
                 )
                 continue
-            seen[summary.label] += 1
-            if labels is None or summary.label in labels:
+            seen.update(summary.labels)
+            if labels is None or not set(labels).isdisjoint(summary.labels):
                 runs.append(RecordedRun(folder, summary))
     if not runs:
         raise _nothing(studies, seen, notes)
@@ -103,5 +103,5 @@ def _check_alike(runs: Sequence[RunSummary]) -> None:
     if rewards.keys() & {"null"}:
         raise InputError(
             "Runs to learn from should have recorded a reward. Found none in runs labelled "
-            f"`{first.label}`. Train with `--reward hard`."
+            f"`{first.label}`. Train with the reward `hard`."
         )

@@ -24,7 +24,14 @@ from taskmix.errors import ShapeError
 
 @dataclass(frozen=True, slots=True)
 class LogStatistics:
-    """Sums over the visits to each task; leading axes are stages of a log, or several logs."""
+    """Sums over the visits to each task; leading axes are stages of a log, or several logs.
+
+    >>> log = sum_log([0, 0, 1], [1.0, 0.0, 0.5], [0.5, 0.5, 0.25], task_count=2)
+    >>> log.visits.tolist(), log.reward.tolist(), log.weight.tolist()  # visits, Σ r/π, Σ 1/π
+    ([2, 1], [2.0, 2.0], [4.0, 4.0])
+    >>> (log + log).rows.item(), log.means.tolist()
+    (6, [0.5, 0.5])
+    """
 
     visits: NDArray[np.int64]  # [..., task]
     reward: NDArray[np.float64]  # [..., task], A
@@ -57,7 +64,7 @@ class LogStatistics:
             )
         return LogStatistics(
             **{
-                item.name: COMBINE.get(item.name, np.add)(
+                item.name: COMBINED_BY.get(item.name, np.add)(
                     getattr(self, item.name), getattr(other, item.name)
                 )
                 for item in fields(self)
@@ -74,7 +81,7 @@ class LogStatistics:
         """The sums over one leading axis, such as all stages of a log."""
         return LogStatistics(
             **{
-                item.name: COMBINE.get(item.name, np.add).reduce(
+                item.name: COMBINED_BY.get(item.name, np.add).reduce(
                     getattr(self, item.name), axis=axis
                 )
                 for item in fields(self)
@@ -82,7 +89,7 @@ class LogStatistics:
         )
 
 
-COMBINE: dict[str, np.ufunc] = {
+COMBINED_BY: dict[str, np.ufunc] = {
     "largest_weight": np.maximum,
     "lowest": np.minimum,
     "highest": np.maximum,

@@ -2,17 +2,27 @@
 
 from taskmix.engine._described import undescribe
 from taskmix.engine._distributed import (
-    execute_together,
+    Launched,
     is_first_process,
     joined_ranks,
     launched_processes,
 )
-from taskmix.engine._fleet import fleet_pays, run_fleet
-from taskmix.engine._here import Engine, run_all
+from taskmix.engine._executor import (
+    Executor,
+    Observers,
+    RunListener,
+    StartingOver,
+    Until,
+    finish,
+    never,
+)
+from taskmix.engine._fleet import fleet_pays
+from taskmix.engine._here import Auto, Fleet, Here
+from taskmix.engine._keep_best import keep_best
 from taskmix.engine._model_folder import check_model_folder
 from taskmix.engine._open import is_study, open_study, own_study
 from taskmix.engine._optimization import Optimization
-from taskmix.engine._ray import choose_cluster_device, cluster, run_ray, stream_ray
+from taskmix.engine._ray import Ray, choose_cluster_device, cluster
 from taskmix.engine._replay import events_of
 from taskmix.engine._run import (
     Executed,
@@ -21,26 +31,37 @@ from taskmix.engine._run import (
     build,
     choose_device,
     execute,
-    load_model,
+    model_of_run,
     record_event,
 )
-from taskmix.engine._saved import read_model, save_models
+from taskmix.engine._saved import load_model, save_models
 from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
 from taskmix.engine._trained import TrainedModel, trained_model
-from taskmix.engine._units import Progress
+from taskmix.engine._units import Progress, Stop, Tell
 from taskmix.engine._workers import Workers
 
 __all__ = [
+    "Auto",
     "DigitsSource",
-    "Engine",
     "Executed",
+    "Executor",
+    "Fleet",
     "FolderSource",
+    "Here",
+    "Launched",
     "Listener",
+    "Observers",
     "Optimization",
     "Progress",
+    "Ray",
     "Run",
+    "RunListener",
+    "StartingOver",
+    "Stop",
     "TaskSource",
+    "Tell",
     "TrainedModel",
+    "Until",
     "Workers",
     "build",
     "check_model_folder",
@@ -49,22 +70,20 @@ __all__ = [
     "cluster",
     "events_of",
     "execute",
-    "execute_together",
+    "finish",
     "fleet_pays",
     "is_first_process",
     "is_study",
     "joined_ranks",
+    "keep_best",
     "launched_processes",
     "load_model",
+    "model_of_run",
+    "never",
     "open_study",
     "own_study",
-    "read_model",
     "record_event",
-    "run_all",
-    "run_fleet",
-    "run_ray",
     "save_models",
-    "stream_ray",
     "trained_model",
     "undescribe",
 ]

@@ -11,13 +11,14 @@ environment, such as `accelerate launch`, do as well.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 import torch.distributed as distributed
 
+from taskmix.engine._executor import UNOBSERVED, Observers, never
 from taskmix.engine._run import (
     Executed,
     Listener,
@@ -26,7 +27,8 @@ from taskmix.engine._run import (
     record_event,
     training_events,
 )
-from taskmix.errors import OptionError
+from taskmix.engine._units import Progress, Stop, telling_progress
+from taskmix.errors import InputError, OptionError, TaskmixError
 from taskmix.records import RecordWriter, Study
 from taskmix.training import DistributedRanks, EndEvent, StepEvent
 
@@ -57,7 +59,8 @@ def joined_ranks(device: str) -> Iterator[DistributedRanks]:
             raise OptionError(
                 "There should be a GPU for every process of a machine. Found "
                 f"{torch.cuda.device_count()} for process {number + 1}. Start fewer with "
-                "--nproc-per-node, or use --device cpu."
+                "--nproc-per-node, or use `device` cpu.",
+                arguments=("device",),
             )
         torch.cuda.set_device(number)
     distributed.init_process_group("nccl" if on_cuda else "gloo")
@@ -67,7 +70,58 @@ def joined_ranks(device: str) -> Iterator[DistributedRanks]:
         distributed.destroy_process_group()
 
 
-def execute_together(
+@dataclass(frozen=True, kw_only=True)
+class Launched:
+    """The processes of a launcher, all of which train one run after the other, each a part of a batch.
+
+    Every process has to ask for the same runs. It does so under `torchrun`, where `launched_processes()`
+    says that there are several:
+
+    >>> launched_processes()
+    1
+    """
+
+    observers: Observers = UNOBSERVED
+
+    @property
+    def at_once(self) -> int:
+        """One run after the other."""
+        return 1
+
+    def run(
+        self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
+    ) -> list[Executed]:
+        """As any executor does; only the first process's results have summaries."""
+        torch.set_num_threads(1)
+        results: list[Executed] = []
+        either = self.observers.either(stop)
+        with joined_ranks(runs[0].device) as ranks, self.observers.progress(runs) as tell:
+            for number, run in enumerate(runs):
+                if ranks.any(either()):
+                    results.append(Executed(outcome="stopped", summary=None))
+                    continue
+                try:
+                    results.append(
+                        _execute_together(
+                            run,
+                            study,
+                            ranks,
+                            listener=telling_progress(number, tell),
+                            should_stop=either,
+                            fresh=fresh,
+                        )
+                    )
+                except InputError:
+                    raise
+                except TaskmixError as error:
+                    results.append(Executed(outcome="failed", summary=None, error=str(error)))
+                tell(Progress(number, run.steps, done=results[-1].outcome != "stopped"))
+        if is_first_process():
+            self.observers.replay(runs, study)
+        return results
+
+
+def _execute_together(
     run: Run,
     study: Study,
     ranks: DistributedRanks,
@@ -81,7 +135,7 @@ def execute_together(
     Only the first process's result has the summary.
     """
     specification = run.specification()
-    folder = study.run(specification)
+    folder = study.run(specification, label=run.label)
     if run.device.startswith("cuda"):
         run = replace(run, device=f"cuda:{torch.cuda.current_device()}")
     with ExitStack() as claims:

@@ -1,97 +1,181 @@
-"""Many runs on this machine, by themselves or together."""
+"""Executors of this machine: a process a core, a fleet, or whichever of the two is faster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Literal, get_args
+from dataclasses import dataclass
 
-from taskmix.engine._fleet import fleet_pays, run_fleet
-from taskmix.engine._ray import run_ray
-from taskmix.engine._run import Executed, Run
-from taskmix.engine._units import Alone, Progress, work_off
+from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
+from taskmix.engine._fleet import fleet_pays, plan_units
+from taskmix.engine._run import Executed, Run, find_device
+from taskmix.engine._units import Alone, Progress, Stop, Unit, work_off
 from taskmix.engine._workers import Workers, count_workers
-from taskmix.errors import OptionError, RecordError
-from taskmix.records import Study
+from taskmix.errors import RecordError
+from taskmix.records import RunFolder, Study
 
-Engine = Literal["here", "fleet", "auto", "ray"]
+Processes = int | Workers | None  # at once; None: one a core. `Workers` stay for the next call
 
 
-def run_all(
+@dataclass(frozen=True, kw_only=True)
+class Here:
+    """Each core gets one run at a time; with one process all is done in this one.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> [result.outcome for result in Here(workers=1).run([run], Study("study"))]
+    ['finished']
+    """
+
+    workers: Processes = None
+    observers: Observers = UNOBSERVED
+
+    @property
+    def at_once(self) -> int:
+        """How many processes are at work at the same time."""
+        return _count(self.workers)
+
+    def run(
+        self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
+    ) -> list[Executed]:
+        """As any executor does."""
+        return _run(self, _alone, runs, study, stop=stop, fresh=fresh)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet:
+    """Runs of one architecture train together, as one model with a member axis.
+
+    Runs of one family (the same source, architecture, steps, batch size, optimiser and times of
+    evaluation) are cut into chunks that fit the device's memory; `chunk` sets how many models train at
+    once. Runs that no fleet can take, because what they train on depends on their losses or their
+    architecture has no stacked form, are done one by one. On a GPU all is done in this process unless
+    `workers` is a number: several pay where there are several families, as the host of one works while
+    the steps of another run.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> results = Fleet(workers=1).run([run, replace(run, seed=1)], Study("study"))
+    >>> [result.summary.seed for result in results]
+    [0, 1]
+    """
+
+    workers: Processes = None
+    chunk: int | None = None
+    observers: Observers = UNOBSERVED
+
+    @property
+    def at_once(self) -> int:
+        """How many processes are at work at the same time."""
+        return _count(self.workers)
+
+    def run(
+        self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
+    ) -> list[Executed]:
+        """As any executor does."""
+        return _run(self, self._units, runs, study, stop=stop, fresh=fresh)
+
+    def _units(self, runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
+        on_cpu = all(find_device(run.device).type == "cpu" for run in runs)
+        if not on_cpu and not isinstance(workers, int):
+            workers = 1
+        units = plan_units(runs, chunk=self.chunk, workers=_count(workers))
+        return units, _processes(workers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto:
+    """`Fleet` where that is faster for the runs that are left to do, `Here` otherwise.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> executor, study = Auto(workers=1), Study("study")
+    >>> [executor.run([run], study)[0].outcome for _ in range(2)]
+    ['finished', 'already finished']
+    """
+
+    workers: Processes = None
+    observers: Observers = UNOBSERVED
+
+    @property
+    def at_once(self) -> int:
+        """How many processes are at work at the same time."""
+        return _count(self.workers)
+
+    def run(
+        self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
+    ) -> list[Executed]:
+        """As any executor does."""
+        return _run(self, self._units, runs, study, stop=stop, fresh=fresh)
+
+    def _units(self, runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
+        if fleet_pays(runs):
+            return Fleet()._units(runs, workers)
+        return _alone(runs, workers)
+
+
+Division = Callable[[Sequence[Run], Processes], tuple[list[Unit], int | Workers]]
+
+
+def _alone(runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
+    return [Alone(number, run) for number, run in enumerate(runs)], _processes(workers)
+
+
+def _processes(workers: Processes) -> int | Workers:
+    return workers if isinstance(workers, Workers) else count_workers(workers)
+
+
+def _count(workers: Processes) -> int:
+    return workers.count if isinstance(workers, Workers) else count_workers(workers)
+
+
+def _run(
+    executor: Here | Fleet | Auto,
+    units_of: Division,
     runs: Sequence[Run],
     study: Study,
     *,
-    workers: int | Workers | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    fresh: bool = False,
-    engine: Engine = "here",
+    stop: Stop,
+    fresh: bool,
 ) -> list[Executed]:
-    """Executes every run that the study does not hold already; the results in the order asked.
-
-    `fresh` starts them all over. `workers` is how many processes may be at work at once, or a
-    `Workers` whose processes stay for the next call.
-    A run that fails is told in its result and does not stop the others. What the user must mend (an
-    `InputError`) stops all: it would come again with the next run.
-
-    The engine "here" gives each core one run at a time, "fleet" trains runs of one architecture
-    together (`run_fleet`), and "auto" takes the one that is faster for these runs (`fleet_pays`).
-    "ray" gives them to the cluster of the `with cluster(...)` block around, or to one of this machine.
-    """
-    if engine not in get_args(Engine):
-        raise OptionError(
-            f"`engine` should be one of {', '.join(get_args(Engine))}. Found {engine!r}."
-        )
     study.settle()
-    if engine == "ray":
-        return run_ray(
-            runs,
-            study,
-            workers=None if isinstance(workers, Workers) else workers,
-            on_progress=on_progress,
-            should_stop=should_stop,
-            fresh=fresh,
-        )
-    results = [None] * len(runs) if fresh else [_already(run, study) for run in runs]
-    places = [place for place, result in enumerate(results) if result is None]
-    rest = [runs[place] for place in places]
-
-    def tell(progress: Progress) -> None:
-        if on_progress is not None:
-            on_progress(replace(progress, run=places[progress.run]))
-
-    for place, result in enumerate(results):
-        if result is not None and on_progress is not None:
-            on_progress(Progress(place, runs[place].steps, done=True))
-    if engine == "fleet" or (engine == "auto" and fleet_pays(rest)):
-        done = run_fleet(
+    observers = executor.observers
+    folders = [run.folder(study) for run in runs]
+    results = [None if fresh else _already(folder) for folder in folders]
+    places = equal_runs(folders, [place for place, each in enumerate(results) if each is None])
+    rest = [runs[first] for first, *_ in places]
+    with observers.progress(runs) as tell:
+        for place, result in enumerate(results):
+            if result is not None:
+                tell(Progress(place, runs[place].steps, done=True))
+        units, workers = units_of(rest, executor.workers)
+        done = work_off(
+            units,
             rest,
             study,
             workers=workers,
-            on_progress=tell,
-            should_stop=should_stop,
+            tell=to_each(tell, places),
+            listening=lambda run: observers.live(run, study),
+            stop=observers.either(stop),
             fresh=fresh,
         )
-    else:
-        done = work_off(
-            [Alone(number, run) for number, run in enumerate(rest)],
-            rest,
-            study,
-            workers=workers if isinstance(workers, Workers) else count_workers(workers),
-            on_progress=tell,
-            should_stop=should_stop,
-            fresh=fresh,
-        )
-    found = iter(done)
-    return [result if result is not None else next(found) for result in results]
+    for (first, *others), executed in zip(places, done, strict=True):
+        results[first] = executed
+        for place in others:
+            results[place] = executed.for_equal(folders[place])
+    observers.replay(runs, study)
+    return [result for result in results if result is not None]
 
 
-def _already(run: Run, study: Study) -> Executed | None:
+def _already(folder: RunFolder) -> Executed | None:
     """A run that is finished needs no process to say so."""
-    folder = study.run(run.specification())
     try:
         summary = folder.summary()
     except RecordError:  # whoever claims the run sees to it
         return None
-    finished = summary is not None and summary.status == "finished"
-    return Executed(outcome="already finished", summary=summary) if finished else None
+    if summary is None or summary.status != "finished":
+        return None
+    folder.keep_label()
+    return Executed(outcome="already finished", summary=summary)

@@ -12,7 +12,7 @@ from taskmix.records import RunFolder, Study, Subject
 from taskmix.tasks import TaskSet
 
 # What a command may have left before its first run.
-BEFORE_RUNS = {"study.json", ".study.lock", "advise.json", ".advise.lock"}
+BEFORE_RUNS = {"study.json", ".study.lock", "ledger.json", "advise.json", ".advise.lock"}
 
 
 def own_study(path: Path | str, *, lean: bool = False) -> Study:

@@ -7,7 +7,7 @@ the same run twice costs once, and a run that was interrupted goes on where it s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from taskmix.engine._source import TaskSource, load_once, select_once
 from taskmix.errors import OptionError, RunError
 from taskmix.models import Architecture, HardSharing
 from taskmix.policies import AnyPolicy, AnyReward, Uniform
-from taskmix.records import Checkpoint, RecordWriter, RunSummary, Study, describe
+from taskmix.records import Checkpoint, RecordWriter, RunFolder, RunSummary, Study, describe
 from taskmix.tasks import EncodedTasks, TaskSet
 from taskmix.training import (
     CheckpointEvent,
@@ -42,9 +42,9 @@ _encodings = KeptEncodings()
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Everything that determines a run."""
+    """Everything that determines a run, and what it is called."""
 
-    label: str  # what the report calls this kind of run, the same for all seeds
+    label: str  # what the report calls this kind of run, the same for all seeds; determines nothing
     source: TaskSource
     architecture: Architecture
     steps: int
@@ -82,13 +82,19 @@ class Run:
             return 1
         return len({id(task.splits["train"].inputs) for task in self.load()})
 
+    def folder(self, study: Study) -> RunFolder:
+        """Where a study has the run, or will have it, asked for under the run's label."""
+        return study.run(self.specification(), label=self.label)
+
     def specification(self) -> dict[str, Any]:
-        """The run as plain values; where the tasks lie does not matter, what they say does."""
+        """What determines the run, as plain values.
+
+        Where the tasks lie does not matter, what they say does; the label is not part of it.
+        """
         tasks = self.load()
         decision = self.weighting if self.weighting is not None else self.policy or Uniform()
         return {
             "format": FORMAT,
-            "label": self.label,
             "tasks": {"content": tasks.content, "names": list(tasks.names)},
             "architecture": describe(self.architecture),
             "policy" if self.weighting is None else "weighting": describe(decision),
@@ -116,6 +122,23 @@ class Executed:
     error: str | None = None  # what made it fail, where many runs go on without this one
     recorded: bool = True  # False where it was the disk that failed, which tells nothing of the run
 
+    @property
+    def is_done(self) -> bool:
+        """Whether the study holds the whole run now."""
+        return self.outcome in ("finished", "already finished")
+
+    def for_equal(self, folder: RunFolder) -> Executed:
+        """The same for an equal run, asked for under the label of its `folder`."""
+        if self.summary is None or folder.label is None or folder.label == self.summary.label:
+            return self
+        folder.keep_label()
+        done = self.outcome == "finished"
+        return replace(
+            self,
+            outcome="already finished" if done else self.outcome,
+            summary=self.summary.under(folder.label),
+        )
+
 
 def execute(
     run: Run,
@@ -131,7 +154,7 @@ def execute(
     """
     study.settle()
     specification = run.specification()
-    folder = study.run(specification)
+    folder = run.folder(study)
     with folder.claim(fresh=fresh) as claim:
         if claim.outcome == "finished":
             return Executed(outcome="already finished", summary=folder.summary())
@@ -245,7 +268,7 @@ def first_model(run: Run, tasks: EncodedTasks) -> HardSharing:
         return run.architecture.build(tasks)
 
 
-def load_model(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
+def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
     """The best model of a run that has been trained, and its tasks encoded."""
     folder = study.run(run.specification())
     best = folder.best()
@@ -316,7 +339,8 @@ def find_device(name: str) -> torch.device:
     if device.type == "cuda" and not torch.cuda.is_available():
         raise OptionError(
             f"`device` should be one this machine has. Found {name!r}, and no CUDA device is here. "
-            "Use --device cpu."
+            "Use `device` cpu.",
+            arguments=("device",),
         )
     return device
 

@@ -20,7 +20,7 @@ import taskmix.models as models
 import taskmix.tasks as encodings
 from taskmix.engine._described import undescribe
 from taskmix.engine._model_folder import NAME, replacing_model
-from taskmix.engine._run import Run, load_model
+from taskmix.engine._run import Run, model_of_run
 from taskmix.engine._trained import Part, TrainedModel
 from taskmix.errors import InputError, RecordError, TaskmixError
 from taskmix.files import read_plain
@@ -45,7 +45,7 @@ def save_models(
     study: Study,
     notes: Mapping[str, Any] | None = None,  # where they come from, for people
 ) -> Path:
-    """Writes the best parameters of runs as one folder that `read_model` takes."""
+    """Writes the best parameters of runs as one folder that `load_model` takes."""
     with replacing_model(folder) as (mark, publish):
         parts = [
             _save(folder, f"{place}-{mark}", run, answers, study)
@@ -58,7 +58,7 @@ def save_models(
 def _save(
     folder: Path, place: str, run: Run, answers: Sequence[str], study: Study
 ) -> dict[str, Any]:
-    model, encoded = load_model(run, study)
+    model, encoded = model_of_run(run, study)
     tasks, architecture = run.load(), run.architecture
     state = {name: value.cpu() for name, value in model.state_dict().items()}
     if isinstance(architecture, Transformer):
@@ -91,7 +91,7 @@ def _save_pretrained(folder: Path, model: HardSharing, architecture: Transformer
         tokenizer.save_pretrained(folder)
 
 
-def read_model(path: Path | str) -> TrainedModel:
+def load_model(path: Path | str) -> TrainedModel:
     """A folder that `save_models` wrote, or a study that has one in `model`."""
     folder = Path(path)
     if not (folder / NAME).is_file() and (folder / "model" / NAME).is_file():

@@ -20,10 +20,16 @@ class TaskSource(Hashable, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class DigitsSource:
-    """The embedded tasks of the demo."""
+    """The embedded tasks of the demo, or some of them.
+
+    >>> DigitsSource(tasks=("parity", "half")).load().names
+    ('parity', 'half')
+    """
+
+    tasks: tuple[str, ...] | None = None
 
     def load(self) -> TaskSet:
-        return digits_tasks()
+        return digits_tasks() if self.tasks is None else digits_tasks().select(self.tasks)
 
 
 @dataclass(frozen=True, kw_only=True)

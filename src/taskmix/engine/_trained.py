@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taskmix.engine._run import Run, load_model
+from taskmix.engine._run import Run, model_of_run
 from taskmix.errors import OptionError
 from taskmix.models import HardSharing
 from taskmix.records import Study
@@ -160,7 +160,7 @@ def trained_model(trained: Sequence[tuple[Run, Sequence[str]]], study: Study) ->
     """The best parameters of runs that are done, each with the tasks that it is for."""
     parts = []
     for run, answers in trained:
-        model, encoded = load_model(run, study)
+        model, encoded = model_of_run(run, study)
         tasks, encoding = run.load(), run.architecture.encoding
         held = isinstance(encoding, HeldEncoding)
         parts.append(

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from taskmix.engine._run import Executed, Run, execute
+from taskmix.engine._run import Executed, Listener, Run, execute
 from taskmix.engine._workers import Ended, Workers
 from taskmix.errors import InputError, RecordError, RunError, TaskmixError
 from taskmix.records import Study
@@ -25,15 +26,20 @@ _DEATHS = 3  # of workers in one call, after which it is given up
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is."""
+    """How far a run is.
+
+    >>> Progress(run=0, step=100, losses={1: 0.25}).done
+    False
+    """
 
     run: int  # its place among the runs asked for
     step: int
     done: bool = False
+    losses: Mapping[int, float] = field(default_factory=dict)  # the latest of each task
 
 
 Tell = Callable[[Progress], None]
-ShouldStop = Callable[[], bool]
+Stop = Callable[[], bool]
 
 
 class Unit(Protocol):
@@ -44,9 +50,7 @@ class Unit(Protocol):
         """Their places among the runs asked for."""
         ...
 
-    def work(
-        self, study: Study, tell: Tell | None, should_stop: ShouldStop | None, *, fresh: bool
-    ) -> list[Executed]:
+    def work(self, study: Study, tell: Tell, stop: Stop, *, fresh: bool) -> list[Executed]:
         """Executes them; the results in their order."""
         ...
 
@@ -63,27 +67,38 @@ class Alone:
         return (self.number,)
 
     def work(
-        self, study: Study, tell: Tell | None, should_stop: ShouldStop | None, *, fresh: bool
+        self, study: Study, tell: Tell, stop: Stop, *, fresh: bool, listener: Listener | None = None
     ) -> list[Executed]:
-        last_told = 0.0
-
-        def listen(event: Event) -> None:
-            nonlocal last_told
-            now = time.monotonic()
-            if isinstance(event, StepEvent) and now - last_told > _TELL_EVERY and tell:
-                last_told = now
-                tell(Progress(self.number, event.step))
-
         run = self.run
+        listen = telling_progress(self.number, tell, listener)
         try:
-            return [execute(run, study, listener=listen, should_stop=should_stop, fresh=fresh)]
+            return [execute(run, study, listener=listen, should_stop=stop, fresh=fresh)]
         except InputError:
             raise
         except RecordError as error:
             return [Executed(outcome="failed", summary=None, error=str(error), recorded=False)]
         except TaskmixError as error:
-            summary = study.run(run.specification()).summary()
+            summary = run.folder(study).summary()
             return [Executed(outcome="failed", summary=summary, error=str(error))]
+
+
+def telling_progress(number: int, tell: Tell, listener: Listener | None = None) -> Listener:
+    """A listener that says now and then how far a run is, and passes every event on."""
+    last_told = 0.0
+    losses: dict[int, float] = {}
+
+    def listen(event: Event) -> None:
+        nonlocal last_told
+        if isinstance(event, StepEvent):
+            losses.update(zip(event.tasks, event.losses, strict=True))
+            now = time.monotonic()
+            if now - last_told > _TELL_EVERY:
+                last_told = now
+                tell(Progress(number, event.step, losses=dict(losses)))
+        if listener is not None:
+            listener(event)
+
+    return listen
 
 
 def work_off(
@@ -92,33 +107,39 @@ def work_off(
     study: Study,
     *,
     workers: int | Workers,
-    on_progress: Tell | None,
-    should_stop: ShouldStop | None,
+    tell: Tell,
+    listening: Callable[[Run], AbstractContextManager[Listener | None]],  # to a run of this process
+    stop: Stop,
     fresh: bool,
 ) -> list[Executed]:
     """Executes the units, in processes or in this one; the results in the runs' order."""
-    done = _Done(runs, on_progress)
+    done = _Done(runs, tell)
     if isinstance(workers, Workers):
         if workers.count > 1:
-            _pooled(units, done, study, workers, should_stop, fresh=fresh)
+            _pooled(units, done, study, workers, stop, fresh=fresh)
             return done.results(study)
     elif min(workers, len(units)) > 1:
         with Workers(min(workers, len(units))) as pool:
-            _pooled(units, done, study, pool, should_stop, fresh=fresh)
+            _pooled(units, done, study, pool, stop, fresh=fresh)
         return done.results(study)
     for unit in units:
-        if should_stop is not None and should_stop():
+        if stop():
             break
-        done.take(unit, unit.work(study, done.tell, should_stop, fresh=fresh))
+        if isinstance(unit, Alone):
+            with listening(unit.run) as listener:
+                results = unit.work(study, done.tell, stop, fresh=fresh, listener=listener)
+        else:
+            results = unit.work(study, done.tell, stop, fresh=fresh)
+        done.take(unit, results)
     return done.results(study)
 
 
 class _Done:
     """What is done, each run told once."""
 
-    def __init__(self, runs: Sequence[Run], on_progress: Tell | None) -> None:
+    def __init__(self, runs: Sequence[Run], tell: Tell) -> None:
         self._runs = runs
-        self._on_progress = on_progress
+        self._tell = tell
         self._results: list[Executed | None] = [None] * len(runs)
         self._told: set[int] = set()
 
@@ -127,8 +148,7 @@ class _Done:
             return
         if progress.done:
             self._told.add(progress.run)
-        if self._on_progress is not None:
-            self._on_progress(progress)
+        self._tell(progress)
 
     def take(self, unit: Unit, results: Sequence[Executed]) -> None:
         for number, result in zip(unit.numbers, results, strict=True):
@@ -138,7 +158,7 @@ class _Done:
 
     def results(self, study: Study) -> list[Executed]:
         return [
-            result or Executed(outcome="stopped", summary=study.run(run.specification()).summary())
+            result or Executed(outcome="stopped", summary=run.folder(study).summary())
             for result, run in zip(self._results, self._runs, strict=True)
         ]
 
@@ -148,7 +168,7 @@ def _pooled(
     done: _Done,
     study: Study,
     workers: Workers,
-    should_stop: ShouldStop | None,
+    stop: Stop,
     *,
     fresh: bool,
 ) -> None:
@@ -175,8 +195,8 @@ def _pooled(
                         begun.add(word.unit.numbers[0])
                         rest.appendleft(word.unit)
             if deaths >= _DEATHS:
-                raise RunError(_too_many_deaths(deaths))
-            if should_stop is not None and not stopping and should_stop():
+                raise RunError(_too_many_deaths(deaths), arguments=("workers",))
+            if not stopping and stop():
                 stopping = True
                 workers.ask_to_stop()
     except BaseException:
@@ -187,5 +207,5 @@ def _pooled(
 def _too_many_deaths(deaths: int) -> str:
     return (
         f"The processes that train should come to their end. Found that {deaths} of them were killed. "
-        "Run the same command again to continue, with fewer --workers if memory is short."
+        "Run the same command again to continue, with fewer `workers` if memory is short."
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from taskmix.errors import InputError, RunError, TaskmixWarning
 
@@ -54,7 +54,10 @@ def work(connection: Connection[Any, Any]) -> None:
 
     def say(word: Any) -> None:
         with speaking:
-            connection.send(word)
+            try:
+                connection.send(word)
+            except OSError:  # the parent is gone, which the listener has not heard yet
+                _leave()
 
     _send_warnings(say)
     say(READY)
@@ -98,7 +101,7 @@ def _listen(
                 raise EOFError
             word = connection.recv()
         except (EOFError, OSError):
-            os._exit(1)  # as if killed too: every run goes on from its last checkpoint
+            _leave()
         except Exception as error:  # it cannot be unpickled here
             word = error
         if word == STOP:
@@ -106,6 +109,10 @@ def _listen(
         else:
             stop.clear()
             units.put(word)
+
+
+def _leave() -> NoReturn:
+    os._exit(1)  # as if killed too: every run goes on from its last checkpoint
 
 
 def _portable(error: Exception) -> Exception:

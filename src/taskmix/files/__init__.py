@@ -13,7 +13,6 @@ from taskmix.files._atomic import (
     replacing,
     sync_folder,
     unreadable,
-    unwritable,
     write_bytes,
 )
 from taskmix.files._lock import holding, read_note
@@ -54,6 +53,5 @@ __all__ = [
     "replacing",
     "sync_folder",
     "unreadable",
-    "unwritable",
     "write_bytes",
 ]

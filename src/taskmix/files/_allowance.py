@@ -35,7 +35,15 @@ LINE_LIMIT = 64 * 2**20
 
 
 class Allowance:
-    """What the reading of one file may take."""
+    """What the reading of one file may take.
+
+    >>> from pathlib import Path
+    >>> allowance = Allowance(Path("rows.csv.gz"), packed=100, limit=1000)
+    >>> allowance.check(900)
+    >>> allowance.check(1001)
+    Traceback (most recent call last):
+    taskmix.files._atomic.UnreadableError: A file should have at most 1000 uncompressed bytes. ...
+    """
 
     def __init__(
         self, path: Path, packed: int, *, limit: int | None = None, is_table: bool = False

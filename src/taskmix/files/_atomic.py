@@ -35,7 +35,11 @@ BUFFER = 1 << 20  # bytes; what is smaller is written together
 
 
 class UnreadableError(RecordError):
-    """A file that is there and cannot be read; `found` is for sentences that say more of it."""
+    """A file that is there and cannot be read; `found` is for sentences that say more of it.
+
+    >>> UnreadableError("`plan.json` should be readable.", found="a folder").found
+    'a folder'
+    """
 
     def __init__(self, sentence: str, *, found: str) -> None:
         super().__init__(sentence)
@@ -44,7 +48,15 @@ class UnreadableError(RecordError):
 
 @dataclass
 class Sink:
-    """Takes the bytes of a file being written and counts and sums them on the way."""
+    """Takes the bytes of a file being written and counts and sums them on the way.
+
+    >>> from pathlib import Path
+    >>> with replacing(Path("rows.bin")) as sink:
+    ...     sink.write(b"abc")
+    3
+    >>> (sink.size, f"{sink.crc32:08x}")
+    (3, '352441c2')
+    """
 
     descriptor: int | None
     size: int = 0
@@ -98,6 +110,14 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[Sink]:
 
     Without `sync` the name may be forgotten at a power cut, not the content: the caller flushes the
     folder once for several files with `sync_folder`.
+
+    >>> from pathlib import Path
+    >>> write_bytes(Path("plan.json"), b"old")
+    >>> with replacing(Path("plan.json")) as sink:
+    ...     sink.write(b"new") and Path("plan.json").read_bytes()
+    b'old'
+    >>> Path("plan.json").read_bytes()
+    b'new'
     """
     with grace():  # a signal waits for the moment this takes, lest the file aside stay there
         aside = _new_name(path)
@@ -126,14 +146,29 @@ def replacing(path: Path, *, sync: bool = True) -> Iterator[Sink]:
 
 
 def write_bytes(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Writes a whole file at once."""
+    """Writes a whole file at once.
+
+    >>> from pathlib import Path
+    >>> write_bytes(Path("plan.json"), b"{}")
+    >>> list_folder(Path("."))
+    ['plan.json']
+    """
     with replacing(path, sync=sync) as sink:
         sink.write(data)
 
 
 @contextmanager
 def making_folder(path: Path) -> Iterator[Path]:
-    """Gives a new folder that becomes `path`, a missing or empty one, once the block ends well."""
+    """Gives a new folder that becomes `path`, a missing or empty one, once the block ends well.
+
+    >>> from pathlib import Path
+    >>> with making_folder(Path("model")) as folder:
+    ...     write_bytes(folder / "weights", b"12")
+    ...     Path("model").exists()
+    False
+    >>> list_folder(Path("model"))
+    ['weights']
+    """
     make_folder(path.parent)
     with grace():  # as above
         aside = _new_name(path)
@@ -158,6 +193,14 @@ def delete(path: Path, *, is_ours: Callable[[Path], bool]) -> None:
 
     Everything has to be known to `is_ours` before anything is deleted. A link is deleted, never
     followed. Folders go only where they have become empty.
+
+    >>> from pathlib import Path
+    >>> write_bytes(Path("run.json"), b"{}")
+    >>> delete(Path("run.json"), is_ours=lambda path: path.suffix == ".json")
+    >>> Path("thesis.txt").touch()
+    >>> delete(Path("thesis.txt"), is_ours=lambda path: path.suffix == ".json")
+    Traceback (most recent call last):
+    taskmix.errors.RecordError: Only files that taskmix wrote should be in the way. Found ...
     """
     try:
         files, folders = _tree(path)
@@ -201,19 +244,39 @@ def is_temporary(path: Path) -> bool:
     """Whether this is, or lies in, something of ours that was being written.
 
     Such names are drawn at random and made exclusively, so nobody else has one.
+
+    >>> from pathlib import Path
+    >>> is_temporary(Path(".taskmix-0123456789abcdef.tmp"))
+    True
+    >>> is_temporary(Path("notes.tmp"))
+    False
     """
     return any(_TEMPORARY.fullmatch(part) for part in path.parts)
 
 
 def remove_stale(folder: Path) -> None:
-    """Deletes what killed processes were writing; the caller holds the folder's lock."""
+    """Deletes what killed processes were writing; the caller holds the folder's lock.
+
+    >>> from pathlib import Path
+    >>> Path(".taskmix-0123456789abcdef.tmp").touch()
+    >>> Path("notes.tmp").touch()
+    >>> remove_stale(Path("."))
+    >>> list_folder(Path("."))
+    ['notes.tmp']
+    """
     for name in list_folder(folder):
         if _TEMPORARY.fullmatch(name):
             delete(folder / name, is_ours=is_temporary)
 
 
 def make_folder(path: Path) -> None:
-    """Creates a folder and those above it where they are missing."""
+    """Creates a folder and those above it where they are missing.
+
+    >>> from pathlib import Path
+    >>> make_folder(Path("study/run"))
+    >>> list_folder(Path("study"))
+    ['run']
+    """
     if path.is_dir():
         return
     try:
@@ -224,7 +287,13 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Flushes a folder's list of names to the disk."""
+    """Flushes a folder's list of names to the disk.
+
+    >>> from pathlib import Path
+    >>> write_bytes(Path("a"), b"1", sync=False)
+    >>> write_bytes(Path("b"), b"2", sync=False)
+    >>> sync_folder(Path("."))  # once for both
+    """
     if sys.platform == "win32":  # which has no call for it
         return
     try:
@@ -239,7 +308,14 @@ def sync_folder(path: Path) -> None:
 
 
 def list_folder(path: Path) -> list[str]:
-    """The names in a folder, sorted; none where there is no folder."""
+    """The names in a folder, sorted; none where there is no folder.
+
+    >>> from pathlib import Path
+    >>> write_bytes(Path("b"), b"2")
+    >>> write_bytes(Path("a"), b"1")
+    >>> (list_folder(Path(".")), list_folder(Path("nowhere")))
+    (['a', 'b'], [])
+    """
     try:
         return sorted(os.listdir(path))  # noqa: PTH208
     except FileNotFoundError:
@@ -249,6 +325,7 @@ def list_folder(path: Path) -> list[str]:
 
 
 def unwritable(error: OSError, path: Path) -> RecordError:
+    """The error of a file that cannot be written, as a sentence."""
     reason = error.strerror or str(error)
     if error.errno in FULL:
         return RecordError(
@@ -267,6 +344,12 @@ def unwritable(error: OSError, path: Path) -> RecordError:
 
 
 def unreadable(error: OSError, path: Path) -> UnreadableError:
+    """The error of a file that is there and cannot be read, as a sentence.
+
+    >>> from pathlib import Path
+    >>> print(unreadable(PermissionError(13, "Permission denied"), Path("rows.csv")))
+    `rows.csv` should be readable. Found: Permission denied. Check its permissions and the disk.
+    """
     reason = error.strerror or str(error)
     return UnreadableError(
         f"`{path}` should be readable. Found: {reason}. Check its permissions and the disk.",

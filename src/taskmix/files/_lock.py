@@ -25,6 +25,11 @@ def holding(path: Path, *, note: str | None = None) -> Iterator[bool]:
     """Holds the lock file `path` for the block; gives False, at once, where another holds it.
 
     A `note` is written into the file, for whoever finds it held (`read_note`).
+
+    >>> from pathlib import Path
+    >>> with holding(Path(".lock")) as mine, holding(Path(".lock")) as another:
+    ...     (mine, another)
+    (True, False)
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -43,7 +48,13 @@ def holding(path: Path, *, note: str | None = None) -> Iterator[bool]:
 
 
 def read_note(path: Path) -> str | None:
-    """What the holder of a lock says of itself; None where it has said nothing that can be read."""
+    """What the holder of a lock says of itself; None where it has said nothing that can be read.
+
+    >>> from pathlib import Path
+    >>> with holding(Path(".lock"), note="process 7, since noon"):
+    ...     read_note(Path(".lock"))
+    'process 7, since noon'
+    """
     try:
         words = read_plain(path, limit=LONGEST_NOTE).decode()
     except (RecordError, OSError, UnicodeDecodeError):

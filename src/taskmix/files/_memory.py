@@ -16,7 +16,11 @@ _GROUPS = (  # a container's limit and what it has taken of it, in the two ways 
 
 
 def free_memory() -> int:
-    """Bytes that a program may still take, about: of the machine, or of the container it is in."""
+    """Bytes that a program may still take, about: of the machine, or of the container it is in.
+
+    >>> free_memory() > 2**20
+    True
+    """
     free = _of_the_machine()
     for limit, taken in _GROUPS:
         # No such file, or the word `max` in it: then there is no such limit.

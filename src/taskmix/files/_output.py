@@ -22,6 +22,14 @@ def check_output(
     """Raises unless `path` is free, or a plain file whose first bytes `is_ours` knows to be ours.
 
     `what` says what will be written, as in "the plan".
+
+    >>> from pathlib import Path
+    >>> check_output(Path("plan.json"), is_ours=has_keys("version"), what="the plan")
+    >>> Path("plan.json").write_text("my own plan")
+    11
+    >>> check_output(Path("plan.json"), is_ours=has_keys("version"), what="the plan")
+    Traceback (most recent call last):
+    taskmix.errors.InputError: The plan should be written to a new file, or over one ...
     """
     above = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
     if not above.is_dir():
@@ -49,7 +57,16 @@ def check_output(
 
 
 def check_output_folder(path: Path, *, is_ours: Callable[[Path], bool], what: str) -> None:
-    """Raises unless `path` is missing, an empty folder, or one that `is_ours` knows to be ours."""
+    """Raises unless `path` is missing, an empty folder, or one that `is_ours` knows to be ours.
+
+    >>> from pathlib import Path
+    >>> make_folder(Path("home"))
+    >>> check_output_folder(Path("home"), is_ours=lambda path: False, what="the study")
+    >>> Path("home/thesis.txt").touch()
+    >>> check_output_folder(Path("home"), is_ours=lambda path: False, what="the study")
+    Traceback (most recent call last):
+    taskmix.errors.InputError: The study should be written into a folder that is new, empty ...
+    """
     above = next(
         each for each in (path.absolute(), *path.absolute().parents) if os.path.lexists(each)
     )
@@ -71,7 +88,15 @@ def check_output_folder(path: Path, *, is_ours: Callable[[Path], bool], what: st
 
 
 def check_outside(path: Path, data: Path, *, what: str) -> None:
-    """Raises where `path` is `data` itself, or lies in it: what we write is no task of the user's."""
+    """Raises where `path` is `data` itself, or lies in it: what we write is no task of the user's.
+
+    >>> from pathlib import Path
+    >>> make_folder(Path("data"))
+    >>> check_outside(Path("study"), Path("data"), what="the study")
+    >>> check_outside(Path("data/study"), Path("data"), what="the study")
+    Traceback (most recent call last):
+    taskmix.errors.InputError: The study should be written outside the data. ...
+    """
     if data.is_dir() and path.resolve().is_relative_to(data.resolve()):
         raise InputError(
             f"{_begin(what)} should be written outside the data. Found `{path}` in the task folder "
@@ -80,7 +105,12 @@ def check_outside(path: Path, data: Path, *, what: str) -> None:
 
 
 def has_keys(*keys: str) -> Callable[[bytes], bool]:
-    """Knows a JSON object by keys among its first ones, without reading all of it."""
+    """Knows a JSON object by keys among its first ones, without reading all of it.
+
+    >>> is_plan = has_keys("version", "parts")
+    >>> (is_plan(b'{"version": 2, "parts": []}'), is_plan(b'{"version": 2}'))
+    (True, False)
+    """
 
     def is_ours(begin: bytes) -> bool:
         return begin.lstrip()[:1] == b"{" and all(f'"{key}":'.encode() in begin for key in keys)

@@ -69,6 +69,14 @@ def check_parquet(
     """Raises where the rows, or with `by_group` the largest group of them, would take too much.
 
     Pages that cannot be found where the footer says are a `ValueError`.
+
+    >>> from pathlib import Path
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> pq.write_table(pa.table({"x": range(1000)}), "rows.parquet")
+    >>> with open_plain(Path("rows.parquet")) as file:
+    ...     check_parquet(pq.ParquetFile(file), file, Allowance(Path("rows.parquet"), 9, limit=100))
+    Traceback (most recent call last):
+    taskmix.files._atomic.UnreadableError: A file should have at most 100 uncompressed bytes. ...
     """
     schema = parquet.schema
     allowance.check(COLUMN * len(schema))

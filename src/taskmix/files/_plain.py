@@ -25,7 +25,14 @@ _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def open_plain(path: Path, *, limit: int | None = None) -> io.BufferedReader:
-    """Opens a plain file, of at most `limit` bytes, to read; a missing one is a `FileNotFoundError`."""
+    """Opens a plain file, of at most `limit` bytes, to read; a missing one is a `FileNotFoundError`.
+
+    >>> from pathlib import Path
+    >>> write_bytes(Path("rows.csv"), b"a,b")
+    >>> with open_plain(Path("rows.csv")) as file:
+    ...     file.read()
+    b'a,b'
+    """
     try:
         descriptor = os.open(path, _READ | _BINARY)
     except FileNotFoundError:
@@ -47,7 +54,16 @@ def open_plain(path: Path, *, limit: int | None = None) -> io.BufferedReader:
 
 
 def read_plain(path: Path, *, limit: int = DOCUMENT_LIMIT) -> bytes:
-    """The whole of a plain file; a missing one is a `FileNotFoundError`."""
+    """The whole of a plain file; a missing one is a `FileNotFoundError`.
+
+    >>> from pathlib import Path
+    >>> write_bytes(Path("rows.csv"), b"a,b")
+    >>> read_plain(Path("rows.csv"))
+    b'a,b'
+    >>> read_plain(Path("rows.csv"), limit=2)
+    Traceback (most recent call last):
+    taskmix.files._atomic.UnreadableError: `rows.csv` should have at most 2 bytes. Found 3. ...
+    """
     with open_plain(path, limit=limit) as file:
         try:
             # Not `limit` bytes at once: that much memory would be asked for, however small the file.
@@ -62,12 +78,26 @@ def read_plain(path: Path, *, limit: int = DOCUMENT_LIMIT) -> bytes:
 
 
 def check_plain(path: Path, *, limit: int | None = None) -> None:
-    """Raises where a path is given to a library that opens files itself, and is no plain file."""
+    """Raises where a path is given to a library that opens files itself, and is no plain file.
+
+    >>> from pathlib import Path
+    >>> check_plain(Path("/dev/null"))
+    Traceback (most recent call last):
+    taskmix.files._atomic.UnreadableError: `/dev/null` should be a plain file. Found a device. ...
+    """
     open_plain(path, limit=limit).close()
 
 
 def check_plain_folder(folder: Path) -> None:
-    """Raises where a folder is given to such a library, and a file in it is no plain one."""
+    """Raises where a folder is given to such a library, and a file in it is no plain one.
+
+    >>> from pathlib import Path
+    >>> make_folder(Path("model"))
+    >>> Path("model/config.json").symlink_to("/dev/zero")
+    >>> check_plain_folder(Path("model"))
+    Traceback (most recent call last):
+    taskmix.files._atomic.UnreadableError: `model/config.json` should be a plain file. Found ...
+    """
     for name in list_folder(folder):
         if not (folder / name).is_dir():
             is_document = (folder / name).suffix in (".json", ".txt")

@@ -1,43 +1,56 @@
 """Laws: formulas for what a model's score depends on, found in a table of results."""
 
-from taskmix.laws._bootstrap import Bootstrap, bootstrap_law
-from taskmix.laws._compare import Comparison, compare_formulas, document_comparisons
-from taskmix.laws._document import BOUND_RATES, DOCUMENT_LAWS
-from taskmix.laws._evaluate import evaluate
-from taskmix.laws._expression import Expression
-from taskmix.laws._front import Front
-from taskmix.laws._gplearn import GplearnEngine
-from taskmix.laws._groups import GroupedLaw, fit_groups
-from taskmix.laws._growth import Growth
-from taskmix.laws._law import Errors, Gain, Law, Prediction
-from taskmix.laws._operon import OperonEngine
-from taskmix.laws._parse import parse_formula
-from taskmix.laws._regressor import LawRegressor
-from taskmix.laws._search import SearchOptions
-from taskmix.laws._table import read_table
+from taskmix.laws._engines import GplearnEngine, OperonEngine
+from taskmix.laws._fitting import read_table
+from taskmix.laws._forms import Expression, evaluate_formula, parse_formula
+from taskmix.laws._judging import (
+    BOUND_RATES,
+    PAPER_LAWS,
+    Front,
+    Law,
+    bootstrap_law,
+    compare_formulas,
+    fit_formula,
+    fit_groups,
+    paper_comparisons,
+)
+from taskmix.laws._learning import (
+    LawRegressor,
+    LawsDocument,
+    LawTable,
+    LearnedLaws,
+    describe_laws,
+    is_laws_document,
+    learn_laws,
+    read_laws,
+    write_laws,
+)
+from taskmix.laws._searching import SearchOptions
 
 __all__ = [
     "BOUND_RATES",
-    "DOCUMENT_LAWS",
-    "Bootstrap",
-    "Comparison",
-    "Errors",
+    "PAPER_LAWS",
     "Expression",
     "Front",
-    "Gain",
     "GplearnEngine",
-    "GroupedLaw",
-    "Growth",
     "Law",
     "LawRegressor",
+    "LawTable",
+    "LawsDocument",
+    "LearnedLaws",
     "OperonEngine",
-    "Prediction",
     "SearchOptions",
     "bootstrap_law",
     "compare_formulas",
-    "document_comparisons",
-    "evaluate",
+    "describe_laws",
+    "evaluate_formula",
+    "fit_formula",
     "fit_groups",
+    "is_laws_document",
+    "learn_laws",
+    "paper_comparisons",
     "parse_formula",
+    "read_laws",
     "read_table",
+    "write_laws",
 ]

@@ -3,9 +3,16 @@
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
 from taskmix.models._choose import choose_architecture
 from taskmix.models._perceptron import Perceptron
-from taskmix.models._sharing import Architecture, HardSharing, Head, make_head, target_scale
+from taskmix.models._sharing import (
+    Architecture,
+    HardSharing,
+    Head,
+    make_head,
+    named_last_layer,
+    target_scale,
+)
 from taskmix.models._text_convolution import TextConvolution, TextConvolutionEncoder
-from taskmix.models._transformer import Transformer, TransformerEncoder
+from taskmix.models._transformer import Transformer
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
@@ -18,10 +25,10 @@ __all__ = [
     "TextConvolution",
     "TextConvolutionEncoder",
     "Transformer",
-    "TransformerEncoder",
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
     "choose_architecture",
     "make_head",
+    "named_last_layer",
     "target_scale",
 ]

@@ -39,7 +39,7 @@ import torch
 from torch import Tensor, nn
 
 from taskmix.errors import InputError, OptionError
-from taskmix.models._sharing import Architecture, HardSharing, make_head
+from taskmix.models._sharing import Architecture, HardSharing, make_head, named_last_layer
 from taskmix.tasks import EncodedTasks
 
 
@@ -77,7 +77,12 @@ def orthogonality(shared: Tensor, private: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class SharedCode:
-    """What every head gets: the shared code, the discriminator's guess, and the batch itself."""
+    """What every head gets: the shared code, the discriminator's guess, and the batch itself.
+
+    >>> code = SharedCode(shared=torch.zeros(4, 8), guess=None, batch=torch.zeros(4, 3))
+    >>> tuple(code.shared.shape)  # the guess at the task is there in training only
+    (4, 8)
+    """
 
     shared: Tensor  # [..., feature]
     guess: Tensor | None  # [..., task], scores; None outside training
@@ -106,7 +111,7 @@ class SharedEncoder(nn.Module):
     @property
     def last_layer(self) -> nn.Module | None:
         """That of the encoder: the discriminator is no part of the way to the heads."""
-        own = getattr(self.encoder, "last_layer", None)
+        own = named_last_layer(self.encoder)
         layers = [part for part in self.encoder.modules() if [*part.parameters(recurse=False)]]
         return own if own is not None else layers[-1] if layers else None
 
@@ -155,7 +160,16 @@ class PrivateHead(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialSharing:
-    """Options: whose encoders, and how much the two penalties count."""
+    """Options: whose encoders, and how much the two penalties count.
+
+    >>> import pyarrow as pa
+    >>> from taskmix.tasks import tables_as_tasks
+    >>> rows = {"train": pa.table({"x": [0.0, 1.0, 2.0], "label": ["no", "yes", "yes"]})}
+    >>> tasks = Perceptron().encoding.encode(tables_as_tasks({"a": rows, "b": rows}))
+    >>> model = AdversarialSharing(architecture=Perceptron(hidden=(16,))).build(tasks)
+    >>> model.heads[0].output[-1].in_features  # the shared 16 and the task's own 16
+    32
+    """
 
     architecture: Architecture
     adversarial_weight: float = 0.05  # the paper's

@@ -18,12 +18,20 @@ from taskmix.tasks import TaskSet
 def choose_architecture(
     word: str, tasks: TaskSet, vectors: Path | None = None, max_length: int | None = None
 ) -> tuple[Architecture, bool]:
-    """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs."""
+    """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs.
+
+    >>> import pyarrow as pa
+    >>> from taskmix.tasks import tables_as_tasks
+    >>> texts = pa.table({"text": ["good film", "bad film"], "label": ["yes", "no"]})
+    >>> architecture, pretrained = choose_architecture("auto", tables_as_tasks({"a": {"train": texts}}))
+    >>> architecture.kernels, pretrained  # texts are read by a convolution
+    ((3, 5, 7), False)
+    """
     kinds = {task.inputs for task in tasks}
     if "sequences" in kinds:
         raise OptionError(
             "The tasks should have labels to train a shared model on. Found sequences without "
-            "labels. Name a label column with --label."
+            "labels. Load them with the column of their labels."
         )
     if word == "auto":
         if kinds <= {"text", "pair"}:
@@ -35,13 +43,13 @@ def choose_architecture(
         else:
             raise OptionError(
                 "One shared model should read all tasks, so their inputs should be of one kind. "
-                f"Found {', '.join(sorted(kinds))}. Choose tasks with --only, or give a Hugging "
-                "Face encoder with --model, which reads text, pairs and tokens."
+                f"Found {', '.join(sorted(kinds))}. Give `tasks` of one kind, or name a Hugging Face "
+                "encoder, which reads text, pairs and tokens."
             )
     length: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
     if length and word in ("perceptron", "bilstm"):
         raise OptionError(
-            f"`--max-length` should go with a model that reads whole texts. Found it with {word}. "
+            f"`max_length` should go with a model that reads whole texts. Found it with {word}. "
             "Leave it out."
         )
     match word:

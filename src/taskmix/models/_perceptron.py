@@ -19,6 +19,13 @@ class Perceptron:
     With `one_head` all tasks, which must then have the same labels, answer by the same output layer:
     they are the same question put to different rows, as in pooled training, or with different
     labels, as in weak supervision. The output layer is then the last of the encoder.
+
+    >>> import pyarrow as pa
+    >>> from taskmix.tasks import tables_as_tasks
+    >>> rows = pa.table({"x": [0.0, 1.0, 2.0], "y": [1.0, 1.0, 5.0], "label": ["no", "yes", "yes"]})
+    >>> tasks = Perceptron().encoding.encode(tables_as_tasks({"a": {"train": rows, "dev": rows}}))
+    >>> Perceptron(hidden=(16,)).build(tasks).encoder[0]
+    Linear(in_features=2, out_features=16, bias=True)
     """
 
     hidden: tuple[int, ...] = (64, 64)

@@ -30,8 +30,30 @@ class Architecture(Protocol):
         ...
 
 
+def named_last_layer(encoder: nn.Module) -> nn.Module | None:
+    """The `last_layer` of an encoder that names one: the layer that all tasks train last.
+
+    GradNorm looks at it. An encoder whose last module with parameters is that layer need not name it.
+    A name and not a protocol: a part of a module is no attribute that `isinstance` would find.
+
+    >>> encoder = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh())
+    >>> encoder.last_layer = encoder[0]
+    >>> named_last_layer(encoder)
+    Linear(in_features=2, out_features=3, bias=True)
+    """
+    found: nn.Module | None = getattr(encoder, "last_layer", None)
+    return found
+
+
 class HardSharing(nn.Module):
-    """`heads[i](encoder(batch))` are the outputs of task `names[i]`."""
+    """`heads[i](encoder(batch))` are the outputs of task `names[i]`.
+
+    >>> heads = [torch.nn.Linear(2, 4), torch.nn.Linear(2, 1)]
+    >>> model = HardSharing(torch.nn.Linear(3, 2), heads, names=("a", "b"))
+    >>> batch = torch.zeros(5, 3)
+    >>> tuple(model(batch, task=0).shape), tuple(model(batch, task=1).shape)
+    ((5, 4), (5, 1))
+    """
 
     def __init__(
         self, encoder: nn.Module, heads: Sequence[nn.Module], names: Sequence[str]
@@ -46,7 +68,16 @@ class HardSharing(nn.Module):
 
 
 class Head(nn.Sequential):
-    """Dropout, hidden layers and a linear output; for regression the output is in the target's unit."""
+    """Dropout, hidden layers and a linear output; for regression the output is in the target's unit.
+
+    >>> Head(8, 3, hidden=(4,), dropout=0.5)
+    Head(
+      (0): Linear(in_features=8, out_features=4, bias=True)
+      (1): ReLU()
+      (2): Dropout(p=0.5, inplace=False)
+      (3): Linear(in_features=4, out_features=3, bias=True)
+    )
+    """
 
     def __init__(
         self, features: int, outputs: int, *, hidden: Sequence[int] = (), dropout: float = 0.0
@@ -84,7 +115,16 @@ def make_head(
     hidden: Sequence[int] = (),
     dropout: float = 0.0,
 ) -> nn.Module:
-    """The head that suits the task's targets."""
+    """The head that suits the task's targets.
+
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"parity": {"train": (np.zeros((2, 1)), ["even", "odd"])}})
+    >>> encoded = encoding.encode(tasks)
+    >>> make_head(encoded, encoded["parity"], features=64)
+    Head(
+      (0): Linear(in_features=64, out_features=2, bias=True)
+    )
+    """
     head = Head(features, task.outputs, hidden=hidden, dropout=dropout)
     if task.kind == "regression":
         mean, deviation = target_scale(tasks, task)
@@ -93,7 +133,14 @@ def make_head(
 
 
 def target_scale(tasks: EncodedTasks, task: EncodedTask) -> tuple[float, float]:
-    """Mean and standard deviation of a regression task's training targets."""
+    """Mean and standard deviation of a regression task's training targets.
+
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"height": {"train": (np.zeros((2, 1)), [1.25, 1.75])}})
+    >>> encoded = encoding.encode(tasks)
+    >>> target_scale(encoded, encoded["height"])
+    (1.5, 0.25)
+    """
     scales = cast("dict[str, tuple[float, float]]", tasks.extra.get("target_scale", {}))
     mean, deviation = scales.get(task.name, (0.0, 1.0))
     return float(mean), float(deviation) or 1.0

@@ -23,7 +23,13 @@ from taskmix.tasks import EncodedTasks, PairInputs, WordEncoding
 
 
 class TextConvolutionEncoder(nn.Module):
-    """Token ids [row, place], 0 for padding, to [row, len(kernels) * filters]."""
+    """Token ids [row, place], 0 for padding, to [row, len(kernels) * filters].
+
+    >>> encoder = TextConvolutionEncoder(torch.nn.Embedding(20, 8, padding_idx=0), 10, (3, 5))
+    >>> codes = encoder(torch.tensor([[4, 2, 7, 0, 0], [3, 0, 0, 0, 0]]))
+    >>> tuple(codes.shape)  # 10 filters of 2 widths
+    (2, 20)
+    """
 
     def __init__(self, words: nn.Embedding, filters: int, kernels: tuple[int, ...]) -> None:
         super().__init__()
@@ -81,7 +87,16 @@ class TextConvolutionEncoder(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class TextConvolution:
-    """Options of the text convolution; word vectors come from a file or are learned."""
+    """Options of the text convolution; word vectors come from a file or are learned.
+
+    >>> architecture = TextConvolution(filters=10, dimension=8)
+    >>> architecture.encoding.max_length, architecture.encoding.min_count
+    (500, 2)
+    >>> TextConvolution(kernels=(2, 4))
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.OptionError: `kernels` should be odd widths, so that a filter ...
+    """
 
     filters: int = 100
     kernels: tuple[int, ...] = (3, 5, 7)

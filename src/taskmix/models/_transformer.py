@@ -37,7 +37,11 @@ class TransformerEncoder(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class Transformer:
-    """Options of a pretrained encoder."""
+    """Options of a pretrained encoder.
+
+    >>> Transformer(path="bert-base-uncased", max_length=64).encoding
+    SubwordEncoding(path='bert-base-uncased', max_length=64)
+    """
 
     path: str  # a folder with weights and tokenizer, or a name on the hub
     max_length: int = 128

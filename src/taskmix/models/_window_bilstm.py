@@ -22,7 +22,12 @@ from taskmix.tasks import EncodedTasks, WindowEncoding
 
 
 class WindowBiLSTMEncoder(nn.Module):
-    """Token ids [row, 2 * width + 1] to [row, features]."""
+    """Token ids [row, 2 * width + 1] to [row, features].
+
+    >>> encoder = WindowBiLSTMEncoder(torch.nn.Embedding(20, 8, padding_idx=0), 6, shared_layers=())
+    >>> tuple(encoder(torch.tensor([[0, 4, 2], [4, 2, 7]])).shape)  # 6 in each direction
+    (2, 12)
+    """
 
     def __init__(self, words: nn.Embedding, hidden: int, shared_layers: tuple[int, ...]) -> None:
         super().__init__()
@@ -43,7 +48,15 @@ class WindowBiLSTMEncoder(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowBiLSTM:
-    """Options of the tagger, with the document's window."""
+    """Options of the tagger, with the paper's window.
+
+    >>> WindowBiLSTM(width=1).encoding.width
+    1
+    >>> WindowBiLSTM(hidden=0)
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.OptionError: `width` should be 0 or more and `hidden` 1 or more. ...
+    """
 
     width: int = 3
     hidden: int = 100
@@ -53,13 +66,13 @@ class WindowBiLSTM:
     dimension: int = 100  # of learned word vectors; a file brings its own
     vectors: Path | None = None
     train_vectors: bool = False
-    io_training: bool = False  # the document trains on IO tags and evaluates on IOB2
+    io_training: bool = False  # the paper trains on IO tags and evaluates on IOB2
 
     def __post_init__(self) -> None:
         if self.width < 0 or self.hidden < 1:
             raise OptionError(
                 f"`width` should be 0 or more and `hidden` 1 or more. Found {self.width} and "
-                f"{self.hidden}. The document's window is width 3."
+                f"{self.hidden}. The paper's window is width 3."
             )
 
     @property

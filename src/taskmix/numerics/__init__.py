@@ -1,4 +1,4 @@
-"""Pure functions on arrays: log space, the simplex, quantiles, intervals, monotone curves."""
+"""Pure functions on arrays: log space, the simplex, quantiles, intervals, curves, trees of states."""
 
 from taskmix.numerics._intervals import (
     Interval,
@@ -16,6 +16,7 @@ from taskmix.numerics._mutual_information import (
 )
 from taskmix.numerics._quantiles import quantile_of_sorted
 from taskmix.numerics._simplex import as_distribution, entropy, mix_uniform
+from taskmix.numerics._state_trees import state_from_tree, state_to_tree
 
 __all__ = [
     "Interval",
@@ -33,5 +34,7 @@ __all__ = [
     "paired_interval",
     "quantile_of_sorted",
     "softmax",
+    "state_from_tree",
+    "state_to_tree",
     "student_quantile",
 ]

@@ -17,6 +17,12 @@ class Interval:
 
     One observation says nothing of its own spread: with `n` = 1, `low` and `high` are NaN, and
     `excludes` is False of every value.
+
+    >>> interval = Interval(mean=0.5, low=0.1, high=0.9, n=3)
+    >>> interval.half_width
+    0.4
+    >>> interval.excludes(0.0), interval.excludes(0.2)
+    (True, False)
     """
 
     mean: float
@@ -35,7 +41,12 @@ class Interval:
 
 
 def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Student's interval for the mean of `values` [seed]; a NaN among them makes all of it NaN."""
+    """Student's interval for the mean of `values` [seed]; a NaN among them makes all of it NaN.
+
+    >>> interval = mean_interval([1.0, 2.0, 3.0])
+    >>> interval.mean, round(interval.half_width, 2)
+    (2.0, 2.48)
+    """
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim != 1 or len(sample) == 0:
         raise ShapeError(
@@ -54,6 +65,10 @@ def paired_interval(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Interval
 
     What the seeds have in common (the data, the first weights) cancels, which is why the interval
     is narrower than the two separate ones suggest.
+
+    >>> interval = paired_interval([0.8, 0.7, 0.9], [0.7, 0.6, 0.8])
+    >>> round(interval.mean, 3), interval.excludes(0.0)
+    (0.1, True)
     """
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.shape != second.shape:
@@ -65,7 +80,11 @@ def paired_interval(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Interval
 
 
 def student_quantile(level: float, degrees: float) -> float:
-    """How many standard errors a two-sided Student interval reaches to each side."""
+    """How many standard errors a two-sided Student interval reaches to each side.
+
+    >>> round(student_quantile(0.95, 2), 2), round(student_quantile(0.95, 1000), 2)
+    (4.3, 1.96)
+    """
     from scipy.special import stdtrit
 
     check_level(level)
@@ -73,7 +92,11 @@ def student_quantile(level: float, degrees: float) -> float:
 
 
 def normal_quantile(level: float) -> float:
-    """How many standard errors a two-sided normal interval reaches to each side."""
+    """How many standard errors a two-sided normal interval reaches to each side.
+
+    >>> round(normal_quantile(0.95), 2)
+    1.96
+    """
     from scipy.special import ndtri
 
     check_level(level)
@@ -81,5 +104,14 @@ def normal_quantile(level: float) -> float:
 
 
 def check_level(level: float) -> None:
+    """Refuses what is no share of repetitions.
+
+    >>> check_level(0.95)
+    >>> check_level(95)
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.OptionError: `level` should lie between 0 and 1, such as 0.95. Found 95.
+    """
+
     if not 0 < level < 1:
         raise OptionError(f"`level` should lie between 0 and 1, such as 0.95. Found {level}.")

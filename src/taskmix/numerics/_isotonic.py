@@ -15,6 +15,11 @@ def isotonic(
     By the minimax formula (Barlow et al., "Statistical Inference under Order Restrictions", 1972,
     Eq. 1.9): the curve at i is the largest over a ≤ i of the smallest over b ≥ i of the weighted mean
     of the values a to b. That is quadratic in the knots, and needs no loop over the leading axes.
+
+    >>> isotonic(np.array([1.0, 3.0, 2.0, 5.0]), np.ones(4)).tolist()
+    [1.0, 2.5, 2.5, 5.0]
+    >>> isotonic(np.array([3.0, 0.0]), np.array([2.0, 1.0])).tolist()
+    [2.0, 2.0]
     """
     count = values.shape[-1]
     start = np.zeros((*values.shape[:-1], 1))

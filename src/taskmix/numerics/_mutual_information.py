@@ -21,13 +21,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import ShapeError
 
-_REACH = 13.0  # standard deviations from the mode, and
-_FURTHER = 90  # overlaps, beyond which the distribution is nothing in double precision
-_CHUNK = 2_000_000  # overlaps held at a time
+# Beyond so many standard deviations and overlaps from the mode, probabilities are below the last bit of
+# a float64; with fewer the sum would lose digits.
+_REACH_DEVIATIONS = 13.0
+_REACH_OVERLAPS = 90
+_OVERLAPS_AT_ONCE = 2_000_000  # bounds the memory
 
 
 def adjusted_mutual_information(first: ArrayLike, second: ArrayLike) -> float:
-    """1 for the same classes under any names, about 0 for independent ones; [row] and [row]."""
+    """1 for the same classes under any names, about 0 for independent ones; [row] and [row].
+
+    >>> adjusted_mutual_information([0, 0, 1, 1], ["b", "b", "a", "a"])
+    1.0
+    >>> round(adjusted_mutual_information([0, 0, 1, 1], [0, 1, 0, 1]), 3)
+    -0.5
+    """
     table = contingency(first, second)
     return adjusted_mutual_information_of(table)
 
@@ -57,11 +65,15 @@ def adjusted_mutual_information_of(table: NDArray[np.int64]) -> float:
     normaliser = max(_entropy(rows, total), _entropy(columns, total))
     below = normaliser - expected
     below = min(below, -np.finfo(float).eps) if below < 0 else max(below, np.finfo(float).eps)
-    return float((information - expected) / below)
+    return float((information - expected) / below)  # the equation at the top of this file
 
 
 def expected_mutual_information(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> float:
-    """E[I] over all ways to permute a labelling, by the sizes of the classes of the two."""
+    """E[I] over all ways to permute a labelling, by the sizes of the classes of the two.
+
+    >>> round(expected_mutual_information(np.array([1, 1]), np.array([1, 1])), 4)  # all of log 2
+    0.6931
+    """
     total = int(rows.sum())
     sizes, times = np.unique(rows, return_counts=True)
     others, other_times = np.unique(columns, return_counts=True)
@@ -74,7 +86,7 @@ def expected_mutual_information(rows: NDArray[np.int64], columns: NDArray[np.int
     ends = np.cumsum(counts)
     while begin < len(a):
         before = int(ends[begin - 1]) if begin else 0
-        end = max(int(np.searchsorted(ends, before + _CHUNK, side="right")), begin + 1)
+        end = max(int(np.searchsorted(ends, before + _OVERLAPS_AT_ONCE, side="right")), begin + 1)
         part = slice(begin, end)
         result += float(
             weight[part] @ _pair_means(a[part], b[part], low[part], counts[part], total)
@@ -89,7 +101,7 @@ def _window(
     """The overlaps that matter, the least and the most for each pair."""
     mean = a * b / total
     variance = mean * (total - a) * (total - b) / (total * max(total - 1, 1))
-    reach = np.ceil(_REACH * np.sqrt(variance)) + _FURTHER
+    reach = np.ceil(_REACH_DEVIATIONS * np.sqrt(variance)) + _REACH_OVERLAPS
     low = np.maximum(np.maximum(0.0, a + b - total), np.floor(mean) - reach)
     high = np.minimum(np.minimum(a, b), np.ceil(mean) + reach)
     return low, high

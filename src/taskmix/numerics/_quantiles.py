@@ -12,6 +12,9 @@ def quantile_of_sorted(values: NDArray[np.float64], share: float) -> float:
     """The `share`-quantile of ascending `values` [value], interpolated as `np.quantile` does.
 
     Looks at two values only, where `np.quantile` would sort them all again.
+
+    >>> quantile_of_sorted(np.array([0.0, 1.0, 4.0]), 0.75)
+    2.5
     """
     if len(values) == 0:
         raise ShapeError("A quantile should be of at least one value. Found none.")

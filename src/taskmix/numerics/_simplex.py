@@ -19,6 +19,13 @@ def as_distribution(
     Refuses what is not finite, is negative, or misses one by more than a rounding of the input.
     With `full_support` a zero is refused as well: a task that is never drawn leaves no record, and
     no later policy that wants it can be judged from the log.
+
+    >>> as_distribution([0.33, 0.33, 0.34]).tolist()
+    [0.33, 0.33, 0.34]
+    >>> as_distribution([1, 1])
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.OptionError: `probabilities` should sum to one. Found a sum of ...
     """
     shares = np.asarray(values, dtype=np.float64)
     if shares.ndim == 0 or shares.shape[-1] == 0:
@@ -40,11 +47,19 @@ def as_distribution(
 
 
 def entropy(probabilities: NDArray[np.float64], *, axis: int = -1) -> NDArray[np.float64]:
-    """Shannon's entropy in nats; a share of zero adds nothing."""
+    """Shannon's entropy in nats; a share of zero adds nothing.
+
+    >>> entropy(np.array([[0.5, 0.5], [0.75, 0.25]])).round(4).tolist()  # the first is log 2
+    [0.6931, 0.5623]
+    """
     logarithms = np.log(np.where(probabilities > 0, probabilities, 1.0))
     return np.asarray(-(probabilities * logarithms).sum(axis=axis))
 
 
 def mix_uniform(probabilities: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """`probabilities` with `share` of their mass spread evenly over the last axis."""
+    """`probabilities` with `share` of their mass spread evenly over the last axis.
+
+    >>> mix_uniform(np.array([1.0, 0.0]), 0.5).tolist()
+    [0.75, 0.25]
+    """
     return np.asarray((1 - share) * probabilities + share / probabilities.shape[-1])

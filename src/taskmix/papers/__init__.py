@@ -1,48 +1,54 @@
 """Published experiments, runnable, with the papers' figures beside ours."""
 
-from taskmix.papers._bandit import (
+from taskmix.papers._laws import (
+    LawsOptions,
+    check_new_table,
+    law_rows,
+    laws_figure,
+    read_laws_table,
+    reproduce_laws,
+    write_laws_table,
+)
+from taskmix.papers._selection import (
     BanditOptions,
     BanditResult,
+    GlueOptions,
+    bandit_figure,
     bandit_rows,
     gap_closed,
     play_bandit,
     reproduce_bandit,
+    reproduce_glue,
 )
-from taskmix.papers._bandit_figure import bandit_figure
-from taskmix.papers._census import CensusOptions, reproduce_census
-from taskmix.papers._glue import GlueOptions, reproduce_glue
-from taskmix.papers._laws_study import LawsOptions
-from taskmix.papers._laws_table import (
-    check_new_table,
-    law_rows,
-    laws_figure,
-    laws_table,
-    read_rows,
-    reproduce_laws,
-    write_table,
-)
-from taskmix.papers._nlp25 import Nlp25Options, reproduce_nlp25
-from taskmix.papers._runs import Executor
 from taskmix.papers._sequences import SequencesOptions, reproduce_sequences
-from taskmix.papers._text_figure import text_figure
-from taskmix.papers._text_weightings import (
+from taskmix.papers._shared import PaperRow
+from taskmix.papers._transfer import (
+    CensusOptions,
+    Nlp25Options,
+    TransferTheoryOptions,
+    WeakOptions,
+    reproduce_census,
+    reproduce_nlp25,
+    reproduce_transfer_theory,
+    reproduce_weak_supervision,
+)
+from taskmix.papers._weighting import (
     NewsgroupsOptions,
     ReviewsOptions,
     reproduce_newsgroups,
     reproduce_reviews,
+    text_figure,
 )
-from taskmix.papers._transfer_theory import TransferTheoryOptions, reproduce_transfer_theory
-from taskmix.papers._weak_supervision import WeakOptions, reproduce_weak_supervision
 
 __all__ = [
     "BanditOptions",
     "BanditResult",
     "CensusOptions",
-    "Executor",
     "GlueOptions",
     "LawsOptions",
     "NewsgroupsOptions",
     "Nlp25Options",
+    "PaperRow",
     "ReviewsOptions",
     "SequencesOptions",
     "TransferTheoryOptions",
@@ -53,9 +59,8 @@ __all__ = [
     "gap_closed",
     "law_rows",
     "laws_figure",
-    "laws_table",
     "play_bandit",
-    "read_rows",
+    "read_laws_table",
     "reproduce_bandit",
     "reproduce_census",
     "reproduce_glue",
@@ -67,5 +72,5 @@ __all__ = [
     "reproduce_transfer_theory",
     "reproduce_weak_supervision",
     "text_figure",
-    "write_table",
+    "write_laws_table",
 ]

@@ -132,8 +132,8 @@ def read_set(name: str, data: Path) -> By:
     path = data / SETS[name].file
     if not path.exists():
         raise InputError(
-            f"`{data}` should have the file {SETS[name].file} for `{name}`. Found none. Choose other "
-            "sets with --sets."
+            f"`{data}` should have the file {SETS[name].file} for `{name}`. Found none. Choose others "
+            "(`sets`)."
         )
     return SETS[name].read(path)
 

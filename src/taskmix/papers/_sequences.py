@@ -26,9 +26,9 @@ import numpy as np
 from taskmix.errors import OptionError, RecordError
 from taskmix.files import check_output_folder, free_memory, make_folder, read_plain, write_bytes
 from taskmix.numerics import mean_interval
-from taskmix.papers._rows import row
 from taskmix.papers._sequence_data import SETS, By, SequenceSet, read_set
 from taskmix.papers._sequences_synthetic import add_sequences, draw_known, fit_known, recovery
+from taskmix.papers._shared import PaperRow, row
 from taskmix.records import specification_hash
 from taskmix.sequences import (
     Markov,
@@ -36,7 +36,7 @@ from taskmix.sequences import (
     PooledMixture,
     SeparateModels,
     SequenceMixture,
-    compare,
+    compare_with_baselines,
 )
 
 MODELS = ("shared", "per_task", "pooled", "pooled_mixture", "lda")
@@ -69,7 +69,7 @@ class SequencesOptions:
 
 def reproduce_sequences(
     options: SequencesOptions | None = None, *, on_progress: Progress | None = None
-) -> list[dict[str, Any]]:
+) -> list[PaperRow]:
     """All rows; intervals are over draws."""
     setting = options or SequencesOptions()
     tell = on_progress or (lambda sentence: None)
@@ -83,7 +83,7 @@ def reproduce_sequences(
     return rows
 
 
-def _recovery_rows(setting: SequencesOptions, tell: Progress) -> Iterator[dict[str, Any]]:
+def _recovery_rows(setting: SequencesOptions, tell: Progress) -> Iterator[PaperRow]:
     errors: dict[int, list[tuple[float, float, float]]] = {}
     for tasks in setting.synthetic_tasks:
         for seed in range(setting.synthetic_seeds):
@@ -269,7 +269,7 @@ def _figures(models: dict[str, Any], train: By, test: By) -> dict[str, dict[str,
     owners = [task for task, some in test.items() for _ in some]
     first = next(iter(models.values()))
     plain = first.model if isinstance(first, SeparateModels) else first
-    compared = compare(plain, sequences, tasks, held, owners, models=models)
+    compared = compare_with_baselines(plain, sequences, tasks, held, owners, models=models)
     return {
         each.name: {
             "log_likelihood": float(each.log_likelihood.mean()),
@@ -281,7 +281,7 @@ def _figures(models: dict[str, Any], train: By, test: By) -> dict[str, dict[str,
     }
 
 
-def _table_rows(name: str, cells: Iterator[Cell]) -> list[dict[str, Any]]:
+def _table_rows(name: str, cells: Iterator[Cell]) -> list[PaperRow]:
     by_size: dict[str, list[dict[str, dict[str, float]]]] = {}
     for size, figures in cells:
         by_size.setdefault(size, []).append(figures)

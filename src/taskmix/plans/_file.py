@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import taskmix.weighting as weightings
 from taskmix.engine import undescribe
@@ -21,7 +21,7 @@ from taskmix.plans._json import known, listing, mapping
 from taskmix.plans._plan import Expected, Length, Part, Plan
 from taskmix.plans._version1 import plan_of_version_1
 from taskmix.records import describe
-from taskmix.weighting import AnyWeighting
+from taskmix.weighting import AnyWeighting, GradientWeighting, LossWeighting
 
 VERSION = 2
 LARGEST = 64 << 20  # bytes; a plan for 100,000 tasks has a few
@@ -92,7 +92,7 @@ def load_plan(path: Path) -> Plan:
     def bad(found: str) -> InputError:
         return InputError(
             f"`{path}` should be a plan, a JSON file of version {VERSION} or 1. Found {found}. "
-            "`taskmix improve STUDY --out plan.json` writes one."
+            "`taskmix improve STUDY --write-plan plan.json` writes one."
         )
 
     try:
@@ -171,9 +171,9 @@ def read_weighting(description: Mapping[str, Any]) -> AnyWeighting:
             "A plan's weighting should be a method of taskmix under `kind`, with options that it "
             f"takes. Found {dict(description)} ({error})"
         ) from error
-    if not hasattr(found, "needs"):
-        raise InputError(
-            "A plan's weighting should be a method of taskmix under `kind`, with its options. Found "
-            f"{dict(description)}."
-        )
-    return cast("AnyWeighting", found)
+    if isinstance(found, LossWeighting | GradientWeighting):
+        return found
+    raise InputError(
+        "A plan's weighting should be a method of taskmix under `kind`, with its options. Found "
+        f"{dict(description)}."
+    )

@@ -1,7 +1,6 @@
 """Which task is trained on next, and what a step on it was worth."""
 
-from taskmix.policies._bandit import BanditOptimum, MultitaskBandit, Round, play
-from taskmix.policies._exp3 import Exp3, Exp3State
+from taskmix.policies._exp3 import Exp3
 from taskmix.policies._exp3s import Exp3S, Exp3SState, lift_weights, share_weights
 from taskmix.policies._fixed import Fixed
 from taskmix.policies._hard_progress import HardProgress, hard_progress
@@ -16,11 +15,11 @@ from taskmix.policies._policy import (
     draw_many,
 )
 from taskmix.policies._prediction_gain import PredictionGain
-from taskmix.policies._quantile_scaled import QuantileScaled, QuantileScaledState
+from taskmix.policies._quantile_scaled import QuantileScaled
 from taskmix.policies._reward import AnyReward, Reward
-from taskmix.policies._scheduled import Scheduled, ScheduledState
-from taskmix.policies._score_improvement import ScoreImprovement, ScoreImprovementState
-from taskmix.policies._shares import SharesState, Unchanging
+from taskmix.policies._scheduled import Scheduled
+from taskmix.policies._score_improvement import ScoreImprovement
+from taskmix.policies._shares import Unchanging
 from taskmix.policies._size_proportional import SizeProportional
 from taskmix.policies._tempered import Tempered
 from taskmix.policies._uniform import Uniform
@@ -28,28 +27,20 @@ from taskmix.policies._uniform import Uniform
 __all__ = [
     "AnyPolicy",
     "AnyReward",
-    "BanditOptimum",
     "Choice",
     "Exp3",
     "Exp3S",
     "Exp3SState",
-    "Exp3State",
     "Fixed",
     "HardProgress",
-    "MultitaskBandit",
     "Outcome",
     "Policy",
     "PredictionGain",
     "Probabilities",
     "QuantileScaled",
-    "QuantileScaledState",
     "Reward",
-    "Round",
     "Scheduled",
-    "ScheduledState",
     "ScoreImprovement",
-    "ScoreImprovementState",
-    "SharesState",
     "SizeProportional",
     "Sizes",
     "Tempered",
@@ -59,6 +50,5 @@ __all__ = [
     "draw_many",
     "hard_progress",
     "lift_weights",
-    "play",
     "share_weights",
 ]

@@ -4,7 +4,7 @@ r"""Exp3: exponential weights for a bandit whose rewards nobody draws from a dis
     Journal on Computing 32(1), 2002, Figure 1.
 
 The paper's $\gamma$ is `exploration`, its $K$ is the number of tasks, its $\hat x_j(t)$ is
-`estimate`, and the logarithm of its $w_j(t)$ is `log_weights[j]`, less a constant that no
+`estimate`, and the logarithm of its $w_j(t)$ is `log_weights[j]`, minus a constant that no
 probability depends on: the weights themselves overflow after some ten thousand pulls of one arm.
 """
 
@@ -31,7 +31,14 @@ class Exp3State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exp3:
-    """For rewards in [0, 1]; a step without a reward teaches nothing."""
+    """For rewards in [0, 1]; a step without a reward teaches nothing.
+
+    >>> policy = Exp3(exploration=0.5)
+    >>> state = policy.init(np.array([10, 10]))
+    >>> good = Outcome(Choice(task=0, probability=0.5), loss=0.7, reward=1.0)
+    >>> policy.probabilities(policy.update(state, good)).round(4).tolist()
+    [0.5612, 0.4388]
+    """
 
     exploration: float = 0.1  # γ, the share of the choices made uniformly
 

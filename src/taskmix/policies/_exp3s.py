@@ -4,7 +4,7 @@ r"""Exp3.S: exponential weights that share a little between arms, so that a late
     Bellemare and Menick, "Automated Curriculum Learning for Neural Networks", 2017, Eqs. 3 and 4.
 
 The paper's $\epsilon$, $\eta$ and $\beta$ (of Graves et al.) are `epsilon`, `eta` and `beta`; its
-$\alpha_t$ is `alpha`, or $1/t$ where that is None; $\omega_{t,k}$ is `log_weights[k]` less a constant
+$\alpha_t$ is `alpha`, or $1/t$ where that is None; $\omega_{t,k}$ is `log_weights[k]` minus a constant
 that no probability depends on; $\rho_t$ is `softmax(log_weights)` and $\pi_t$ is `probabilities`.
 
 The sum over all other arms needs no N×N matrix and no difference of large numbers. With
@@ -33,11 +33,18 @@ from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw
 from taskmix.policies._reward import finite_reward
 from taskmix.policies._shares import checked_sizes
 
-SMALLEST = 1e-300
+SMALLEST_PROPENSITY = 1e-300  # a bounded number divided by it is still a float64
 
 
 @dataclass(frozen=True, slots=True)
 class Exp3SState:
+    """What Exp3.S has learned.
+
+    >>> state = Exp3S().init(np.array([10, 10]))
+    >>> state.log_weights.tolist(), state.updates
+    ([0.0, 0.0], 0)
+    """
+
     log_weights: NDArray[np.float64]  # [task], the largest is zero
     updates: int = 0  # the paper's t − 1
 
@@ -50,6 +57,12 @@ class Exp3S:
     is mixed in; ρ of an unlucky arm falls to about 1/(tN), so one reward can lift it past all others.
     "mixture" is the probability the arm was really drawn with, as Graves et al. have it: the estimate
     is then unbiased and never larger than N/ε.
+
+    >>> policy = Exp3S(eta=0.1)
+    >>> state = policy.init(np.array([10, 10, 10]))
+    >>> good = Outcome(Choice(task=0, probability=1 / 3), loss=0.7, reward=1.0)
+    >>> policy.probabilities(policy.update(state, good)).round(3).tolist()
+    [0.35, 0.325, 0.325]
     """
 
     epsilon: float = 0.05
@@ -82,7 +95,7 @@ class Exp3S:
 
     def probabilities(self, state: Exp3SState) -> Probabilities:
         weights: Probabilities = np.exp(state.log_weights)
-        weights *= (1 - self.epsilon) / weights.sum()
+        weights *= (1 - self.epsilon) / weights.sum()  # ρ, then π = (1 - ε) ρ + ε / N (Eq. 5)
         weights += self.epsilon / len(weights)
         return weights
 
@@ -109,7 +122,9 @@ class Exp3S:
         propensity = float(weights[task] / weights.sum())
         if self.propensity == "mixture":
             propensity = (1 - self.epsilon) * propensity + self.epsilon / len(weights)
-        step = min(max(self.eta * reward, -LARGEST_STEP), LARGEST_STEP) / max(propensity, SMALLEST)
+        step = min(max(self.eta * reward, -LARGEST_STEP), LARGEST_STEP) / max(
+            propensity, SMALLEST_PROPENSITY
+        )
         return min(max(step, -LARGEST_STEP), LARGEST_STEP)
 
 
@@ -119,14 +134,20 @@ def lift_weights(
     *,
     options: Exp3S,
 ) -> NDArray[np.float64]:
-    """The $l$ of Eq. 5 for any number of runs at once."""
+    """The $l$ of Eq. 5 for any number of runs at once.
+
+    >>> lift_weights(np.zeros(2), np.array([1.0, 0.0]), options=Exp3S(eta=0.1)).tolist()  # 0.1 / (1/2)
+    [0.2, 0.0]
+    """
     propensities = softmax(log_weights)
     if options.propensity == "mixture":
         propensities = mix_uniform(propensities, options.epsilon)
     # Cut off before the division as well: the paper's ρ may be too small for a float, and a bounded
-    # number over SMALLEST is still finite.
+    # number over SMALLEST_PROPENSITY is still finite.
     steps = (options.eta * (rewards + options.beta)).clip(-LARGEST_STEP, LARGEST_STEP)
-    steps = (steps / np.maximum(propensities, SMALLEST)).clip(-LARGEST_STEP, LARGEST_STEP)
+    steps = (steps / np.maximum(propensities, SMALLEST_PROPENSITY)).clip(
+        -LARGEST_STEP, LARGEST_STEP
+    )
     return np.asarray(log_weights + steps)
 
 
@@ -135,7 +156,12 @@ def share_weights(
     *,
     alpha: float,
 ) -> NDArray[np.float64]:
-    """The log weights of Eq. 5 after the arms have shared; the largest is zero."""
+    """The log weights of Eq. 5 after the arms have shared; the largest is zero.
+
+    >>> weights = np.exp(share_weights(np.log([0.5, 0.25, 0.25]), alpha=0.2))
+    >>> (weights / weights.sum()).round(6).tolist()  # 0.8 * 0.5 + 0.1 * (0.25 + 0.25), and so on
+    [0.45, 0.275, 0.275]
+    """
     count = moved.shape[-1]
     if count == 1:
         return np.zeros_like(moved)  # no other arm to share with, and nothing to choose

@@ -21,7 +21,14 @@ from taskmix.policies._shares import SharesState, Unchanging, checked_sizes
 
 @dataclass(frozen=True, slots=True)
 class Fixed(Unchanging):
-    """The given share for each task, in the order of the tasks; none may be zero."""
+    """The given share for each task, in the order of the tasks; none may be zero.
+
+    >>> policy = Fixed((0.2, 0.8))
+    >>> policy.probabilities(policy.init(np.array([100, 3]))).tolist()
+    [0.2, 0.8]
+    >>> Fixed.from_logits([0.0, 0.0]).shares
+    (0.5, 0.5)
+    """
 
     shares: Sequence[float]
 

@@ -22,7 +22,13 @@ from taskmix.policies._reward import per_unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HardProgress:
-    """1 − exp(−loss) where the loss fell since the task's last visit, else 0; None at the first."""
+    """1 − exp(−loss) where the loss fell since the task's last visit, else 0; None at the first.
+
+    >>> better = Outcome(Choice(task=0, probability=0.5), loss=np.log(2), previous_loss=0.9)
+    >>> reward, _ = HardProgress().observe(None, better, np.random.default_rng(0))
+    >>> round(float(reward), 6)  # 1 - exp(-log 2)
+    0.5
+    """
 
     needs_loss_after: ClassVar[bool] = False
 
@@ -40,7 +46,7 @@ class HardProgress:
         if outcome.previous_loss is None:
             return None, None
         fell = outcome.loss < outcome.previous_loss
-        reward = -math.expm1(-max(outcome.loss, 0.0)) if fell else 0.0
+        reward = -math.expm1(-max(outcome.loss, 0.0)) if fell else 0.0  # Eq. 16
         return (per_unit(reward, outcome) if self.per_cost else reward), None
 
 
@@ -48,6 +54,11 @@ def hard_progress(
     losses: NDArray[np.float64],  # [...]
     previous: NDArray[np.float64],  # [...], NaN at a task's first visit
 ) -> NDArray[np.float64]:
-    """The same for many outcomes at once; NaN stands for no reward."""
+    """The same for many outcomes at once; NaN stands for no reward.
+
+    >>> losses, previous = np.log([2.0, 2.0, 2.0]), np.array([0.9, 0.1, np.nan])
+    >>> hard_progress(losses, previous).round(6).tolist()
+    [0.5, 0.0, nan]
+    """
     rewards = np.where(losses < previous, -np.expm1(-np.maximum(losses, 0.0)), 0.0)
     return np.where(np.isnan(previous), np.nan, rewards)

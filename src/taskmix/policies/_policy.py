@@ -21,7 +21,12 @@ StateT = TypeVar("StateT")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A task and the probability with which it was drawn."""
+    """A task and the probability with which it was drawn.
+
+    >>> choice = Choice(task=1, probability=0.25)
+    >>> 1 / choice.probability  # what it counts in an importance-weighted mean
+    4.0
+    """
 
     task: int
     probability: float
@@ -29,7 +34,12 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a choice."""
+    """What became of a choice.
+
+    >>> outcome = Outcome(Choice(task=0, probability=0.5), loss=0.7, previous_loss=0.9)
+    >>> outcome.loss - outcome.previous_loss < 0, outcome.cost
+    (True, 1.0)
+    """
 
     choice: Choice
     loss: float  # of the batch, before the step
@@ -64,7 +74,11 @@ AnyPolicy = Policy[Any]
 
 
 def draw(probabilities: Probabilities, generator: np.random.Generator) -> Choice:
-    """Draws a task by inverting the cumulative distribution: one uniform number, no copies."""
+    """Draws a task by inverting the cumulative distribution: one uniform number, no copies.
+
+    >>> draw(np.array([0.25, 0.75]), np.random.default_rng(0))
+    Choice(task=1, probability=0.75)
+    """
     cumulative = probabilities.cumsum()
     # The last sum may miss one by a rounding error; scaling keeps every draw inside.
     place = int(cumulative.searchsorted(generator.random() * cumulative[-1], side="right"))
@@ -75,7 +89,11 @@ def draw(probabilities: Probabilities, generator: np.random.Generator) -> Choice
 def draw_many(
     probabilities: Probabilities, generator: np.random.Generator, count: int
 ) -> NDArray[np.int64]:
-    """The tasks that `count` calls of `draw` would give, and the generator where they leave it."""
+    """The tasks that `count` calls of `draw` would give, and the generator where they leave it.
+
+    >>> draw_many(np.array([0.25, 0.75]), np.random.default_rng(0), 8).tolist()
+    [1, 1, 0, 0, 1, 1, 1, 1]
+    """
     cumulative = probabilities.cumsum()
     numbers = generator.random(count) * cumulative[-1]
     places = cumulative.searchsorted(numbers, side="right")

@@ -23,7 +23,12 @@ from taskmix.policies._reward import per_unit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionGain:
-    """The loss before a step less the loss after it; unbounded, so scale it for a bandit."""
+    """The loss before a step minus the loss after it; unbounded, so scale it for a bandit.
+
+    >>> outcome = Outcome(Choice(task=0, probability=0.5), loss=0.75, loss_after=0.5)
+    >>> PredictionGain().observe(None, outcome, np.random.default_rng(0))[0]
+    0.25
+    """
 
     needs_loss_after: ClassVar[bool] = True
 

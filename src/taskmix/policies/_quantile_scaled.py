@@ -39,6 +39,15 @@ class QuantileScaled:
 
     While the two quantiles agree, or lie closer than `floor`, there is no scale and the result is 0:
     without a floor, a plateau of the loss blows its noise up to the whole of [-1, 1].
+
+    >>> scaled, generator = QuantileScaled(reward=PredictionGain()), np.random.default_rng(0)
+    >>> state, rewards = scaled.init(1), []
+    >>> for gain in (0.0, 1.0, 9.0):
+    ...     outcome = Outcome(Choice(0, 1.0), loss=gain, loss_after=0.0)
+    ...     reward, state = scaled.observe(state, outcome, generator)
+    ...     rewards.append(reward)
+    >>> rewards
+    [0.0, 0.0, 1.0]
     """
 
     reward: AnyReward

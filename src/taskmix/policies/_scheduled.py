@@ -34,6 +34,12 @@ class Scheduled:
 
     With `interpolate` the shares move in a straight line from one stage to the next, and keep the
     last ones from there on.
+
+    >>> policy = Scheduled(((0, (0.5, 0.5)), (2, (0.1, 0.9))), interpolate=True)
+    >>> state = policy.init(np.array([10, 10]))
+    >>> state = policy.update(state, Outcome(Choice(0, 0.5), loss=1.0))
+    >>> policy.probabilities(state).round(6).tolist()  # half-way
+    [0.3, 0.7]
     """
 
     stages: Sequence[tuple[int, Sequence[float]]]

@@ -28,7 +28,13 @@ class ScoreImprovementState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreImprovement:
-    """The chosen task's score less its last known one; None at the first and where unmeasured."""
+    """The chosen task's score minus its last known one; None at the first and where unmeasured.
+
+    >>> reward, generator = ScoreImprovement(), np.random.default_rng(0)
+    >>> _, state = reward.observe(reward.init(1), Outcome(Choice(0, 1.0), 1.0, score=0.5), generator)
+    >>> reward.observe(state, Outcome(Choice(0, 1.0), 1.0, score=0.75), generator)[0]
+    0.25
+    """
 
     needs_loss_after: ClassVar[bool] = False
 

@@ -17,7 +17,13 @@ class SharesState:
 
 
 class Unchanging:
-    """Draws from the shares that `init` settled, and learns nothing."""
+    """Draws from the shares that `init` settled, and learns nothing.
+
+    >>> policy = Uniform()
+    >>> state = policy.init(np.array([5, 5]))
+    >>> policy.update(state, Outcome(Choice(0, 0.5), loss=1.0)) is state
+    True
+    """
 
     __slots__ = ()
 

@@ -15,7 +15,12 @@ from taskmix.policies._shares import SharesState, Unchanging, checked_sizes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeProportional(Unchanging):
-    """Each row as likely as any other, so that small tasks are seldom seen."""
+    """Each row as likely as any other, so that small tasks are seldom seen.
+
+    >>> policy = SizeProportional()
+    >>> policy.probabilities(policy.init(np.array([300, 100]))).tolist()
+    [0.75, 0.25]
+    """
 
     def init(self, sizes: Sizes) -> SharesState:
         counts = checked_sizes(sizes)

@@ -21,7 +21,12 @@ from taskmix.policies._shares import SharesState, Unchanging, checked_sizes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tempered(Unchanging):
-    """In proportion to size^(1/τ): τ = 1 is by size, τ → ∞ is uniform."""
+    """In proportion to size^(1/τ): τ = 1 is by size, τ → ∞ is uniform.
+
+    >>> policy = Tempered(temperature=2)
+    >>> policy.probabilities(policy.init(np.array([900, 100]))).round(6).tolist()  # 30 to 10
+    [0.75, 0.25]
+    """
 
     temperature: float = 2.0
 

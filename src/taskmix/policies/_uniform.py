@@ -17,7 +17,15 @@ from taskmix.policies._shares import SharesState, Unchanging, checked_sizes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uniform(Unchanging):
-    """One in N for each task, whatever its size: the strong baseline of the paper."""
+    """One in N for each task, whatever its size: the strong baseline of the paper.
+
+    >>> policy = Uniform()
+    >>> state = policy.init(np.array([300, 100, 1, 1]))
+    >>> policy.probabilities(state).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    >>> policy.select(state, np.random.default_rng(0))
+    Choice(task=2, probability=0.25)
+    """
 
     def init(self, sizes: Sizes) -> SharesState:
         count = len(checked_sizes(sizes))

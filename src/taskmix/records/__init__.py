@@ -7,34 +7,33 @@
 `claim.outcome` is `claimed`, `finished` (nothing is left to do) or `busy` (another process is at it).
 """
 
-from taskmix.records._carried import pack_run, unpack_run
-from taskmix.records._checkpoint import Checkpoint, CheckpointEntry
+from taskmix.records._carried import pack_labels, pack_run, unpack_run
+from taskmix.records._checkpoint import Checkpoint
 from taskmix.records._json import Document, must_have, read_document, without_nan, write_document
-from taskmix.records._run import Claim, RunFolder
+from taskmix.records._older import named_with
+from taskmix.records._run import RunFolder
 from taskmix.records._specification import describe, specification_hash
-from taskmix.records._state import StateTree, StoredFile, load_state, save_state
+from taskmix.records._state import StateTree, load_state, save_state
 from taskmix.records._study import Study
 from taskmix.records._subject import Subject
-from taskmix.records._summary import FinalScore, RunStatus, RunSummary
+from taskmix.records._summary import FinalScore, RunSummary
 from taskmix.records._writer import RecordWriter
 
 __all__ = [
     "Checkpoint",
-    "CheckpointEntry",
-    "Claim",
     "Document",
     "FinalScore",
     "RecordWriter",
     "RunFolder",
-    "RunStatus",
     "RunSummary",
     "StateTree",
-    "StoredFile",
     "Study",
     "Subject",
     "describe",
     "load_state",
     "must_have",
+    "named_with",
+    "pack_labels",
     "pack_run",
     "read_document",
     "save_state",

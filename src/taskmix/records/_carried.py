@@ -7,6 +7,7 @@ the run counts as one that has not begun.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,34 +23,80 @@ from taskmix.files import (
     sync_folder,
     write_bytes,
 )
-from taskmix.records import _checkpoint
+from taskmix.records import _checkpoint, _labels
+from taskmix.records._damage import DamageError
+from taskmix.records._labels import add_label
 from taskmix.records._recovery import SCORES_FOLDER, STEPS_FOLDER, start_over
 from taskmix.records._run import RunFolder
-from taskmix.records._summary import NAME, parse_summary, write_summary
+from taskmix.records._summary import NAME, parse_summary, read_summary, write_summary
 
-PARTS = (STEPS_FOLDER, SCORES_FOLDER, _checkpoint.FOLDER)
+PARTS = (STEPS_FOLDER, SCORES_FOLDER, _checkpoint.FOLDER, _labels.FOLDER)
 LATEST = f"{_checkpoint.FOLDER}/{_checkpoint.NAME}"
 LAST = (LATEST, NAME)  # they say what the others mean
 FILES = re.compile(
     rf"{re.escape(NAME)}|{re.escape(LATEST)}"
     rf"|({STEPS_FOLDER}|{SCORES_FOLDER})/part-\d+-\d+\.parquet"
     rf"|{_checkpoint.FOLDER}/(state|best)-\d+(-\d+)?\.safetensors"
+    rf"|{_labels.FOLDER}/{_labels.FILES.pattern}"
 )
 
 
 def pack_run(folder: RunFolder) -> dict[str, bytes]:
-    """The files of a record that nobody is writing to at this moment; none where it never began."""
+    """The files of a record that nobody is writing to at this moment; none where it never began.
+
+    >>> study = Study("study")
+    >>> with study.run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+    >>> sorted(pack_run(study.run({"rate": 0.1})))
+    ['run.json']
+    """
+    files = _pack(folder, ".", *PARTS)
+    return files if NAME in files else {}
+
+
+def pack_labels(folder: RunFolder) -> dict[str, bytes]:
+    r"""Those of a record's files that may come after its end.
+
+    >>> study = Study("study")
+    >>> with study.run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+    >>> study.run({"rate": 0.1}, label="slow").keep_label()
+    >>> [data.decode() for data in pack_labels(study.run({"rate": 0.1})).values()]
+    ['{"label": "slow"}\n']
+    """
+    return _pack(folder, _labels.FOLDER)
+
+
+def _pack(folder: RunFolder, *parts: str) -> dict[str, bytes]:
     files = {}
-    for part in (".", *PARTS):
+    for part in parts:
         for name in list_folder(folder.path / part):
             file = (Path(part) / name).as_posix()
             if FILES.fullmatch(file):
                 files[file] = read_plain(folder.path / file, limit=free_memory() // 2)
-    return files if NAME in files else {}
+    return files
 
 
 def unpack_run(folder: RunFolder, files: Mapping[str, bytes]) -> bool:
-    """Makes packed files the run's record, unless it is finished or another process writes it."""
+    """Makes packed files the run's record, unless it is finished or another process writes it.
+
+    >>> study = Study("study")
+    >>> with study.run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+    >>> unpack_run(Study("copy").run({"rate": 0.1}), pack_run(study.run({"rate": 0.1})))
+    True
+    >>> Study("copy").run({"rate": 0.1}).is_finished
+    True
+    """
     for name in files:
         if not FILES.fullmatch(name):
             raise RecordError(
@@ -66,6 +113,11 @@ def unpack_run(folder: RunFolder, files: Mapping[str, bytes]) -> bool:
     with holding(folder.path / ".lock") as held:
         if not held or folder.is_finished:
             return False
+        with contextlib.suppress(DamageError):  # a label in it is nothing that is missed
+            before = read_summary(folder.path)
+            for label in () if before is None else before.labels:
+                if label != summary.label:
+                    add_label(folder.path, label)
         begun = replace(summary, status="stopped", step=0, seconds=0.0, best_step=None, error=None)
         write_summary(folder.path, replace(begun, scores=(), kept=None))
         start_over(folder.path)

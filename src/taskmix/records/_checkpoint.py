@@ -29,7 +29,17 @@ ATTEMPTS = 10  # of a reader whose files are replaced while it looks
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point to go on from."""
+    """A point to go on from.
+
+    >>> with Study("study").run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=9
+    ...     )
+    ...     claim.writer.commit(4, {"weight": torch.ones(2)}, best=None, best_step=None)
+    >>> checkpoint = Study("study").run({"rate": 0.1}).checkpoint()
+    >>> (checkpoint.step, checkpoint.state)
+    (4, {'weight': tensor([1., 1.])})
+    """
 
     step: int
     state: StateTree  # None once the run is finished and its best state is kept instead
@@ -50,7 +60,7 @@ class CheckpointEntry:
     scores_end: int
 
 
-def entry_of(document: Mapping[str, Any]) -> CheckpointEntry:
+def parse_checkpoint_entry(document: Mapping[str, Any]) -> CheckpointEntry:
     """Reads back what `asdict` made of an entry; a KeyError, TypeError or ValueError if it is none."""
 
     def stored(key: str) -> StoredFile | None:
@@ -77,7 +87,7 @@ def write_entries(folder: Path, entries: Sequence[CheckpointEntry]) -> None:
     write_bytes(folder / FOLDER / NAME, (text + "\n").encode())
 
 
-def read_entries(folder: Path) -> list[CheckpointEntry]:
+def read_checkpoint_entries(folder: Path) -> list[CheckpointEntry]:
     """The run's checkpoints, the newest first; none where there is no `latest.json`."""
     path = folder / FOLDER / NAME
     try:
@@ -98,7 +108,7 @@ def read_entries(folder: Path) -> list[CheckpointEntry]:
             "version of taskmix. Go on with that version."
         )
     try:
-        return [entry_of(entry) for entry in document["checkpoints"]]
+        return [parse_checkpoint_entry(entry) for entry in document["checkpoints"]]
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(path, f"an entry in another form ({error})") from error
 

@@ -15,7 +15,11 @@ Document = dict[str, Any]
 
 
 def without_nan(value: Any) -> Any:
-    """Plain values with null for NaN and the infinities, which JSON does not know."""
+    """Plain values with null for NaN and the infinities, which JSON does not know.
+
+    >>> without_nan({"score": float("nan"), "rows": (1, 2.5)})
+    {'score': None, 'rows': [1, 2.5]}
+    """
     if isinstance(value, dict):
         return {key: without_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -26,7 +30,13 @@ def without_nan(value: Any) -> Any:
 
 
 def write_document(path: Path, document: Document) -> Path:
-    """Writes a document into a study, whole or not at all."""
+    r"""Writes a document into a study, whole or not at all.
+
+    >>> from pathlib import Path
+    >>> path = write_document(Path("advice.json"), {"version": 1, "score": 0.5})
+    >>> path.read_text()
+    '{\n "version": 1,\n "score": 0.5\n}\n'
+    """
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     make_folder(path.parent)
     write_bytes(path, (text + "\n").encode())
@@ -39,6 +49,15 @@ def read_document(
     """What `command` wrote there; None where there is nothing.
 
     `check` touches every part that readers rely on: a KeyError or a TypeError means another form.
+
+    >>> from pathlib import Path
+    >>> path = write_document(Path("advice.json"), {"version": 1, "score": 0.5})
+    >>> check = lambda document: must_have(document, "score")
+    >>> read_document(path, version=1, command="taskmix advise", check=check)
+    {'version': 1, 'score': 0.5}
+    >>> read_document(path, version=2, command="taskmix advise", check=check)
+    Traceback (most recent call last):
+    taskmix.errors.InputError: ... Found another kind or version. ...
     """
 
     def bad(found: str) -> InputError:
@@ -65,6 +84,11 @@ def read_document(
 
 
 def must_have(part: Document, *names: str) -> None:
-    """Raises KeyError or TypeError where a part of a document lacks a name."""
+    """Raises KeyError or TypeError where a part of a document lacks a name.
+
+    >>> must_have({"score": 0.5}, "score", "seeds")
+    Traceback (most recent call last):
+    KeyError: 'seeds'
+    """
     for name in names:
         part[name]

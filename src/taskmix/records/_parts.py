@@ -37,20 +37,22 @@ PATTERN = re.compile(r"part-(\d{9,})-(\d{9,})\.parquet")
 
 
 @dataclass(frozen=True, order=True)
-class Part:
+class TablePart:
     first: int
     last: int
     path: Path
 
     @classmethod
-    def spanning(cls, folder: Path, first: int, last: int) -> Part:
+    def spanning(cls, folder: Path, first: int, last: int) -> TablePart:
         return cls(first, last, folder / f"part-{first:09d}-{last:09d}.parquet")
 
 
-def list_parts(folder: Path) -> list[Part]:
+def list_parts(folder: Path) -> list[TablePart]:
     """Every part in a folder, in order."""
     matches = ((name, PATTERN.fullmatch(name)) for name in list_folder(folder))
-    return sorted(Part(int(m[1]), int(m[2]), folder / name) for name, m in matches if m is not None)
+    return sorted(
+        TablePart(int(m[1]), int(m[2]), folder / name) for name, m in matches if m is not None
+    )
 
 
 def size_of_parts(folder: Path) -> int:
@@ -67,7 +69,7 @@ def is_part(path: Path) -> bool:
     return PATTERN.fullmatch(path.name) is not None
 
 
-def chain_parts(folder: Path, *, end: int | None = None) -> list[Part]:
+def chain_parts(folder: Path, *, end: int | None = None) -> list[TablePart]:
     """The parts that have each row once, from the first row to `end` or to the last."""
     parts = [part for part in list_parts(folder) if end is None or part.last <= end]
     position, chosen = 0, []
@@ -87,7 +89,7 @@ def chain_parts(folder: Path, *, end: int | None = None) -> list[Part]:
     return chosen
 
 
-def write_part(part: Part, table: pa.Table, *, sync: bool = True) -> None:
+def write_part(part: TablePart, table: pa.Table, *, sync: bool = True) -> None:
     """Writes a part's rows."""
     make_folder(part.path.parent)
     with replacing(part.path, sync=sync) as sink, _parquet_writer(sink, table.schema) as writer:
@@ -118,7 +120,7 @@ def iter_batches(
             return
 
 
-def _settled_chain(folder: Path) -> list[Part]:
+def _settled_chain(folder: Path) -> list[TablePart]:
     """The chain of parts; a gap counts only if it is still there at a second look."""
     for _ in range(ATTEMPTS):
         try:
@@ -129,7 +131,7 @@ def _settled_chain(folder: Path) -> list[Part]:
 
 
 def read_part(
-    part: Part, schema: pa.Schema, columns: Sequence[str] | None = None, *, rows: int = GROUP
+    part: TablePart, schema: pa.Schema, columns: Sequence[str] | None = None, *, rows: int = GROUP
 ) -> Iterator[pa.RecordBatch]:
     """A part's rows, its checksums verified."""
     names = list(schema.names if columns is None else columns)
@@ -164,7 +166,7 @@ def read_part(
         raise _damaged(part, str(error)) from error
 
 
-def verify_parts(parts: Sequence[Part], schema: pa.Schema) -> None:
+def verify_parts(parts: Sequence[TablePart], schema: pa.Schema) -> None:
     """Reads every row for its checksums alone."""
     for part in parts:
         try:
@@ -178,7 +180,7 @@ def merge_parts(folder: Path, schema: pa.Schema, task_names: Sequence[str]) -> N
     """Makes one part of all; the caller holds the run's lock."""
     parts = chain_parts(folder)
     if len(parts) > 1:
-        whole = Part.spanning(folder, 0, parts[-1].last)
+        whole = TablePart.spanning(folder, 0, parts[-1].last)
         with replacing(whole.path) as sink, _parquet_writer(sink, schema) as writer:
             for group in _groups(parts, schema, pa.array(task_names, pa.string())):
                 writer.write_table(group, row_group_size=GROUP)
@@ -191,7 +193,7 @@ def merge_parts(folder: Path, schema: pa.Schema, task_names: Sequence[str]) -> N
 
 
 def _groups(
-    parts: Sequence[Part], schema: pa.Schema, task_names: pa.StringArray
+    parts: Sequence[TablePart], schema: pa.Schema, task_names: pa.StringArray
 ) -> Iterator[pa.Table]:
     """Tables of `GROUP` rows, wherever the parts begin and end."""
     vector: Vector | None = None
@@ -224,7 +226,7 @@ def _parquet_writer(sink: object, schema: pa.Schema) -> pq.ParquetWriter:
     )
 
 
-def _damaged(part: Part, found: str) -> DamageError:
+def _damaged(part: TablePart, found: str) -> DamageError:
     return DamageError(
         f"`{part.path}` should be a whole Parquet part. Found: {found}. Restore the file from a copy; "
         "or ask for the run again, which goes back to before the damage (delete the folder of a "

@@ -20,7 +20,7 @@ from taskmix.records._checkpoint import (
     forget_entries,
     forget_files,
     load_checkpoint,
-    read_entries,
+    read_checkpoint_entries,
     write_entries,
 )
 from taskmix.records._damage import DamageError
@@ -32,7 +32,7 @@ from taskmix.records._parts import (
     read_part,
     verify_parts,
 )
-from taskmix.records._summary import RunSummary, read_summary, write_summary
+from taskmix.records._summary import RunSummary, now, read_summary, write_summary
 from taskmix.records._tables import SCORES, STEPS, Vector, last_vector
 
 STEPS_FOLDER, SCORES_FOLDER = "steps", "scores"
@@ -87,13 +87,15 @@ def recover(folder: Path) -> Recovered:
 def start_over(folder: Path) -> Recovered:
     """Empties a run, finished or not."""
     _remove_stale(folder)
+    summary = None
     with contextlib.suppress(DamageError):  # then there is nothing to correct
         summary = read_summary(folder)
-        if summary is not None:  # what it says is no longer so
-            begun = replace(summary, status="stopped", step=0, seconds=0.0, best_step=None)
-            write_summary(folder, replace(begun, scores=(), kept=None, error=None))
+    if summary is not None:  # what it says is no longer so
+        begun = replace(summary, status="stopped", step=0, seconds=0.0, best_step=None)
+        summary = replace(begun, scores=(), kept=None, error=None, created=now())
+        write_summary(folder, summary)
     _empty(folder)
-    return Recovered()
+    return Recovered(summary=summary)
 
 
 def tidy(folder: Path, summary: RunSummary) -> None:
@@ -124,7 +126,7 @@ def _read(folder: Path) -> tuple[RunSummary | None, list[CheckpointEntry], list[
     notes: list[str] = []
     summary, entries = None, []
     try:
-        entries = read_entries(folder)
+        entries = read_checkpoint_entries(folder)
     except DamageError as error:
         notes.append(str(error))
     try:

@@ -21,9 +21,10 @@ from taskmix.records._checkpoint import (
     CheckpointEntry,
     load_best,
     load_checkpoint,
-    read_entries,
+    read_checkpoint_entries,
 )
 from taskmix.records._damage import DamageError
+from taskmix.records._labels import add_label
 from taskmix.records._parts import GROUP, iter_batches, list_parts, size_of_parts
 from taskmix.records._recovery import (
     SCORES_FOLDER,
@@ -51,10 +52,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder with the record of one run. Reading needs no lock and disturbs no writer."""
+    """A folder with the record of one run. Reading needs no lock and disturbs no writer.
+
+    >>> folder = Study("study").run({"rate": 0.1})
+    >>> folder.name
+    '1b8466c9cf756166'
+    >>> (folder.summary(), folder.is_finished, folder.steps().num_rows)
+    (None, False, 0)
+    """
 
     path: Path
     lean: bool = False  # of what is written to it
+    label: str | None = None  # that the run is asked for under
 
     @property
     def name(self) -> str:
@@ -62,8 +71,20 @@ class RunFolder:
         return self.path.name
 
     def summary(self) -> RunSummary | None:
-        """The run as its `run.json` has it; None where it never started."""
-        return read_summary(self.path)
+        """The run as its `run.json` has it, under the label asked for; None where it never started."""
+        summary = read_summary(self.path)
+        if summary is None or self.label is None:
+            return summary
+        return summary.under(self.label)
+
+    def keep_label(self) -> None:
+        """Adds the label that the run is asked for under to those it has, if it is another one."""
+        try:
+            summary = read_summary(self.path)
+        except DamageError:  # then it is written anew, with this label
+            summary = None
+        if self.label is not None and (summary is None or self.label not in summary.labels):
+            add_label(self.path, self.label)
 
     @property
     def is_finished(self) -> bool:
@@ -75,7 +96,8 @@ class RunFolder:
 
         An unfinished run, failed ones too, is taken back to its last sound checkpoint; what is left
         to do for a finished one is done. A block that ends without `finish`, `stop` or `fail` leaves
-        the run as a kill would. With `fresh` a run starts over whatever there is.
+        the run as a kill would. With `fresh` a run starts over whatever there is. Whatever comes of
+        it, the run keeps the label it is asked for under.
         """
         return self._claiming(fresh)
 
@@ -83,13 +105,16 @@ class RunFolder:
     def _claiming(self, fresh: bool) -> Iterator[Claim]:
         if not fresh and self._finished() is not None:
             self._tidy()
+            self.keep_label()
             yield Claim("finished")
             return
         make_folder(self.path)
         with holding(self.path / ".lock") as held:
             if not fresh and self._finished() is not None:  # by another, since we looked
+                self.keep_label()
                 yield Claim("finished")
             elif not held:
+                self.keep_label()
                 yield Claim("busy")
             else:
                 recovered = start_over(self.path) if fresh else recover(self.path)
@@ -188,7 +213,7 @@ class RunFolder:
         finished = self._finished()
         if finished is not None:
             return [] if finished.kept is None else [finished.kept]
-        entries = read_entries(self.path)
+        entries = read_checkpoint_entries(self.path)
         if not entries:
             self.summary()  # raises where damaged: it may be a finished run's, which has no list
         return entries

@@ -74,7 +74,13 @@ class StoredFile:
 
 
 def save_state(path: str | Path, tree: StateTree, *, sync: bool = True) -> StoredFile:
-    """Writes a tree as one file; on any failure what was there before stays."""
+    """Writes a tree as one file; on any failure what was there before stays.
+
+    >>> save_state("state.safetensors", {"step": 3, "weight": torch.zeros(2)}).file
+    'state.safetensors'
+    >>> load_state("state.safetensors")
+    {'step': 3, 'weight': tensor([0., 0.])}
+    """
     path = Path(path)
     packer = _Packer()
     structure = packer.pack(tree, ())
@@ -107,6 +113,10 @@ def load_state(path: str | Path, *, expected: StoredFile | None = None) -> State
     """Reads what `save_state` wrote; tensors come back on the CPU.
 
     With `expected` the file must be that very one, not just a sound one.
+
+    >>> stored = save_state("state.safetensors", {"step": 3})
+    >>> load_state("state.safetensors", expected=stored)
+    {'step': 3}
     """
     path = Path(path)
     try:

@@ -16,10 +16,19 @@ import pyarrow as pa
 
 from taskmix.errors import RecordError, TaskmixWarning
 from taskmix.files import read_plain, unreadable
+from taskmix.records._labels import read_labels
+from taskmix.records._older import name_without_label, named_with
 from taskmix.records._run import RunFolder
 from taskmix.records._specification import specification_hash
 from taskmix.records._subject import Subject
-from taskmix.records._summary import NAME, RunSummary, parse_final_scores, parse_summary
+from taskmix.records._summary import (
+    NAME,
+    FinalScores,
+    RunSummary,
+    parse_final_scores,
+    parse_summary,
+    with_labels,
+)
 
 STUDY_SCORES = pa.schema(
     [
@@ -50,14 +59,30 @@ class Study:
     With `lean` what is written of a finished run is its `run.json`, with the final scores: no steps
     and no weights. It is for grids of thousands of runs of which only the scores are asked. With a
     `subject` the study is about those tasks alone: `settle` writes it down before the first run.
+
+    >>> study = Study("study")
+    >>> with study.run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+    >>> study.scores().select(["label", "seed", "task", "value"]).to_pylist()
+    [{'label': 'fast', 'seed': 7, 'task': 'a', 'value': 0.5}]
     """
 
     def __init__(
-        self, path: str | Path, *, lean: bool = False, subject: Subject | None = None
+        self,
+        path: str | Path,
+        *,
+        lean: bool = False,
+        subject: Subject | None = None,
+        older: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.path = Path(path)
         self.lean = lean
         self._subject = subject
+        # Folders of version 0.1, by the name that their runs have now; None: not looked for yet.
+        self._older = older
         if subject is not None:
             subject.check(self.path)
 
@@ -70,13 +95,54 @@ class Study:
             self._subject.settle(self.path)
             self._subject = None
 
-    def run(self, specification: Mapping[str, object]) -> RunFolder:
-        """The folder of the run with this specification, whether it is there yet or not."""
-        return self.run_named(specification_hash(specification))
+    def run(self, specification: Mapping[str, object], *, label: str | None = None) -> RunFolder:
+        """The folder of the run with this specification, whether it is there yet or not.
 
-    def run_named(self, name: str) -> RunFolder:
-        """The folder of the run whose specification has this hash."""
-        return RunFolder(self.path / name, lean=self.lean)
+        A label is what the run is asked for under: it determines nothing, and who claims the run adds
+        it to those the run has.
+        """
+        name = specification_hash(specification)
+        if not (self.path / name / NAME).is_file():
+            name = self._older_name(name, specification, label) or name
+        return self.run_named(name, label=label)
+
+    def run_named(self, name: str, *, label: str | None = None) -> RunFolder:
+        """The folder of that name: the hash of a run's specification, in version 0.1 with its label."""
+        return RunFolder(self.path / name, lean=self.lean, label=label)
+
+    def look_for_older_runs(self) -> Mapping[str, Sequence[str]]:
+        """Folders of version 0.1, by the name that their runs have now.
+
+        They are looked for once: a copy of the study in another process knows them too.
+        """
+        if self._older is None:
+            self._older = self._find_older()
+        return self._older
+
+    def _find_older(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        if not self.path.is_dir():  # whoever writes to it says why it cannot be
+            return found
+        parsed = self._parsed(
+            lambda data, path: (name_without_label(data, path), path.parent.name), lambda word: None
+        )
+        for name, folder in parsed:
+            if name is not None:
+                found.setdefault(name, []).append(folder)
+        return found
+
+    def _older_name(
+        self, name: str, specification: Mapping[str, object], label: str | None
+    ) -> str | None:
+        """The folder that version 0.1 has made for a run."""
+        found = [self.run_named(each) for each in self.look_for_older_runs().get(name, ())]
+        if len(found) > 1:  # trained once for each label: one that is done is as good as any
+            return max(found, key=lambda each: (*_progress(each, label), each.name)).name
+        if found:
+            return found[0].name
+        # A damaged `run.json` tells nothing; its checkpoint may.
+        old = None if label is None else named_with(specification, label)
+        return old if old is not None and (self.path / old).is_dir() else None
 
     def runs(self) -> Iterator[RunFolder]:
         """The runs that have been started, by name. Links and whatever else lies there are not."""
@@ -85,9 +151,16 @@ class Study:
                 yield RunFolder(self.path / name)
 
     def summaries(self, *, note: Callable[[str], object] = warn) -> list[RunSummary]:
-        """All runs as their `run.json` have them; one that cannot be read is told to `note`."""
+        """All runs as their `run.json` have them; one that cannot be read is told to `note`.
+
+        A run of several labels is one of them; `under_each_label` gives it once for each.
+        """
+
+        def parse(data: bytes, path: Path) -> RunSummary:
+            return with_labels(parse_summary(data, path), read_labels(path.parent, note=note))
+
         found: list[RunSummary] = []
-        for summary in self._parsed(parse_summary, note):
+        for summary in self._parsed(parse, note):
             last = found[-1] if found else summary
             if summary.tasks == last.tasks and summary.versions == last.versions:
                 # As a rule all runs of a study are alike in these, which take the most memory.
@@ -96,8 +169,16 @@ class Study:
         return found
 
     def scores(self, *, note: Callable[[str], object] = warn) -> pa.Table:
-        """The final scores of all finished runs, one row each, from the `run.json` files alone."""
-        runs = [found for found in self._parsed(parse_final_scores, note) if found is not None]
+        """The final scores of all finished runs, one row each for each label of its run."""
+
+        def parse(data: bytes, path: Path) -> list[FinalScores]:
+            found = parse_final_scores(data, path)
+            if found is None:
+                return []
+            others = [each for each in read_labels(path.parent, note=note) if each != found.label]
+            return [found, *(found._replace(label=label) for label in others)]
+
+        runs = list(chain.from_iterable(self._parsed(parse, note)))
         rows = np.repeat(np.arange(len(runs)), [len(run.values) for run in runs])
 
         def repeated(values: Iterable[object], kind: pa.DataType) -> pa.Array:
@@ -155,3 +236,14 @@ class Study:
             return []
         except OSError as error:
             raise unreadable(error, self.path) from error
+
+
+def _progress(folder: RunFolder, label: str | None) -> tuple[bool, bool, int]:
+    """By which one of several records of a run is chosen: finished, of this label, the furthest."""
+    try:
+        summary = folder.summary()
+    except RecordError:
+        summary = None
+    if summary is None:
+        return False, False, 0
+    return summary.status == "finished", label in summary.labels, summary.step

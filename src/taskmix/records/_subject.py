@@ -24,7 +24,14 @@ PATIENCE = 5.0  # seconds for another command to write its few lines
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Tasks that a study is to be about."""
+    """Tasks that a study is to be about.
+
+    >>> from pathlib import Path
+    >>> Subject(contents={"a": "hash of its rows"}, origin="data").settle(Path("study"))
+    >>> Subject(contents={"a": "of other rows"}, origin="data").check(Path("study"))
+    Traceback (most recent call last):
+    taskmix.errors.InputError: `study` should be used for the tasks it is about. Found other ...
+    """
 
     contents: Mapping[str, str]  # of each task, a hash of its rows
     origin: str  # where they were read

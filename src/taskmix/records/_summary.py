@@ -8,8 +8,8 @@ import math
 import platform
 import sys
 import zlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -19,8 +19,9 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import taskmix
 from taskmix.errors import RecordError
 from taskmix.files import read_plain, write_bytes
-from taskmix.records._checkpoint import CheckpointEntry, entry_of
+from taskmix.records._checkpoint import CheckpointEntry, parse_checkpoint_entry
 from taskmix.records._damage import DamageError
+from taskmix.records._labels import read_labels
 
 FORMAT = 1
 NAME = "run.json"
@@ -36,7 +37,11 @@ class NewerFormatError(RecordError):
 
 
 class FinalScore(NamedTuple):
-    """A score of the finished run."""
+    """A score of the finished run.
+
+    >>> FinalScore("sentiment", "dev", "accuracy", 0.9).value
+    0.9
+    """
 
     task: str
     split: str
@@ -46,11 +51,23 @@ class FinalScore(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSummary:
-    """A run as `run.json` has it."""
+    """A run as `run.json` has it.
+
+    >>> study = Study("study")
+    >>> with study.run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.finish(scores=[("a", "dev", "f1", 0.5)], best_step=None)
+    >>> study.run({"rate": 0.1}, label="slow").keep_label()
+    >>> (summary,) = study.summaries()
+    >>> (summary.status, summary.labels, [each.label for each in summary.under_each_label()])
+    ('finished', ('fast', 'slow'), ['fast', 'slow'])
+    """
 
     name: str  # the hash of the specification, which is the folder's name
     status: RunStatus
-    label: str
+    label: str  # the first one it was asked for under, or the one that the reader asks with
     seed: int
     step: int  # of the last commit
     steps: int  # planned
@@ -65,10 +82,27 @@ class RunSummary:
     specification: dict[str, Any]
     kept: CheckpointEntry | None  # the files a finished run keeps
     lean: bool = False  # by design without a record of its steps
+    other_labels: tuple[
+        str, ...
+    ] = ()  # that it was asked for under as well; files beside `run.json`
 
     @property
     def task_names(self) -> tuple[str, ...]:
         return tuple(task["name"] for task in self.tasks)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels, `label` first."""
+        return (self.label, *self.other_labels)
+
+    def under(self, label: str) -> RunSummary:
+        """The run as one of this label."""
+        others = tuple(each for each in self.labels if each != label)
+        return replace(self, label=label, other_labels=others)
+
+    def under_each_label(self) -> tuple[RunSummary, ...]:
+        """The run once for each of its labels, for whatever groups runs by them."""
+        return tuple(self.under(label) for label in self.labels)
 
 
 class FinalScores(NamedTuple):
@@ -91,6 +125,7 @@ def write_summary(folder: Path, summary: RunSummary, *, sync: bool = True) -> No
         score._asdict() | {"value": _finite(score.value)} for score in summary.scores
     ]
     document["kept"] = None if summary.kept is None else asdict(summary.kept)
+    del document["other_labels"]
     if not summary.lean:
         del document["lean"]
     text = _readable({"format": FORMAT} | document | {"crc32": NO_SUM})
@@ -121,22 +156,29 @@ def _readable(document: Mapping[str, Any]) -> str:
 
 
 def read_summary(folder: Path) -> RunSummary | None:
-    """A run's `run.json`, checked; None where there is none."""
+    """A run's `run.json`, checked, and its labels; None where there is none."""
     try:
         data = read_plain(folder / NAME)
     except FileNotFoundError:
         return None
-    return parse_summary(data, folder / NAME)
+    summary = parse_summary(data, folder / NAME)
+    return with_labels(summary, read_labels(folder))
+
+
+def with_labels(summary: RunSummary, labels: Iterable[str]) -> RunSummary:
+    """The run with the labels that lie beside its `run.json`."""
+    others = tuple(label for label in labels if label != summary.label)
+    return replace(summary, other_labels=others) if others else summary
 
 
 def parse_summary(data: bytes, path: Path) -> RunSummary:
     """The content of a `run.json`, checked."""
-    return _summary_of(_document(data, path), path)
+    return _summary_of(read_run_document(data, path), path)
 
 
 def parse_final_scores(data: bytes, path: Path) -> FinalScores | None:
     """Only what the table of a study needs; None for a run that is not finished."""
-    document = _document(data, path)
+    document = read_run_document(data, path)
     if document.get("status") not in get_args(RunStatus):
         raise damaged(path, f"{document.get('status')!r} as `status`")
     if document["status"] != "finished":
@@ -159,7 +201,8 @@ def parse_final_scores(data: bytes, path: Path) -> FinalScores | None:
     return FinalScores(run, label, seed, step, tasks, splits, metrics, values)
 
 
-def _document(data: bytes, path: Path) -> dict[str, Any]:
+def read_run_document(data: bytes, path: Path) -> dict[str, Any]:
+    """A `run.json` as JSON, of our format and with the right checksum."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:  # broken JSON, broken UTF-8, brackets without end
@@ -204,7 +247,7 @@ def _summary_of(document: Mapping[str, Any], path: Path) -> RunSummary:
         raise damaged(path, "a task without a name")
     try:
         scores = tuple(_score_of(row) for row in take("scores", list))
-        kept = None if document.get("kept") is None else entry_of(document["kept"])
+        kept = None if document.get("kept") is None else parse_checkpoint_entry(document["kept"])
         seconds = float(take("seconds", (int, float)))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise damaged(path, f"scores, files or seconds in another form ({error})") from error

@@ -22,7 +22,9 @@ from taskmix.records._checkpoint import (
     forget_files,
     write_entries,
 )
-from taskmix.records._parts import Part, write_part
+from taskmix.records._labels import add_label
+from taskmix.records._older import described_as
+from taskmix.records._parts import TablePart, write_part
 from taskmix.records._recovery import SCORES_FOLDER, STEPS_FOLDER, Recovered, tidy
 from taskmix.records._specification import describe, specification_hash
 from taskmix.records._state import StateTree, StoredFile, save_state
@@ -48,6 +50,15 @@ class RecordWriter:
 
     Steps are counted from 1: a commit after step n has the rows of steps 1 to n. Nothing of what is
     added is on the disk before the commit; a run that is killed goes on from the last one.
+
+    >>> with Study("study").run({"rate": 0.1}).claim() as claim:
+    ...     claim.writer.start(
+    ...         specification={"rate": 0.1}, seed=7, label="fast", tasks=[{"name": "a"}], steps=1
+    ...     )
+    ...     claim.writer.add_steps([1], [0], loss=0.25, seconds=0.1, examples=32)
+    ...     claim.writer.finish(scores=[], best_step=None)
+    >>> Study("study").run({"rate": 0.1}).steps(["step", "loss"]).to_pylist()
+    [{'step': 1, 'loss': 0.25}]
     """
 
     def __init__(self, folder: Path, recovered: Recovered, *, lean: bool = False) -> None:
@@ -76,13 +87,18 @@ class RecordWriter:
         steps: int,
         versions: Mapping[str, str] | None = None,
     ) -> None:
-        """Writes `run.json`. Every task is a mapping with its `name` and whatever is worth knowing."""
-        described: Any = describe(specification)
-        name = specification_hash(described)
-        if name != self._folder.name:
+        """Writes `run.json`. Every task is a mapping with its `name` and whatever is worth knowing.
+
+        A run that was asked for under another label before keeps that one, and gets this one too.
+        """
+        before, time_now = self._before, now()
+        name = self._folder.name
+        first = label if before is None else before.label
+        described = described_as(specification, name, (first, label))
+        if described is None:
             raise OptionError(
-                f"`specification` should be the one that names the run, {self._folder.name}. Found "
-                f"that of {name}. Ask the study for the run of this specification."
+                f"`specification` should be the one that names the run, {name}. Found that of "
+                f"{specification_hash(specification)}. Ask the study for the run of this specification."
             )
         task_documents: Any = describe(list(tasks))
         names = [task.get("name") for task in task_documents]
@@ -91,11 +107,10 @@ class RecordWriter:
                 f"Every task should have a `name` of its own. Found {names}. Rename them."
             )
         resumed = self._entries[0] if self._entries else None
-        before, time_now = self._before, now()
         self._summary = RunSummary(
             name=name,
             status="running",
-            label=label,
+            label=first,
             seed=seed,
             step=resumed.step if resumed else 0,
             steps=steps,
@@ -117,6 +132,8 @@ class RecordWriter:
         self._steps = StepBuffer(names, self._vector)
         self._started = time.monotonic() - self._summary.seconds
         write_summary(self._folder, self._summary)
+        if label != first:
+            add_label(self._folder, label)
         self._phase = "running"
 
     def add_step(
@@ -309,7 +326,7 @@ class RecordWriter:
         if len(table) == 0:
             return end
         # Rows that come after a commit at the same step are no part of it: their part ends later.
-        part = Part.spanning(folder, end, max(step, end + 1))
+        part = TablePart.spanning(folder, end, max(step, end + 1))
         write_part(part, table, sync=False)
         return part.last
 

@@ -1,26 +1,24 @@
 """A study as one self-contained HTML page: no server, no outside request, readable on a phone."""
 
-from taskmix.report._chart_file import check_chart_path, write_chart
-from taskmix.report._data import FinalScore, ReportData, RunRow, TaskRow, Trace
-from taskmix.report._front_chart import front_chart
-from taskmix.report._gather import gather
+from taskmix.report._drawing import front_chart
+from taskmix.report._files import check_chart_path, write_chart
 from taskmix.report._mixture_page import PACKAGES as MIXTURE_PAGE_PACKAGES
 from taskmix.report._mixture_page import mixture_html, write_mixture_page
 from taskmix.report._page import PACKAGES as PAGE_PACKAGES
-from taskmix.report._page import report_html
-from taskmix.report._write import write_report
+from taskmix.report._page import report_html, write_report
+from taskmix.report._study import ReportData, ReportScore, RunRow, TaskRow, Trace, gather_report
 
 __all__ = [
     "MIXTURE_PAGE_PACKAGES",
     "PAGE_PACKAGES",
-    "FinalScore",
     "ReportData",
+    "ReportScore",
     "RunRow",
     "TaskRow",
     "Trace",
     "check_chart_path",
     "front_chart",
-    "gather",
+    "gather_report",
     "mixture_html",
     "report_html",
     "write_chart",

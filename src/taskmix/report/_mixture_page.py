@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,17 @@ import numpy as np
 
 import taskmix
 from taskmix.extras import load
-from taskmix.report._file import write_whole
+from taskmix.report._files import write_whole
 from taskmix.report._mixture_svg import bars_svg, graph_svg, line_svg, map_svg, shares_svg
 from taskmix.report._page import PURPOSE, content_policy, packaged
 
 if TYPE_CHECKING:
-    from taskmix.sequences import Comparison, SequenceMixture
+    from taskmix.sequences import HeldOutFigures, SequenceMixture
 
 PACKAGES = ("jinja2",)  # that the page needs
 _TASKS = 60  # drawn at most
-_NODES = 12  # of a graph
-_SAMPLES = 4
+_NODES = 12  # of a graph; on a circle more of them cover each other
+_SAMPLES = 4  # sequences shown of a generator
 
 
 def write_mixture_page(
@@ -28,12 +29,12 @@ def write_mixture_page(
     out: Path,
     *,
     title: str,
-    comparison: Comparison | None = None,
+    figures: Sequence[HeldOutFigures] = (),
     command: str = "",
     notes: Sequence[str] = (),
 ) -> Path:
     """Writes the page of a fitted mixture to `out` and gives its path."""
-    page = mixture_html(model, title=title, comparison=comparison, command=command, notes=notes)
+    page = mixture_html(model, title=title, figures=figures, command=command, notes=notes)
     return write_whole(out, page.encode("utf-8", "replace"), "the report")
 
 
@@ -41,7 +42,7 @@ def mixture_html(
     model: SequenceMixture,
     *,
     title: str,
-    comparison: Comparison | None = None,
+    figures: Sequence[HeldOutFigures] = (),
     command: str = "",
     notes: Sequence[str] = (),
 ) -> str:
@@ -50,7 +51,7 @@ def mixture_html(
     import jinja2
     from markupsafe import Markup
 
-    from taskmix.sequences import task_similarity
+    from taskmix.sequences import held_out_verdict, mixture_table, task_similarity
 
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -64,19 +65,16 @@ def mixture_html(
         css=Markup(css),
         version=taskmix.__version__,
         title=title,
-        verdict=_verdict(comparison),
+        verdict=held_out_verdict(figures),
         facts=_facts(model),
-        second="root mean squared error" if model.observes == "vectors" else "next symbol right",
-        compared=_compared(comparison, vectors=model.observes == "vectors"),
+        held_out=mixture_table(figures),
         shares=Markup(shares_svg(model.theta_[shown], names)),
         shares_caption=(
             "Shares of the generators, by their numbers, tasks of like shares side by side."
             + (f" {left_out} more tasks are not drawn." if left_out > 0 else "")
         ),
-        generators=[
-            {**each, "drawings": [Markup(drawing) for drawing in each["drawings"]]}
-            for each in _generators(model)
-        ],
+        generators=_generators(model),
+        drawn=Markup,
         generators_caption=(
             f"Graphs have the {_NODES} most visited nodes and steps of 8 % or more; point at one for "
             "its figure. Below are sequences drawn from the generator."
@@ -97,27 +95,6 @@ def _shown_tasks(model: SequenceMixture) -> tuple[list[int], list[str]]:
     return order, [str(model.tasks_[row]) for row in order]
 
 
-def _verdict(comparison: Comparison | None) -> str:
-    if comparison is None:
-        return ""
-    better: list[str] = []
-    worse: list[str] = []
-    level: list[str] = []
-    for row in comparison.rows[1:]:
-        assert row.gain is not None
-        group = better if row.gain.low > 0 else worse if row.gain.high < 0 else level
-        group.append(row.name)
-    sentences = []
-    for group, words in (
-        (better, "Shared generators foresee held-out sequences better than {}."),
-        (worse, "They do worse than {}."),
-        (level, "They cannot be told from {}."),
-    ):
-        if group:
-            sentences.append(words.format(" and ".join(group)))
-    return " ".join(sentences)
-
-
 def _facts(model: SequenceMixture) -> list[tuple[str, str]]:
     kinds = ", ".join(type(block).__name__ for block in model.bank_.blocks)
     return [
@@ -128,23 +105,17 @@ def _facts(model: SequenceMixture) -> list[tuple[str, str]]:
     ]
 
 
-def _compared(comparison: Comparison | None, *, vectors: bool) -> list[dict[str, str]]:
-    if comparison is None:
-        return []
-    return [
-        {
-            "name": row.name,
-            "perplexity": f"{row.perplexity:.4g}",
-            "second": f"{row.error:.4g}" if vectors else f"{row.accuracy:.1%}",
-            "gain": ""
-            if row.gain is None
-            else f"{row.gain.mean:+.3f} ({row.gain.low:+.3f} to {row.gain.high:+.3f})",
-        }
-        for row in comparison.rows
-    ]
+@dataclass(frozen=True)
+class _GeneratorCard:
+    """One generator on the page."""
+
+    title: str
+    words: str
+    drawings: list[str]  # SVG of ours, in which words from data are escaped
+    samples: str
 
 
-def _generators(model: SequenceMixture) -> list[dict[str, Any]]:
+def _generators(model: SequenceMixture) -> list[_GeneratorCard]:
     overall = model.theta_.mean(axis=0)
     found = []
     for block, parameters, place in zip(
@@ -161,12 +132,12 @@ def _generators(model: SequenceMixture) -> list[dict[str, Any]]:
             words = f"{kind}; {overall[which]:.0%} of an average task"
             words += f"; most in {', '.join(typical)}" if typical else ""
             found.append(
-                {
-                    "title": f"Generator {which + 1}",
-                    "words": words,
-                    "drawings": _drawings(model, kind, parameters, own),
-                    "samples": _samples(model, which),
-                }
+                _GeneratorCard(
+                    title=f"Generator {which + 1}",
+                    words=words,
+                    drawings=_drawings(model, kind, parameters, own),
+                    samples=_samples(model, which),
+                )
             )
     return found
 

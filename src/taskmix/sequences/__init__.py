@@ -1,91 +1,133 @@
 """Tasks that are few sequences each: mixtures of shared sequence generators."""
 
-from taskmix.sequences._alpha import learn_alpha
-from taskmix.sequences._bank import Bank, make_bank
-from taskmix.sequences._baselines import PooledMixture, SeparateModels, SeparateState
-from taskmix.sequences._batches import BatchState
-from taskmix.sequences._choice import Choice, choose_generators, find_symbols
-from taskmix.sequences._comparison import (
-    SHARED_NAME,
+from taskmix.sequences._comparing import (
     Compared,
-    Comparison,
-    baselines,
-    compare,
+    GeneratorChoice,
+    HeldOutFigures,
+    MixtureComparison,
+    PooledMixture,
+    SeparateModels,
+    choose_generators,
+    compare_with_baselines,
+    held_out_figures,
+    held_out_verdict,
+    mixture_table,
+    task_similarity,
 )
-from taskmix.sequences._corpus import Corpus, gather_corpus
-from taskmix.sequences._data import Alphabet, Sequences, gather_sequences
-from taskmix.sequences._em import EMOptions, MixtureState, variational_em
-from taskmix.sequences._estimator import SequenceMixture
-from taskmix.sequences._expectation import Division, Settling, divide
-from taskmix.sequences._fitting import Fitting, fit_now
-from taskmix.sequences._folder import MixtureFolder
-from taskmix.sequences._gaussian import Gaussian
-from taskmix.sequences._gaussian_hidden_markov import GaussianHiddenMarkov
-from taskmix.sequences._generator import SHARED, Expected, Generator, Next, Statistics
-from taskmix.sequences._hidden_markov import HiddenMarkov
-from taskmix.sequences._linear_dynamics import LinearDynamics
-from taskmix.sequences._markov import Markov
-from taskmix.sequences._multinomial import Multinomial
-from taskmix.sequences._prediction import Judgement, Prediction
-from taskmix.sequences._record import FitStoppedError, RecordedFits
+from taskmix.sequences._counted import Markov, Multinomial
+from taskmix.sequences._dynamics import LinearDynamics, LinearDynamicsParameters
+from taskmix.sequences._estimator import (
+    Continuation,
+    Judgement,
+    SequenceMixture,
+    continue_sequence,
+)
+from taskmix.sequences._from_tasks import (
+    MixtureRecipe,
+    MixtureWork,
+    SequenceData,
+    TaskSequences,
+    split_sequences,
+)
+from taskmix.sequences._generator import (
+    SHARED,
+    ExpectedStatistics,
+    Generator,
+    Next,
+    Statistics,
+    put_generators,
+    running_totals,
+    sums_by_sequence,
+    take_generators,
+)
+from taskmix.sequences._hidden import GaussianHiddenMarkov, HiddenMarkov, HiddenMarkovParameters
+from taskmix.sequences._keeping import (
+    FitStoppedError,
+    MixtureDocument,
+    MixtureFolder,
+    RecordedFits,
+    load_mixture,
+    save_mixture,
+)
+from taskmix.sequences._mixture import (
+    Bank,
+    Division,
+    EMOptions,
+    FitState,
+    Settling,
+    divide_sequences,
+    fit_mixture,
+    learn_alpha,
+    make_bank,
+    variational_em,
+)
+from taskmix.sequences._normal import Gaussian
+from taskmix.sequences._observed import (
+    Alphabet,
+    Sequences,
+    flatten_sequences,
+    gather_corpus,
+)
 from taskmix.sequences._recurrent import Recurrent
-from taskmix.sequences._restarts import FitState, fit_mixture
-from taskmix.sequences._similarity import task_similarity
-from taskmix.sequences._stochastic import StochasticOptions, StochasticState
-from taskmix.sequences._storage import load_mixture, save_mixture
 
 __all__ = [
     "SHARED",
-    "SHARED_NAME",
     "Alphabet",
     "Bank",
-    "BatchState",
-    "Choice",
     "Compared",
-    "Comparison",
-    "Corpus",
+    "Continuation",
     "Division",
     "EMOptions",
-    "Expected",
+    "ExpectedStatistics",
     "FitState",
     "FitStoppedError",
-    "Fitting",
     "Gaussian",
     "GaussianHiddenMarkov",
     "Generator",
+    "GeneratorChoice",
+    "HeldOutFigures",
     "HiddenMarkov",
+    "HiddenMarkovParameters",
     "Judgement",
     "LinearDynamics",
+    "LinearDynamicsParameters",
     "Markov",
+    "MixtureComparison",
+    "MixtureDocument",
     "MixtureFolder",
-    "MixtureState",
+    "MixtureRecipe",
+    "MixtureWork",
     "Multinomial",
     "Next",
     "PooledMixture",
-    "Prediction",
     "RecordedFits",
     "Recurrent",
     "SeparateModels",
-    "SeparateState",
+    "SequenceData",
     "SequenceMixture",
     "Sequences",
     "Settling",
     "Statistics",
-    "StochasticOptions",
-    "StochasticState",
-    "baselines",
+    "TaskSequences",
     "choose_generators",
-    "compare",
-    "divide",
-    "find_symbols",
+    "compare_with_baselines",
+    "continue_sequence",
+    "divide_sequences",
     "fit_mixture",
-    "fit_now",
+    "flatten_sequences",
     "gather_corpus",
-    "gather_sequences",
+    "held_out_figures",
+    "held_out_verdict",
     "learn_alpha",
     "load_mixture",
     "make_bank",
+    "mixture_table",
+    "put_generators",
+    "running_totals",
     "save_mixture",
+    "split_sequences",
+    "sums_by_sequence",
+    "take_generators",
     "task_similarity",
     "variational_em",
 ]

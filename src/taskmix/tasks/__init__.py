@@ -1,67 +1,82 @@
 """What is learned: tasks as read from files, tasks as tensors, and how they are scored."""
 
 from taskmix.tasks._apply import NewRows, Question, encode_with, learned_by
-from taskmix.tasks._assemble import Encoding
-from taskmix.tasks._digits import digits_tasks
-from taskmix.tasks._encoded import (
+from taskmix.tasks._encoding import (
     DenseInputs,
     EncodedSplit,
     EncodedTask,
     EncodedTasks,
+    Encoding,
+    FeatureEncoding,
     Inputs,
+    PaddedInputs,
     PairInputs,
     RaggedInputs,
+    SubwordEncoding,
     SubwordInputs,
+    TableEncoding,
+    WindowEncoding,
     WindowInputs,
+    WordEncoding,
+    build_vocabulary,
+    load_pretrained,
+    quiet_transformers,
+    read_word_vectors,
+    tokenize,
+    vectors_for,
 )
-from taskmix.tasks._entities import EntityCounts, conlleval_report, entity_counts, io_to_iob2
-from taskmix.tasks._feature_encoding import FeatureEncoding
-from taskmix.tasks._folder import load_tasks
+from taskmix.tasks._formats import read_parquet, read_rows, text_lines
 from taskmix.tasks._held import (
-    CollatedInputs,
     HeldEncoding,
     held_inputs,
     held_tasks,
     tables_as_tasks,
 )
 from taskmix.tasks._kept import KeptByTable
-from taskmix.tasks._metrics import METRICS, Metric, ScoredRows, evaluate_outputs, find_metric
-from taskmix.tasks._pretrained import load_pretrained, quiet_transformers
-from taskmix.tasks._readers import read_parquet, read_rows
-from taskmix.tasks._reading import Reading, reading_lines, readings_document
-from taskmix.tasks._simulate import Simulation, simulate_tasks
-from taskmix.tasks._streams import text_lines
-from taskmix.tasks._subword_encoding import SubwordEncoding
-from taskmix.tasks._table_encoding import TableEncoding
-from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
-from taskmix.tasks._vectors import VocabularyVectors, read_word_vectors, vectors_for
-from taskmix.tasks._window_encoding import WindowEncoding
-from taskmix.tasks._word_encoding import WordEncoding
-from taskmix.tasks._words import build_vocabulary, tokenize
+from taskmix.tasks._loading import load_tasks
+from taskmix.tasks._reading import InputKind, Reading, TaskKind
+from taskmix.tasks._reading_lines import reading_lines, readings_document
+from taskmix.tasks._scoring import (
+    METRICS,
+    Metric,
+    conlleval_report,
+    entity_counts,
+    evaluate_outputs,
+    find_metric,
+    io_to_iob2,
+)
+from taskmix.tasks._simulating import (
+    BanditOptimum,
+    MultitaskBandit,
+    Simulation,
+    digits_tasks,
+    simulate_tasks,
+)
+from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 from taskmix.tasks._write import check_new_folder, write_tasks
 
 __all__ = [
     "METRICS",
     "MISSING",
-    "CollatedInputs",
+    "BanditOptimum",
     "DenseInputs",
     "EncodedSplit",
     "EncodedTask",
     "EncodedTasks",
     "Encoding",
-    "EntityCounts",
     "FeatureEncoding",
     "HeldEncoding",
     "InputKind",
     "Inputs",
     "KeptByTable",
     "Metric",
+    "MultitaskBandit",
     "NewRows",
+    "PaddedInputs",
     "PairInputs",
     "Question",
     "RaggedInputs",
     "Reading",
-    "ScoredRows",
     "Simulation",
     "Split",
     "SubwordEncoding",
@@ -70,7 +85,6 @@ __all__ = [
     "Task",
     "TaskKind",
     "TaskSet",
-    "VocabularyVectors",
     "WindowEncoding",
     "WindowInputs",
     "WordEncoding",

@@ -13,16 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from taskmix.errors import InputError
-from taskmix.tasks._assemble import Encoding
-from taskmix.tasks._columns import Stack
-from taskmix.tasks._encoded import EncodedTasks
-from taskmix.tasks._inputs import InputPlan, build_inputs, remarks_on_cells
-from taskmix.tasks._readers import Rows, read_rows
-from taskmix.tasks._reading import Reading
-from taskmix.tasks._table_encoding import TableEncoding, families_of
-from taskmix.tasks._task import MISSING, InputKind, Split, Task, TaskKind, TaskSet
-from taskmix.tasks._window_encoding import WindowEncoding
-from taskmix.tasks._word_encoding import WordEncoding
+from taskmix.tasks._columns import StackedFiles
+from taskmix.tasks._encoding import (
+    EncodedTasks,
+    Encoding,
+    TableEncoding,
+    WindowEncoding,
+    WordEncoding,
+    families_of,
+)
+from taskmix.tasks._formats import Rows, read_rows
+from taskmix.tasks._loading import InputPlan, build_inputs, remarks_on_cells
+from taskmix.tasks._reading import InputKind, Reading, TaskKind
+from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 ROWS = "rows"  # the one split of rows without targets
 STANDARD = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
@@ -31,7 +34,16 @@ NewRows: TypeAlias = Any  # a Path, an Arrow table, a mapping of columns or a li
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What a task asks of a row, without any rows."""
+    """What a task asks of a row, without any rows.
+
+    >>> import pyarrow as pa
+    >>> rows = {"train": pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})}
+    >>> question = Question.of(tables_as_tasks({"a": rows})["a"])
+    >>> question.columns, question.labels
+    (('x',), ('no', 'yes'))
+    >>> question.read([{"x": 2.0, "note": "new"}])[0].to_pydict()
+    {'x': [2.0]}
+    """
 
     name: str
     kind: TaskKind
@@ -75,14 +87,14 @@ class Question:
         that are none count as missing, or are refused where it is `strict`. Also what is to be noted.
         """
         found = read_rows(rows) if isinstance(rows, Path) else _rows(rows)
-        stack = Stack({ROWS: found}, strict=strict, wanted=families_of(learned or {}))
+        stack = StackedFiles({ROWS: found}, strict=strict, wanted=families_of(learned or {}))
         if not len(stack):
             raise InputError("There should be rows to predict for. Found none.")
         plan = InputPlan(self.inputs, self._named(stack))
         inputs = build_inputs(stack, plan)
         return inputs, remarks_on_cells(stack, plan)
 
-    def _named(self, stack: Stack) -> tuple[str, ...]:
+    def _named(self, stack: StackedFiles) -> tuple[str, ...]:
         """The columns as this file calls them: as the folder did, or by their usual names."""
         if self.inputs == "tokens" and stack.parts[0].format == "conll":
             return (stack.names[0],)
@@ -138,7 +150,15 @@ def _rows(rows: Any) -> Rows:
 
 
 def learned_by(encoding: Encoding, tasks: TaskSet, encoded: EncodedTasks) -> dict[str, Any]:
-    """What an encoding learned from the `train` rows, as plain values."""
+    """What an encoding learned from the `train` rows, as plain values.
+
+    >>> import pyarrow as pa
+    >>> texts = pa.table({"text": ["good film", "bad film"], "label": ["yes", "no"]})
+    >>> tasks = tables_as_tasks({"a": {"train": texts, "dev": texts}})
+    >>> encoding = WordEncoding(min_count=1)
+    >>> learned_by(encoding, tasks, encoding.encode(tasks))
+    {'vocabulary': ['<padding>', '<unknown>', 'film', 'bad', 'good']}
+    """
     if isinstance(encoding, TableEncoding):
         return encoding.learned(tasks)
     if isinstance(encoding, WordEncoding | WindowEncoding):
@@ -147,7 +167,16 @@ def learned_by(encoding: Encoding, tasks: TaskSet, encoded: EncodedTasks) -> dic
 
 
 def encode_with(encoding: Encoding, learned: Mapping[str, Any], tasks: TaskSet) -> EncodedTasks:
-    """Tasks as tensors, by what was learned before."""
+    """Tasks as tensors, by what was learned before.
+
+    >>> import pyarrow as pa
+    >>> texts = pa.table({"text": ["film good", "new film"], "label": ["yes", "no"]})
+    >>> tasks = tables_as_tasks({"a": {"train": texts, "dev": texts}})
+    >>> learned = {"vocabulary": ["<padding>", "<unknown>", "film", "good"]}
+    >>> encoded = encode_with(WordEncoding(), learned, tasks)
+    >>> encoded["a"].splits["train"].inputs.batch(torch.tensor([0, 1]))[:, :2].tolist()
+    [[2, 3], [1, 2]]
+    """
     if isinstance(encoding, TableEncoding | WordEncoding | WindowEncoding):
         return encoding.encode_with(learned, tasks)
     return encoding.encode(tasks)

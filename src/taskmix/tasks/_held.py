@@ -18,14 +18,10 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import InputError
-from taskmix.tasks._assemble import encoded_tasks, place
-from taskmix.tasks._build import Origin, Wanted, make_tasks
-from taskmix.tasks._encoded import DenseInputs, EncodedTasks, Inputs
-from taskmix.tasks._notes import Notes
-from taskmix.tasks._readers import Rows
-from taskmix.tasks._settings import TaskSettings
-from taskmix.tasks._spelling import words_of
-from taskmix.tasks._targets import guess_kind
+from taskmix.tasks._columns import words_of
+from taskmix.tasks._encoding import DenseInputs, EncodedTasks, Inputs, encoded_tasks, source_split
+from taskmix.tasks._formats import Rows
+from taskmix.tasks._loading import Notes, Origin, TaskSettings, Wanted, guess_kind, make_tasks
 from taskmix.tasks._task import Split, Task, TaskSet
 
 Collate = Callable[[list[Any]], Any]
@@ -34,7 +30,14 @@ Collate = Callable[[list[Any]], Any]
 def tables_as_tasks(
     tables: Mapping[str, Mapping[str, Any]],  # [task][split], Arrow tables as in files
 ) -> TaskSet:
-    """Tables with the columns of a task folder as tasks."""
+    """Tables with the columns of a task folder as tasks.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})
+    >>> tasks = tables_as_tasks({"a": {"train": table, "dev": table}})
+    >>> tasks["a"].labels, tasks["a"].splits["train"].targets.tolist()
+    (('no', 'yes'), [0, 1, 1])
+    """
     notes = Notes()
     tasks: list[Task] = []
     for name, splits in tables.items():
@@ -72,7 +75,14 @@ def _moved(value: Any, device: torch.device | str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class HeldEncoding:
-    """Gives the inputs that are held, whatever they are; `content` tells them from others."""
+    """Gives the inputs that are held, whatever they are; `content` tells them from others.
+
+    >>> tasks, encoding = held_tasks({"cats": {"train": (np.eye(2), ["no", "yes"])}})
+    >>> encoding.content == tasks.content
+    True
+    >>> encoding.encode(tasks)["cats"].splits["train"].inputs.values.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
 
     content: str
     _inputs: Mapping[tuple[str, str], Inputs] = field(compare=False, repr=False)
@@ -80,7 +90,7 @@ class HeldEncoding:
     def encode(self, tasks: TaskSet, *, cache: Path | None = None) -> EncodedTasks:
         """The tasks over their inputs; nothing is computed, so nothing is cached."""
         inputs = {
-            place(task, split): self._inputs[task.source, split]
+            source_split(task, split): self._inputs[task.source, split]
             for task in tasks
             for split in task.splits
         }
@@ -91,7 +101,13 @@ def held_tasks(
     items: Mapping[str, Mapping[str, tuple[Any, Any]]],
     collate: Collate | None = None,  # PyTorch's where items are not all tensors of one shape
 ) -> tuple[TaskSet, HeldEncoding]:
-    """Tasks over inputs of one's own: `items[task][split]` are inputs and targets, row by row."""
+    """Tasks over inputs of one's own: `items[task][split]` are inputs and targets, row by row.
+
+    >>> images = np.zeros((3, 8, 8))
+    >>> tasks, encoding = held_tasks({"cats": {"train": (images, ["no", "yes", "no"])}})
+    >>> encoding.encode(tasks)["cats"].splits["train"].targets.tolist()
+    [0, 1, 0]
+    """
     inputs: dict[tuple[str, str], Inputs] = {}
     tasks = []
     for name, splits in items.items():
@@ -108,7 +124,13 @@ def held_tasks(
 
 
 def held_inputs(rows: Any, collate: Collate | None = None) -> Inputs:
-    """Tensors or arrays of one shape as one tensor; anything else is put together batch by batch."""
+    """Tensors or arrays of one shape as one tensor; anything else is put together batch by batch.
+
+    >>> tuple(held_inputs(np.zeros((3, 8, 8))).batch(torch.tensor([0, 2])).shape)
+    (2, 8, 8)
+    >>> held_inputs(["a", "bb"], collate=lambda rows: "+".join(rows)).batch(torch.tensor([1, 0]))
+    'bb+a'
+    """
     if collate is None:
         if isinstance(rows, np.ndarray | Tensor):
             return DenseInputs(_floats(torch.as_tensor(rows)))

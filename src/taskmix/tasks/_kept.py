@@ -16,7 +16,15 @@ Made = TypeVar("Made")
 
 
 class KeptByTable(Generic[Made]):
-    """A value for each pair of a table, as an object, and the options it was made with."""
+    """A value for each pair of a table, as an object, and the options it was made with.
+
+    >>> import pyarrow as pa
+    >>> kept, table = KeptByTable(), pa.table({"text": ["good"]})
+    >>> kept.put(table, "lengths", [4])
+    [4]
+    >>> kept.get(table, "lengths"), kept.get(table, "words")
+    ([4], None)
+    """
 
     def __init__(self) -> None:
         self._values: dict[int, dict[Hashable, Made]] = {}

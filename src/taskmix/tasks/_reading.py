@@ -1,24 +1,30 @@
-"""How a task was read, as a value and as one line."""
+"""How a task was read: which kind of task it was taken for, from which columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
-from taskmix.tasks._streams import tame
+from taskmix.tasks._formats import tame
 
-if TYPE_CHECKING:
-    from taskmix.tasks._task import InputKind, TaskKind, TaskSet
+TaskKind = Literal["classification", "regression", "tagging", "sequences"]
+InputKind = Literal["text", "pair", "table", "tokens", "sequences"]
 
-LINE_WIDTH = 120
-MOST_LINES = 8
 _NAMED = 2  # tasks and columns named in a line; the rest are counted
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What a task was taken for."""
+    """What a task was taken for.
+
+    >>> reading = Reading(
+    ...     inputs="text", columns=("review",), label="stars", kind="classification", classes=5,
+    ...     metric="accuracy",
+    ... )
+    >>> print(reading)
+    text `review`; 5 classes of `stars`; accuracy
+    """
 
     inputs: InputKind
     columns: tuple[str, ...]  # of the inputs, as the file calls them
@@ -33,7 +39,7 @@ class Reading:
         target = [] if self.kind == "sequences" else [self._target()]
         parts = [self._inputs(), *target, self.metric, *self.divided]
         if self.left_out:
-            parts.append(f"without {_some([f'`{name}` ({why})' for name, why in self.left_out])}")
+            parts.append(f"without {some([f'`{name}` ({why})' for name, why in self.left_out])}")
         return tame("; ".join(parts))
 
     def _inputs(self) -> str:
@@ -56,27 +62,8 @@ class Reading:
         return asdict(self) | {"left_out": dict(self.left_out)}
 
 
-def reading_lines(
-    tasks: TaskSet, *, most: int = MOST_LINES, width: int = LINE_WIDTH
-) -> tuple[str, ...]:
-    """One line for the tasks that were read alike, so many at most."""
-    groups = list(tasks.readings().items())
-    shown = groups if len(groups) <= most else groups[: most - 1]
-    lines = []
-    for reading, names in shown:
-        about = _some(names) if len(groups) > 1 or len(names) == 1 else f"all {len(names)} tasks"
-        line = tame(f"Read {about}: {reading}")
-        lines.append(line if len(line) <= width else f"{line[: width - 3]}...")
-    rest = sum(len(names) for _, names in groups[len(shown) :])
-    return (*lines, f"... and {rest} more tasks") if rest else tuple(lines)
-
-
-def readings_document(tasks: TaskSet) -> list[dict[str, Any]]:
-    """Plain values, those of equal readings together."""
-    return [{"tasks": list(names), **each.document()} for each, names in tasks.readings().items()]
-
-
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
     more = len(names) - _NAMED
     if more <= 0:
         return " and ".join(names)

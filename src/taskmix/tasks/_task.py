@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +26,7 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError, ShapeError
 from taskmix.tasks._kept import KeptByTable
-from taskmix.tasks._reading import Reading
-
-TaskKind = Literal["classification", "regression", "tagging", "sequences"]
-InputKind = Literal["text", "pair", "table", "tokens", "sequences"]
+from taskmix.tasks._reading import InputKind, Reading, TaskKind
 
 MISSING = -100  # the class index of a row without a label; PyTorch's `ignore_index`
 _HASHED_ROWS = 65_536  # copied at a time
@@ -44,6 +41,11 @@ class Split:
 
     `targets` is one class index a row (`MISSING` where there is none), one number a row (NaN where
     there is none), or, for tagging, one class index a token in sentence order; sequences have none.
+
+    >>> import pyarrow as pa
+    >>> split = Split(pa.table({"text": ["good", "bad", "fine"]}), np.array([1, 0, MISSING]))
+    >>> len(split), (split.targets != MISSING).tolist()
+    (3, [True, True, False])
     """
 
     inputs: pa.Table
@@ -55,7 +57,15 @@ class Split:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Task:
-    """One task. Tasks with the same `source` share their inputs, row by row."""
+    """One task. Tasks with the same `source` share their inputs, row by row.
+
+    >>> import pyarrow as pa
+    >>> split = Split(pa.table({"text": ["good", "bad"]}), np.array([1, 0]))
+    >>> kind = {"kind": "classification", "labels": ("no", "yes"), "metric": "accuracy"}
+    >>> task = Task(name="films", inputs="text", source="films", splits={"train": split}, **kind)
+    >>> task.sizes, str(task.reading)
+    ({'train': 2}, 'text; 2 classes; accuracy')
+    """
 
     name: str
     kind: TaskKind
@@ -110,7 +120,16 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class TaskSet(Sequence[Task]):
-    """Tasks in a fixed order, with distinct names."""
+    """Tasks in a fixed order, with distinct names.
+
+    >>> import pyarrow as pa
+    >>> rows = {"train": pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})}
+    >>> tasks = tables_as_tasks({"a": rows, "b": rows})
+    >>> tasks.names, tasks["b"].labels, tasks.select(["b"]).names
+    (('a', 'b'), ('no', 'yes'), ('b',))
+    >>> tasks.contents["a"] == tasks.contents["a"] != tasks.contents["b"]  # the name is part of it
+    True
+    """
 
     tasks: tuple[Task, ...]
     notes: tuple[str, ...] = ()  # what the loader decided by itself, one sentence each

@@ -14,7 +14,7 @@ import numpy as np
 
 from taskmix.errors import InputError, RunError
 from taskmix.files import check_output_folder, making_folder
-from taskmix.tasks._streams import show
+from taskmix.tasks._formats import quoted
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 _ROWS = 10_000  # turned into text at a time
@@ -22,7 +22,15 @@ _LONGEST_NAME = 255  # bytes, of a folder
 
 
 def write_tasks(tasks: TaskSet, folder: str | Path) -> None:
-    """Writes a sub-folder for each task into a folder that is new or empty: whole or not at all."""
+    """Writes a sub-folder for each task into a folder that is new or empty: whole or not at all.
+
+    >>> import pyarrow as pa
+    >>> rows = {"train": pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})}
+    >>> tasks = tables_as_tasks({"a": rows | {"dev": rows["train"]}})
+    >>> write_tasks(tasks, "copy")
+    >>> load_tasks("copy").content == tasks.content
+    True
+    """
     folder = Path(folder).absolute()
     check_new_folder(folder)
     names = _folder_names(tasks)
@@ -35,7 +43,15 @@ def write_tasks(tasks: TaskSet, folder: str | Path) -> None:
 
 
 def check_new_folder(folder: Path) -> None:
-    """Raises where tasks cannot be written to a folder: it is no new or empty one, or we stand in it."""
+    """Raises where tasks cannot be written to a folder: it is no new or empty one, or we stand in it.
+
+    >>> from pathlib import Path
+    >>> check_new_folder(Path("nowhere yet"))
+    >>> check_new_folder(Path("."))
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.InputError: The tasks should be written into a folder of their ...
+    """
     folder = folder.absolute()
     check_output_folder(folder, is_ours=lambda path: False, what="the tasks")
     if folder.is_dir() and Path.cwd().is_relative_to(folder.resolve()):
@@ -52,10 +68,10 @@ def _folder_names(tasks: TaskSet) -> list[str]:
         kept = (char if char.isalnum() or char in "-_. " else "-" for char in task.name)
         name = "".join(kept).strip(". ")
         if not name or len(name.encode()) > _LONGEST_NAME or name in names:
-            other = f", as has {show(names[name])}" if name in names else ""
+            other = f", as has {quoted(names[name])}" if name in names else ""
             raise InputError(
                 f"A task to be written should have a name that makes a folder of its own. Found "
-                f"{show(task.name)}, which would be {show(name)}{other}. Rename the task."
+                f"{quoted(task.name)}, which would be {quoted(name)}{other}. Rename the task."
             )
         names[name] = task.name
     return list(names)

@@ -22,7 +22,6 @@ from taskmix.training._machinery import Scheduler, input_groups, make_stream
 from taskmix.training._mlflow import MLflowListener
 from taskmix.training._ranks import DistributedRanks, OtherRankError, Ranks
 from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
-from taskmix.training._state import state_from_tree, state_to_tree
 from taskmix.training._streams import Stream, mix
 from taskmix.training._tensorboard import TensorBoardListener
 from taskmix.training._train import check_training, train
@@ -57,8 +56,6 @@ __all__ = [
     "predict_tags",
     "score_outputs",
     "scores_by_position",
-    "state_from_tree",
-    "state_to_tree",
     "task_loss",
     "train",
     "trainer_callback",

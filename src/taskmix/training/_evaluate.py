@@ -18,14 +18,15 @@ from taskmix.tasks import (
     EncodedTask,
     EncodedTasks,
     Inputs,
+    PaddedInputs,
     evaluate_outputs,
     find_metric,
 )
 from taskmix.training._events import Score
 from taskmix.training._losses import LossFunction
 
-_FLOOR = 1e-12
-PLACES = 1 << 13  # words or pieces in a batch on the CPU
+_SMALLEST_DEVIATION = 1e-12  # of targets; those that are all equal would divide by 0
+PLACES_ON_CPU = 1 << 13  # words or pieces in a batch: more fall out of the caches
 
 
 def evaluate(
@@ -42,6 +43,14 @@ def evaluate(
 
     Inputs that several tasks share are encoded once. `part` (k, n) is the k-th of n parts of the
     work, for as many processes.
+
+    >>> from taskmix.models import HardSharing
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"a": {"dev": (np.eye(2), ["no", "yes"])}})
+    >>> model = HardSharing(torch.nn.Linear(2, 2), [torch.nn.Identity()], ["a"])
+    >>> _ = torch.nn.init.zeros_(model.encoder.bias), torch.nn.init.eye_(model.encoder.weight)
+    >>> evaluate(model, encoding.encode(tasks), "dev")
+    (Score(task='a', split='dev', metric='accuracy', value=1.0),)
     """
     found: dict[int, list[Score]] = {}
     for position, output in _every_output(model, tasks, split, batch_size, precision, part):
@@ -55,8 +64,16 @@ def evaluate_margins(
 ) -> dict[str, float]:
     """The mean margin of each task with classes that has the split.
 
-    The margin of a row (or a word) is the score of its true class less the highest other one, in
+    The margin of a row (or a word) is the score of its true class minus the highest other one, in
     logarithms of probabilities: positive where the row is right, and smooth where accuracy jumps.
+
+    >>> from taskmix.models import HardSharing
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"a": {"dev": (np.eye(2), ["no", "yes"])}})
+    >>> model = HardSharing(torch.nn.Linear(2, 2), [torch.nn.Identity()], ["a"])
+    >>> _ = torch.nn.init.zeros_(model.encoder.bias), torch.nn.init.eye_(model.encoder.weight)
+    >>> evaluate_margins(model, encoding.encode(tasks), "dev")
+    {'a': 1.0}
     """
     moved = tasks.to(next(model.parameters()).device)
     margins = {}
@@ -72,7 +89,12 @@ def mean_margin(
     outputs: NDArray[np.floating],  # [row, class]
     targets: NDArray[np.generic],  # [row], class numbers; `MISSING` ones do not count
 ) -> float:
-    """The mean over rows of the true class's score less the best other's; NaN without rows."""
+    """The mean over rows of the true class's score minus the best other's; NaN without rows.
+
+    >>> outputs = np.array([[2.0, 0.5], [1.0, 4.0]])  # right by 1.5, and wrong by 3
+    >>> mean_margin(outputs, np.array([0, 0]))
+    -0.75
+    """
     known = targets != MISSING
     scores, places = outputs[known].astype(np.float64), targets[known].astype(np.int64)
     if len(scores) == 0 or scores.shape[1] < 2:
@@ -109,7 +131,17 @@ def _every_output(
 def predict_tags(
     model: HardSharing, tasks: EncodedTasks, name: str, split: str, *, batch_size: int = 512
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Predicted and true label numbers of a tagging task, word by word, and where sentences begin."""
+    """Predicted and true label numbers of a tagging task, word by word, and where sentences begin.
+
+    >>> import pyarrow as pa
+    >>> from taskmix.models import WindowBiLSTM
+    >>> from taskmix.tasks import tables_as_tasks
+    >>> rows = pa.table({"tokens": [["in", "Rome"], ["no"]], "tags": [["O", "I-LOC"], ["O"]]})
+    >>> tasks = WindowBiLSTM().encoding.encode(tables_as_tasks({"a": {"train": rows, "dev": rows}}))
+    >>> _, true, sentences = predict_tags(WindowBiLSTM().build(tasks), tasks, "a", "train")
+    >>> true.tolist(), sentences.tolist()
+    ([0, 1, 0], [0, 2, 3])
+    """
     task = tasks[name]
     if split not in task.splits or task.kind != "tagging":
         raise InputError(
@@ -133,7 +165,16 @@ def predict_tags(
 def outputs_of(
     model: HardSharing, tasks: EncodedTasks, head: int, *, batch_size: int = 512
 ) -> Tensor:
-    """What a head says to the rows of one task, which need no targets."""
+    """What a head says to the rows of one task, which need no targets.
+
+    >>> from taskmix.models import HardSharing
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"a": {"rows": (np.eye(2), ["no", "yes"])}})
+    >>> model = HardSharing(torch.nn.Linear(2, 2), [torch.nn.Identity()], ["a"])
+    >>> _ = torch.nn.init.zeros_(model.encoder.bias), torch.nn.init.eye_(model.encoder.weight)
+    >>> outputs_of(model, encoding.encode(tasks), head=0).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     (task,) = tasks
     (split,) = task.splits
     alone = HardSharing(model.encoder, [model.heads[head]], tasks.names).eval()
@@ -170,11 +211,11 @@ def _batches(inputs: Inputs, batch_size: int) -> tuple[Tensor, list[int]]:
     Rows of different lengths are padded to the longest of their batch, so those of like length go
     together; on the CPU fewer of them where they are long: what falls out of the caches is slow.
     """
-    lengths: Tensor | None = getattr(inputs, "lengths", None)
-    if lengths is None:
+    if not isinstance(inputs, PaddedInputs):
         full, rest = divmod(len(inputs), batch_size)
         return torch.arange(len(inputs)), [batch_size] * full + [rest] * bool(rest)
-    most = PLACES if lengths.device.type == "cpu" else math.inf
+    lengths = inputs.lengths
+    most = PLACES_ON_CPU if lengths.device.type == "cpu" else math.inf
     lengths = lengths.cpu()
     order = torch.argsort(lengths, stable=True)
     sizes: list[int] = []
@@ -198,7 +239,14 @@ def _join(parts: list[Tensor]) -> Tensor:
 def score_outputs(
     task: EncodedTask, split: str, outputs: Tensor, loss: LossFunction | None
 ) -> list[Score]:
-    """The task's metric for the outputs of all rows of a split, and the loss where one is given."""
+    """The task's metric for the outputs of all rows of a split, and the loss where one is given.
+
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"a": {"dev": (np.eye(2), ["no", "yes"])}})
+    >>> task = encoding.encode(tasks)["a"]
+    >>> score_outputs(task, "dev", torch.tensor([[1.0, 0.0], [1.0, 0.0]]), None)
+    [Score(task='a', split='dev', metric='accuracy', value=0.5)]
+    """
     data = task.splits[split]
     flat, targets, sentences = _flatten(outputs, data)
     value = evaluate_outputs(
@@ -231,6 +279,10 @@ def mean_score(scores: Sequence[Score], deviations: dict[str, float]) -> float:
 
     A metric that is better when lower counts with a minus, and an error in the target's unit is
     divided by the target's deviation so that no task outweighs the others by its unit.
+
+    >>> scores = [Score("a", "dev", "accuracy", 0.5), Score("b", "dev", "rmse", 2.0)]
+    >>> mean_score(scores, {"b": 4.0})  # (0.5 - 2 / 4) / 2
+    0.0
     """
     values = []
     for score in scores:
@@ -238,7 +290,7 @@ def mean_score(scores: Sequence[Score], deviations: dict[str, float]) -> float:
             continue
         value = score.value
         if score.metric == "rmse":
-            value /= max(deviations.get(score.task, 1.0), _FLOOR)
+            value /= max(deviations.get(score.task, 1.0), _SMALLEST_DEVIATION)
         values.append(value if find_metric(score.metric).higher_is_better else -value)
     # A metric that is not defined (one class only) says nothing, and does not silence the others.
     known = [value for value in values if value == value]

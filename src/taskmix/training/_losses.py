@@ -23,6 +23,12 @@ def task_loss(task: EncodedTask, deviation: float = 1.0) -> LossFunction:
 
     `deviation` is that of a regression task's targets: dividing by it makes a squared error of 1 as
     bad as always answering the mean, whatever the unit, so that tasks can be added up.
+
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"height": {"train": (np.eye(2), [1.25, 1.75])}})
+    >>> loss = task_loss(encoding.encode(tasks)["height"], deviation=0.5)
+    >>> loss(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 2.0])).item()  # the mean of 1 and 0
+    0.5
     """
     if task.kind == "regression":
 

@@ -62,7 +62,7 @@ class Machinery:
         loss = self.losses[task](outputs, targets)
         return loss if share == 1 else loss * share
 
-    def move(self) -> None:
+    def step_optimizer(self) -> None:
         """One step of the optimiser down the gradients that are there."""
         self.ranks.average_gradients(self.model.parameters())
         if self.clip_norm is not None:
@@ -92,7 +92,15 @@ def make_stream(
     seed: int,
     device: torch.device,
 ) -> Stream:
-    """Batches of the rows that have a target of any of these tasks."""
+    """Batches of the rows that have a target of any of these tasks.
+
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"a": {"train": (np.eye(3), ["no", "yes", "yes"])}})
+    >>> cpu = torch.device("cpu")
+    >>> stream = make_stream(encoding.encode(tasks), [0], 0, batch_size=2, seed=0, device=cpu)
+    >>> len(stream), len(stream.take())
+    (3, 2)
+    """
     rows: Tensor | None = None
     for position in members:
         targets = tasks[position].splits["train"].targets
@@ -110,14 +118,21 @@ def make_stream(
 
 
 def input_groups(tasks: EncodedTasks) -> list[list[int]]:
-    """The positions of the tasks that train on the same inputs, which a step encodes once."""
+    """The positions of the tasks that train on the same inputs, which a step encodes once.
+
+    >>> from taskmix.tasks import EncodedTasks, held_tasks
+    >>> tasks, encoding = held_tasks({name: {"train": (np.eye(2), ["no", "yes"])} for name in "ab"})
+    >>> encoded = encoding.encode(tasks)
+    >>> input_groups(encoded), input_groups(EncodedTasks((encoded[0], encoded[0])))
+    ([[0], [1]], [[0, 1]])
+    """
     groups: dict[int, list[int]] = {}
     for position, task in enumerate(tasks):
         groups.setdefault(id(task.splits["train"].inputs), []).append(position)
     return list(groups.values())
 
 
-class Steps(Protocol):
+class TrainingSteps(Protocol):
     """Takes steps, and can be put where it was."""
 
     def take(self, step: int) -> StepEvent: ...

@@ -18,16 +18,20 @@ from taskmix.extras import load
 from taskmix.training._events import EndEvent, Event, StepEvent
 from taskmix.training._tracked import points_of
 
-BATCH = 500  # metrics in one request; the server takes no more than 1,000
-PARAMETERS = 100  # in one request
-LONGEST = 500  # characters of a parameter
-_OTHER = re.compile(r"[^\w\-. /]")  # what the name of a metric must not have
+METRICS_AT_ONCE = 500  # in one request; the server takes no more than 1,000
+PARAMETERS_AT_ONCE = 100  # in one request; the server takes no more
+LONGEST_PARAMETER = 500  # characters; the server refuses more
+_FORBIDDEN = re.compile(r"[^\w\-. /]")  # what the name of a metric must not have
 
 
 class MLflowListener:
     """One run of an experiment at a tracking server, or in a folder or database.
 
     Metrics are sent in batches, the last of them with the `EndEvent`, or by `close`.
+
+    >>> listener = MLflowListener("file:mlruns", ["a", "b"], name="first")  # doctest: +SKIP
+    >>> step = StepEvent(step=1, tasks=(0,), losses=(0.7,), examples=(32,), seconds=0.01)
+    >>> listener(step)  # doctest: +SKIP
     """
 
     def __init__(
@@ -60,11 +64,13 @@ class MLflowListener:
             run = self._client.create_run(number, run_name=name)
             self.run_id: str = run.info.run_id
             named = [
-                entities.Param(_OTHER.sub("_", key), str(value)[:LONGEST])
+                entities.Param(_FORBIDDEN.sub("_", key), str(value)[:LONGEST_PARAMETER])
                 for key, value in (parameters or {}).items()
             ]
-            for begin in range(0, len(named), PARAMETERS):
-                self._client.log_batch(self.run_id, params=named[begin : begin + PARAMETERS])
+            for begin in range(0, len(named), PARAMETERS_AT_ONCE):
+                self._client.log_batch(
+                    self.run_id, params=named[begin : begin + PARAMETERS_AT_ONCE]
+                )
         except (exceptions.MlflowException, OSError) as error:
             raise InputError(
                 "The address of MLflow should be a server, a folder or a database that it can write "
@@ -74,15 +80,15 @@ class MLflowListener:
     def __call__(self, event: Event) -> None:
         now = int(time.time() * 1000)
         for name, value, step in points_of(event, self._tasks):
-            self._waiting.append(self._metric(_OTHER.sub("_", name), value, now, step))
-        if len(self._waiting) >= BATCH or not isinstance(event, StepEvent):
+            self._waiting.append(self._metric(_FORBIDDEN.sub("_", name), value, now, step))
+        if len(self._waiting) >= METRICS_AT_ONCE or not isinstance(event, StepEvent):
             self._send()
         if isinstance(event, EndEvent):
             self.close()
 
     def _send(self) -> None:
         while self._waiting:
-            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            batch, self._waiting = self._waiting[:METRICS_AT_ONCE], self._waiting[METRICS_AT_ONCE:]
             self._client.log_batch(self.run_id, metrics=batch)
 
     def close(self) -> None:

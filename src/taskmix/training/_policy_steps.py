@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from taskmix.numerics import state_from_tree, state_to_tree
 from taskmix.policies import AnyPolicy, AnyReward, Outcome
 from taskmix.training._events import StepEvent
 from taskmix.training._machinery import Machinery, must_be_finite
-from taskmix.training._state import state_from_tree, state_to_tree
 
 
 class PolicySteps:
@@ -28,7 +28,7 @@ class PolicySteps:
         reward: AnyReward | None,
         generator: np.random.Generator,
     ) -> None:
-        self._do = machinery
+        self._machinery = machinery
         self._policy = policy
         self._reward = reward
         self._generator = generator
@@ -46,22 +46,22 @@ class PolicySteps:
         choice = self._policy.select(self._policy_state, self._generator)
         task = choice.task
         rows = self._streams[task].take()
-        split = self._do.tasks[task].splits["train"]
-        ranks, mine = self._do.ranks, self._do.ranks.part(rows)
-        share = ranks.share(self._do.tasks[task], rows)
+        split = self._machinery.tasks[task].splits["train"]
+        ranks, mine = self._machinery.ranks, self._machinery.ranks.part(rows)
+        share = ranks.share(self._machinery.tasks[task], rows)
 
-        self._do.seed_step(step)
+        self._machinery.seed_step(step)
         with ranks.working():
             batch, targets = split.inputs.batch(mine), split.targets[mine]
             loss = self._loss(batch, targets, task, share)
-            self._do.optimizer.zero_grad(set_to_none=True)
+            self._machinery.optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
-        self._do.move()
+        self._machinery.step_optimizer()
         value, cost = ranks.mean([loss.item(), _elements(batch)])
-        must_be_finite(value, step, self._do.tasks[task].name)
+        must_be_finite(value, step, self._machinery.tasks[task].name)
         after = None
         if self._reward is not None and self._reward.needs_loss_after:
-            self._do.seed_step(step)  # the same dropout as before the step
+            self._machinery.seed_step(step)  # the same dropout as before the step
             with torch.no_grad():
                 (after,) = ranks.mean([self._loss(batch, targets, task, share).item()])
 
@@ -100,8 +100,8 @@ class PolicySteps:
             self._scores[task] = score
 
     def _loss(self, batch: Any, targets: Tensor, task: int, share: float) -> Tensor:
-        with self._do.autocast():
-            return self._do.loss(task, self._do.model(batch, task), targets, share)
+        with self._machinery.autocast():
+            return self._machinery.loss(task, self._machinery.model(batch, task), targets, share)
 
     def _tell(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """The vector where it differs from the one told last."""
@@ -124,8 +124,8 @@ class PolicySteps:
         }
 
     def restore(self, tree: dict[str, Any]) -> None:
-        self._policy_state = state_from_tree(self._policy_state, tree["policy"])
-        self._reward_state = state_from_tree(self._reward_state, tree["reward"])
+        self._policy_state = state_from_tree(tree["policy"], like=self._policy_state)
+        self._reward_state = state_from_tree(tree["reward"], like=self._reward_state)
         self._generator.bit_generator.state = tree["generator"]
         for stream, position in zip(self._streams, tree["streams"], strict=True):
             stream.move_to((position[0], position[1]))

@@ -23,7 +23,12 @@ from taskmix.training._losses import known_targets
 
 
 class Ranks:
-    """The processes that train one model; here there is one, and nothing to do."""
+    """The processes that train one model; here there is one, and nothing to do.
+
+    >>> rows = torch.arange(4)
+    >>> Ranks().part(rows).tolist()  # one process has all of a batch
+    [0, 1, 2, 3]
+    """
 
     rank = 0
     count = 1
@@ -58,11 +63,20 @@ class Ranks:
 
 
 class OtherRankError(RunError):
-    """Another process failed, and this one with it."""
+    """Another process failed, and this one with it.
+
+    >>> str(OtherRankError("Rank 1 of 2 failed. RuntimeError: out of memory"))
+    'Rank 1 of 2 failed. RuntimeError: out of memory'
+    """
 
 
 class DistributedRanks(Ranks):
-    """The processes of `torch.distributed`, whose default group carries the gradients."""
+    """The processes of `torch.distributed`, whose default group carries the gradients.
+
+    >>> torch.distributed.init_process_group("nccl")  # doctest: +SKIP
+    >>> ranks = DistributedRanks()  # doctest: +SKIP
+    >>> events = train(model, tasks, ranks=ranks, **options)  # doctest: +SKIP
+    """
 
     def __init__(self) -> None:
         self.rank = distributed.get_rank()

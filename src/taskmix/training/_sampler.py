@@ -20,9 +20,9 @@ from torch.utils.data import Sampler
 
 from taskmix.errors import OptionError, RunError
 from taskmix.extras import load
+from taskmix.numerics import state_from_tree, state_to_tree
 from taskmix.policies import AnyPolicy, AnyReward, Choice, Outcome
 from taskmix.records import RecordWriter
-from taskmix.training._state import state_from_tree, state_to_tree
 from taskmix.training._streams import Stream
 
 
@@ -47,6 +47,14 @@ class PolicyBatchSampler(Sampler[list[int]]):
     Tell it each batch's loss with `observe`, in the order the batches came. A `DataLoader` with
     workers draws a few batches ahead, so a policy that learns then learns a few steps late. A loss
     that is not finite is logged, has no reward and teaches nothing.
+
+    >>> from taskmix.policies import Fixed
+    >>> options = {"batch_size": 2, "steps": 3, "generator": np.random.default_rng(0)}
+    >>> sampler = PolicyBatchSampler([4, 100], policy=Fixed((0.5, 0.5)), **options)
+    >>> for rows in sampler:
+    ...     choice = sampler.observe(loss=0.7)
+    >>> choice.task == int(min(rows) >= 4), len(sampler)
+    (True, 0)
     """
 
     def __init__(
@@ -157,8 +165,8 @@ class PolicyBatchSampler(Sampler[list[int]]):
                 f"The state should be of a sampler of {len(self._sizes)} tasks. Found one of "
                 f"{len(tree['streams'])}. Give the tasks the state was taken with."
             )
-        self._policy_state = state_from_tree(self._policy_state, tree["policy"])
-        self._reward_state = state_from_tree(self._reward_state, tree["reward"])
+        self._policy_state = state_from_tree(tree["policy"], like=self._policy_state)
+        self._reward_state = state_from_tree(tree["reward"], like=self._reward_state)
         self._seed = int(tree["seed"])
         self._streams = self._make_streams()
         self._latest = list(tree["latest"])
@@ -198,6 +206,11 @@ def trainer_callback(sampler: PolicyBatchSampler) -> Any:
 
     Give the trainer a data loader with `batch_sampler=sampler` (override `get_train_dataloader`) and
     this among its `callbacks`. The loss is read off what the model returns.
+
+    >>> from taskmix.policies import Uniform
+    >>> options = {"batch_size": 2, "steps": 3, "generator": np.random.default_rng(0)}
+    >>> sampler = PolicyBatchSampler([4, 100], policy=Uniform(), **options)
+    >>> callback = trainer_callback(sampler)  # doctest: +SKIP
     """
     transformers = load("transformers", purpose="A Trainer callback")
 

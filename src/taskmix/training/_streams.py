@@ -10,22 +10,32 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_MASK = (1 << 64) - 1
+_64_BITS = (1 << 64) - 1
 
 
 def mix(*numbers: int) -> int:
-    """One well-spread 63-bit seed from several numbers (the finaliser of SplitMix64, Steele 2014)."""
+    """One well-spread 63-bit seed from several numbers (the finaliser of SplitMix64, Steele 2014).
+
+    >>> mix(0, 1) == mix(0, 1), mix(0, 1) == mix(1, 0), 0 <= mix(0, 1) < 2**63
+    (True, False, True)
+    """
     value = 0
     for number in numbers:
-        value = (value + number + 0x9E3779B97F4A7C15) & _MASK
-        value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+        value = (value + number + 0x9E3779B97F4A7C15) & _64_BITS
+        value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _64_BITS
+        value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _64_BITS
         value ^= value >> 31
     return value >> 1
 
 
 class Stream:
-    """Batches of row numbers, pass after pass without end; every batch is full."""
+    """Batches of row numbers, pass after pass without end; every batch is full.
+
+    >>> rows = Stream(torch.arange(5), 2, seed=0, number=0, device=torch.device("cpu"))
+    >>> taken = torch.cat([rows.take(), rows.take(), rows.take()])
+    >>> sorted(taken[:5].tolist()), rows.position  # a whole pass, and one row of the next
+    ([0, 1, 2, 3, 4], (1, 1))
+    """
 
     def __init__(
         self, rows: Tensor, batch_size: int, *, seed: int, number: int, device: torch.device

@@ -16,7 +16,12 @@ from taskmix.training._tracked import points_of
 
 
 class TensorBoardListener:
-    """Writes into a folder of its own; the file is complete after the `EndEvent`, or `close`."""
+    """Writes into a folder of its own; the file is complete after the `EndEvent`, or `close`.
+
+    >>> listener = TensorBoardListener("runs/first", ["a", "b"])  # doctest: +SKIP
+    >>> step = StepEvent(step=1, tasks=(0,), losses=(0.7,), examples=(32,), seconds=0.01)
+    >>> listener(step)  # doctest: +SKIP
+    """
 
     def __init__(self, folder: Path | str, tasks: Sequence[str]) -> None:
         torch_side = load(

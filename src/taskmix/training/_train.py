@@ -28,7 +28,7 @@ from taskmix.training._events import (
     Score,
 )
 from taskmix.training._losses import task_loss
-from taskmix.training._machinery import Machinery, Scheduler, Steps
+from taskmix.training._machinery import Machinery, Scheduler, TrainingSteps
 from taskmix.training._policy_steps import PolicySteps
 from taskmix.training._ranks import Ranks
 from taskmix.training._watch import Watch, scores_by_position
@@ -69,6 +69,16 @@ def train(
     its best evaluation. When `should_stop` says so, a checkpoint is yielded and the run ends without
     an `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`. `ranks` are the
     processes that train this model together; all of them yield the same events.
+
+    >>> from taskmix.models import HardSharing
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"a": {s: (np.eye(2), ["no", "yes"]) for s in ("train", "dev")}})
+    >>> model = HardSharing(torch.nn.Identity(), [torch.nn.Linear(2, 2)], ["a"])
+    >>> optimizer, generator = torch.optim.SGD(model.parameters(), lr=1.0), np.random.default_rng(0)
+    >>> options = {"steps": 30, "optimizer": optimizer, "generator": generator}
+    >>> *_, end = train(model, encoding.encode(tasks), **options)
+    >>> end.scores[0]
+    Score(task='a', split='dev', metric='accuracy', value=1.0)
     """
     check_training(
         tasks,
@@ -97,7 +107,7 @@ def train(
         ranks=ranks or Ranks(),
     )
     ranks = machinery.ranks
-    taker: Steps
+    taker: TrainingSteps
     if weighting is not None:
         taker = WeightingSteps(machinery, weighting)
     else:
@@ -174,7 +184,7 @@ def train(
     yield EndEvent(step=step, best_step=watch.step or step, stopped_early=watch.over, scores=final)
 
 
-def _restore(resume: Mapping[str, Any], machinery: Machinery, taker: Steps) -> None:
+def _restore(resume: Mapping[str, Any], machinery: Machinery, taker: TrainingSteps) -> None:
     machinery.model.load_state_dict(resume["model"])
     machinery.optimizer.load_state_dict(resume["optimizer"])
     if machinery.scheduler is not None:
@@ -206,7 +216,16 @@ def check_training(
     patience: int | None,
     both: bool,
 ) -> None:
-    """Refuses, in words, what cannot be trained."""
+    """Refuses, in words, what cannot be trained.
+
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"a": {"train": (np.eye(2), ["no", "yes"])}})
+    >>> every = {"evaluate_every": None, "checkpoint_every": None, "patience": None}
+    >>> check_training(encoding.encode(tasks), steps=0, batch_size=2, both=False, **every)
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.OptionError: `steps` should be 1 or more. Found 0.
+    """
     if not len(tasks):
         raise InputError("There should be at least one task to train on. Found none.")
     for task in tasks:

@@ -14,7 +14,14 @@ from taskmix.training._events import Score
 
 @dataclass
 class Watch:
-    """The best evaluation so far, and how many have gone by since."""
+    """The best evaluation so far, and how many have gone by since.
+
+    >>> watch = Watch(patience=2)
+    >>> [watch.see(mean, step) for step, mean in enumerate((0.5, 0.7, 0.6, 0.7), start=1)]
+    [True, True, False, False]
+    >>> watch.step, watch.over
+    (2, True)
+    """
 
     patience: int | None
     score: float = -math.inf
@@ -49,7 +56,14 @@ class Watch:
 def scores_by_position(
     tasks: EncodedTasks, scores: Sequence[Score], deviations: Mapping[str, float]
 ) -> dict[int, float]:
-    """Each task's dev score, higher is better, by the task's position."""
+    """Each task's dev score, higher is better, by the task's position.
+
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({name: {"train": (np.eye(2), ["no", "yes"])} for name in "ab"})
+    >>> scores = [Score("b", "dev", "accuracy", 0.75), Score("b", "dev", "loss", 0.6)]
+    >>> scores_by_position(encoding.encode(tasks), scores, {})
+    {1: 0.75}
+    """
     places = {name: position for position, name in enumerate(tasks.names)}
     return {
         places[found.task]: mean_score([found], dict(deviations))

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from taskmix.models import SharedCode
+from taskmix.models import SharedCode, named_last_layer
 from taskmix.training._events import StepEvent
 from taskmix.training._machinery import Machinery, input_groups, must_be_finite
 from taskmix.training._streams import Stream
@@ -38,12 +38,12 @@ class WeightingSteps:
     """
 
     def __init__(self, machinery: Machinery, weighting: AnyWeighting) -> None:
-        self._do = machinery
+        self._machinery = machinery
         encoder = machinery.model.encoder
         self._balancer = Balancer(
             weighting,
             shared=encoder,
-            last_layer=getattr(encoder, "last_layer", None),
+            last_layer=named_last_layer(encoder),
             average="gradients",  # so that several processes are one with the whole batch
         )
         self._groups = input_groups(machinery.tasks)
@@ -54,20 +54,20 @@ class WeightingSteps:
         begin = time.perf_counter()
         epochs = self._longest.completed
         needs = self._balancer.needs
-        self._do.seed_step(step)
-        with self._do.ranks.working():
+        self._machinery.seed_step(step)
+        with self._machinery.ranks.working():
             batches = [self._batch(*pair) for pair in zip(self._groups, self._streams, strict=True)]
             codes, losses = self._forward(batches)
-        self._do.optimizer.zero_grad(set_to_none=True)
+        self._machinery.optimizer.zero_grad(set_to_none=True)
         balanced = self._balancer.backward(
             losses, representation=codes if Needs.REPRESENTATION in needs else None
         )
-        self._do.move()
+        self._machinery.step_optimizer()
         values, weights = torch.stack([balanced.losses, balanced.weights]).tolist()
         for position, value in enumerate(values):
-            must_be_finite(value, step, self._do.tasks[position].name)
+            must_be_finite(value, step, self._machinery.tasks[position].name)
         if Needs.LOSSES_AFTER in needs:
-            self._do.seed_step(step)  # the same dropout as before the step
+            self._machinery.seed_step(step)  # the same dropout as before the step
             with torch.no_grad():
                 self._balancer.after_step(self._forward(batches)[1])
         if self._longest.completed > epochs:
@@ -84,7 +84,7 @@ class WeightingSteps:
 
     def _batch(self, tasks: list[int], stream: Stream) -> _Batch:
         rows = stream.take()
-        ranks, known = self._do.ranks, self._do.tasks
+        ranks, known = self._machinery.ranks, self._machinery.tasks
         mine = ranks.part(rows)
         shares = [ranks.share(known[place], rows) for place in tasks]
         return _Batch(
@@ -94,15 +94,15 @@ class WeightingSteps:
     def _forward(self, batches: Sequence[_Batch]) -> tuple[list[Tensor], list[Tensor]]:
         """The shared code of each batch, and each task's loss."""
         codes = []
-        losses: list[Tensor] = [torch.empty(0)] * len(self._do.tasks)
-        with self._do.autocast():
+        losses: list[Tensor] = [torch.empty(0)] * len(self._machinery.tasks)
+        with self._machinery.autocast():
             for batch in batches:
-                code = self._do.model.encoder(batch.inputs)
+                code = self._machinery.model.encoder(batch.inputs)
                 codes.append(code.shared if isinstance(code, SharedCode) else code)
                 for place, share in zip(batch.tasks, batch.shares, strict=True):
-                    targets = self._do.tasks[place].splits["train"].targets[batch.rows]
-                    outputs = self._do.model.heads[place](code)
-                    losses[place] = self._do.loss(place, outputs, targets, share)
+                    targets = self._machinery.tasks[place].splits["train"].targets[batch.rows]
+                    outputs = self._machinery.model.heads[place](code)
+                    losses[place] = self._machinery.loss(place, outputs, targets, share)
         return codes, losses
 
     def measured(self, scores: Mapping[int, float]) -> None:

@@ -1,6 +1,5 @@
 """Which tasks help which: surrogates of transfer, learned from runs on subsets of tasks."""
 
-from taskmix.transfer._carry_out import Carried, Perform, carry_out, measure
 from taskmix.transfer._design import (
     all_size_subsets,
     balanced_subsets,
@@ -23,6 +22,7 @@ from taskmix.transfer._groups import Grouping, GroupLimits
 from taskmix.transfer._groups_exact import group_exactly
 from taskmix.transfer._groups_greedy import group_greedily
 from taskmix.transfer._groups_spectral import group_spectrally
+from taskmix.transfer._label_model import ABSTAIN, LabelModel, fit_label_model, majority_vote
 from taskmix.transfer._lessons import (
     LearningOptions,
     TargetLesson,
@@ -31,6 +31,7 @@ from taskmix.transfer._lessons import (
     learn,
 )
 from taskmix.transfer._matrix import TransferMatrix, fit_transfer_matrix, outcomes_of_target
+from taskmix.transfer._measured import TrialOutcomes, measure_trials, train_trials
 from taskmix.transfer._outcomes import SubsetOutcomes, gather_outcomes
 from taskmix.transfer._precision import (
     anchored_error,
@@ -58,9 +59,10 @@ from taskmix.transfer._surrogate_kernel import KernelSurrogate, fit_kernel_surro
 from taskmix.transfer._surrogate_linear import LinearSurrogate, fit_linear_surrogate
 from taskmix.transfer._surrogate_pairs import PairSurrogate, fit_pair_surrogate
 from taskmix.transfer._verdicts import Verdict, judge_sources, select_unless_harmful
+from taskmix.transfer._whole import study_transfer
 
 __all__ = [
-    "Carried",
+    "ABSTAIN",
     "Comparison",
     "Extrapolation",
     "Fit",
@@ -68,10 +70,10 @@ __all__ = [
     "GroupLimits",
     "Grouping",
     "KernelSurrogate",
+    "LabelModel",
     "LearningOptions",
     "LinearSurrogate",
     "PairSurrogate",
-    "Perform",
     "PrefixChoice",
     "Selection",
     "SparseProjection",
@@ -83,6 +85,7 @@ __all__ = [
     "TransferMatrix",
     "TransferStudy",
     "Trial",
+    "TrialOutcomes",
     "Verdict",
     "adjusted_p_values",
     "all_size_subsets",
@@ -90,7 +93,6 @@ __all__ = [
     "balanced_subsets",
     "best_grouping",
     "best_prefixes",
-    "carry_out",
     "choose_prefix",
     "compare_estimates",
     "compare_surrogates",
@@ -98,6 +100,7 @@ __all__ = [
     "estimate_by_gradients",
     "extrapolate",
     "fit_kernel_surrogate",
+    "fit_label_model",
     "fit_linear_surrogate",
     "fit_pair_surrogate",
     "fit_transfer_matrix",
@@ -112,7 +115,8 @@ __all__ = [
     "learn",
     "leave_one_out_subsets",
     "load_transfer",
-    "measure",
+    "majority_vote",
+    "measure_trials",
     "outcomes_of_target",
     "save_transfer",
     "seed_noise",
@@ -121,6 +125,8 @@ __all__ = [
     "select_least_loss",
     "select_two_groups",
     "select_unless_harmful",
+    "study_transfer",
     "subsets_for_error",
+    "train_trials",
     "transfer_document",
 ]

@@ -14,9 +14,9 @@ import numpy as np
 
 from taskmix.numerics import Interval
 from taskmix.records import Document, must_have, read_document, without_nan, write_document
-from taskmix.transfer._carry_out import Carried
 from taskmix.transfer._extrapolation import Extrapolation
 from taskmix.transfer._lessons import TargetLesson, TransferLessons
+from taskmix.transfer._measured import TrialOutcomes
 from taskmix.transfer._selection import Selection
 from taskmix.transfer._verdicts import Verdict
 
@@ -24,10 +24,12 @@ VERSION = 1
 NAME = "transfer.json"
 
 
-def transfer_document(lessons: TransferLessons, *, command: str) -> Document:
-    """The lessons as plain values."""
-    carried = lessons.carried
-    description = carried.description
+def transfer_document(
+    lessons: TransferLessons, *, command: str, comparison: Document | None = None
+) -> Document:
+    """The lessons as plain values, and how well estimates agree with training where that is known."""
+    measured = lessons.measured
+    description = measured.description
     design = description.design
     document: Document = {
         "version": VERSION,
@@ -37,22 +39,24 @@ def transfer_document(lessons: TransferLessons, *, command: str) -> Document:
         "split": "dev",
         "budget": description.budget,
         "steps": description.template.steps,
-        "estimate": carried.estimate,
-        "design": asdict(design) | {"pilot": carried.pilot, "noise": carried.noise},
-        "runs": len({(trial.tasks, trial.run.seed) for trial in carried.trials}),
-        "failed": carried.failed,
-        "failures": _failures(carried),
+        "estimate": measured.estimate,
+        "design": asdict(design) | {"pilot": measured.pilot, "noise": measured.noise},
+        "runs": len({(trial.tasks, trial.run.seed) for trial in measured.trials}),
+        "failed": measured.failed,
+        "failures": _failures(measured),
         "tasks": list(description.tasks),
         "targets": [_target(lesson, description.higher_is_better) for lesson in lessons.targets],
         "groups": [list(group) for group in lessons.groups],
     }
+    if comparison is not None:
+        document["comparison"] = comparison
     plain: Document = without_nan(document)
     return plain
 
 
 def _measure(lessons: TransferLessons) -> str:
     """What the outcome is called: the metric by its name where all targets have the same."""
-    description = lessons.carried.description
+    description = lessons.measured.description
     metrics = {task.metric for task in description.loaded if task.name in description.targets}
     return (
         metrics.pop()
@@ -81,10 +85,10 @@ def _check(document: Document) -> None:
             must_have(source, "source", "gain", "low", "high", "verdict", "further_subsets")
 
 
-def _failures(carried: Carried) -> list[Document]:
+def _failures(measured: TrialOutcomes) -> list[Document]:
     failed = {
         (trial.tasks, trial.run.seed): error
-        for trial, error in zip(carried.trials, carried.errors, strict=True)
+        for trial, error in zip(measured.trials, measured.errors, strict=True)
         if error is not None
     }
     return [

@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.engine import Run, load_model, run_all
+from taskmix.engine import Auto, Executor, Run, model_of_run
 from taskmix.errors import RunError
 from taskmix.records import Study
-from taskmix.transfer._carry_out import DONE, Carried, Perform, in_stages
 from taskmix.transfer._gradients import GradientOptions, LinearTask, linearise, solve_move
+from taskmix.transfer._measured import TrialOutcomes, in_stages
 from taskmix.transfer._outcomes import SubsetOutcomes
 from taskmix.transfer._study import TransferStudy, Trial
 from taskmix.transfer._surrogate_linear import fit_linear_surrogate
@@ -35,33 +35,32 @@ def estimate_by_gradients(
     description: TransferStudy,
     study: Study,
     *,
-    perform: Perform | None = None,
+    executor: Executor | None = None,
     options: GradientOptions | None = None,
-) -> Carried:
+) -> TrialOutcomes:
     """Outcomes of the study's trials, estimated; only models on all tasks are trained."""
     options = options or GradientOptions()
-    perform = perform or (lambda runs: run_all(runs, study))
     steps = max(round(options.share * description.template.steps), 1)
     shorter = replace(description, template=replace(description.template, steps=steps))
     first = description.template.seed
     runs = [shorter.run(description.tasks, seed) for seed in range(first, first + options.models)]
-    results = perform(runs)
+    results = (executor or Auto()).run(runs, study)
     for run, result in zip(runs, results, strict=True):
-        if result.outcome not in DONE:
+        if not result.is_done:
             raise RunError(
                 f"The model on all tasks with seed {run.seed} should have been trained. Found it "
                 f"{result.outcome}. {result.error or 'Run the same command again to continue.'}"
             )
     begin = time.perf_counter()
-    models = [linearise(*load_model(run, study), options, seed=run.seed) for run in runs]
-    carried = in_stages(description, partial(_estimated, description, models, options))
+    models = [linearise(*model_of_run(run, study), options, seed=run.seed) for run in runs]
+    measured = in_stages(description, partial(_estimated, description, models, options))
     seconds = _step_seconds(runs, study) + time.perf_counter() - begin
-    return replace(carried, estimate="gradients", estimate_seconds=seconds)
+    return replace(measured, estimate="gradients", estimate_seconds=seconds)
 
 
 def _estimated(
     description: TransferStudy, models: Models, options: GradientOptions, trials: Sequence[Trial]
-) -> Carried:
+) -> TrialOutcomes:
     known: dict[tuple[int, tuple[str, ...]], NDArray[np.float64]] = {}
     rows = []
     for trial in trials:
@@ -71,7 +70,7 @@ def _estimated(
         if key not in known:
             known[key] = _outcomes(description, models[number], trial.tasks, options.ridge)
         rows.append(known[key])
-    return Carried(
+    return TrialOutcomes(
         description=description,
         trials=tuple(trials),
         outcomes=np.array(rows),
@@ -119,7 +118,9 @@ def _left_out(table: SubsetOutcomes) -> float | None:
     return float(spearmanr(table.losses[free], predicted).statistic)
 
 
-def compare_estimates(estimated: Carried, trained: Carried, study: Study) -> dict[str, Any]:
+def compare_estimates(
+    estimated: TrialOutcomes, trained: TrialOutcomes, study: Study
+) -> dict[str, Any]:
     """How well estimated outcomes agree with trained ones, and what both cost in seconds."""
     from scipy.stats import pearsonr, spearmanr
 
@@ -143,7 +144,7 @@ def compare_estimates(estimated: Carried, trained: Carried, study: Study) -> dic
         ]
         both = np.array([pair for pair in pairs if np.isfinite(pair).all()]).reshape(-1, 2)
         one, other = (
-            fit_linear_surrogate(carried.table(target)).gains for carried in (estimated, trained)
+            fit_linear_surrogate(measured.table(target)).gains for measured in (estimated, trained)
         )
         enough = len(both) > 2 and bool((both.std(axis=0) > 0).all())
         targets.append(

@@ -183,7 +183,8 @@ def _rows(
     if data.targets.dim() > 1:
         raise InputError(
             "The gradient-based estimate should have one output a row. Found whole sentences in "
-            f"`{task.name}`. Train the subsets, or use a model that reads windows (--model bilstm)."
+            f"`{task.name}`. Train the subsets, or use a model that reads windows, `model` bilstm.",
+            arguments=("model",),
         )
     known = ~data.targets.isnan() if task.kind == "regression" else data.targets != MISSING
     places = known.nonzero().flatten().cpu().numpy()

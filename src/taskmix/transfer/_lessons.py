@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taskmix.engine import Executor
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval, mean_interval
 from taskmix.plans import Plan
 from taskmix.records import Study
-from taskmix.transfer._carry_out import Carried, Perform, measure
 from taskmix.transfer._extrapolation import (
     FEWEST_HELD_OUT,
     Comparison,
@@ -29,6 +29,7 @@ from taskmix.transfer._groups_exact import MOST_TASKS, group_exactly
 from taskmix.transfer._groups_greedy import group_greedily
 from taskmix.transfer._groups_spectral import group_spectrally
 from taskmix.transfer._matrix import TransferMatrix
+from taskmix.transfer._measured import TrialOutcomes, measure_trials
 from taskmix.transfer._outcomes import SubsetOutcomes
 from taskmix.transfer._plan import plan_of_transfer
 from taskmix.transfer._prefixes import PrefixChoice, best_prefixes, choose_prefix
@@ -88,7 +89,7 @@ class TargetLesson:
 class TransferLessons:
     """What was learned about all targets."""
 
-    carried: Carried
+    measured: TrialOutcomes
     targets: tuple[TargetLesson, ...]
     matrix: TransferMatrix | None  # where all tasks are targets
     grouping: Grouping | None
@@ -106,35 +107,35 @@ class TransferLessons:
 
 
 def learn(
-    carried: Carried,
+    measured: TrialOutcomes,
     study: Study,
     *,
-    perform: Perform | None = None,  # needed to measure prefixes
+    executor: Executor | None = None,  # needed to measure prefixes
     options: LearningOptions | None = None,
     limits: GroupLimits | None = None,
 ) -> TransferLessons:
     """Fits, tests, judges and selects for every target; groups where all tasks are targets."""
     options = options or LearningOptions()
-    description = carried.description
+    description = measured.description
     names = tuple(name for name in description.tasks if name in description.targets)
-    tables = [carried.table(target) for target in names]
+    tables = [measured.table(target) for target in names]
     surrogates = [fit_linear_surrogate(table, ridge=options.ridge) for table in tables]
     choices: list[tuple[PrefixChoice, Interval] | None] = [None] * len(names)
-    if perform is not None and options.prefixes:
-        choices = list(_measured_prefixes(carried, surrogates, study, perform, options))
+    if executor is not None and options.prefixes:
+        choices = list(_measured_prefixes(measured, surrogates, study, executor, options))
     lessons = tuple(
-        _lesson(carried, table, surrogate, choice, options)
+        _lesson(measured, table, surrogate, choice, options)
         for table, surrogate, choice in zip(tables, surrogates, choices, strict=True)
     )
     if not description.shared:
-        return TransferLessons(carried=carried, targets=lessons, matrix=None, grouping=None)
+        return TransferLessons(measured=measured, targets=lessons, matrix=None, grouping=None)
     matrix = TransferMatrix(
         tasks=names,
         surrogates=tuple(surrogates),
         failed=tuple(table.failed for table in tables),
     )
     grouping = best_grouping(matrix.relative_gains, limits)
-    return TransferLessons(carried=carried, targets=lessons, matrix=matrix, grouping=grouping)
+    return TransferLessons(measured=measured, targets=lessons, matrix=matrix, grouping=grouping)
 
 
 def best_grouping(gains: NDArray[np.float64], limits: GroupLimits | None = None) -> Grouping:
@@ -149,7 +150,7 @@ def best_grouping(gains: NDArray[np.float64], limits: GroupLimits | None = None)
 
 
 def _lesson(
-    carried: Carried,
+    measured: TrialOutcomes,
     table: SubsetOutcomes,
     surrogate: LinearSurrogate,
     choice: tuple[PrefixChoice, Interval] | None,
@@ -170,7 +171,7 @@ def _lesson(
             smallest=options.smallest,
         ),
     ]
-    test, held_out = _tested(carried, table.target, options)
+    test, held_out = _tested(measured, table.target, options)
     return TargetLesson(
         target=table.target,
         table=table,
@@ -186,16 +187,16 @@ def _lesson(
 
 
 def _tested(
-    carried: Carried, target: str, options: LearningOptions
+    measured: TrialOutcomes, target: str, options: LearningOptions
 ) -> tuple[Comparison | None, NDArray[np.bool_]]:
     """The surrogates tried on held-out subsets, and which those are."""
     generator = np.random.default_rng(options.seed)
     try:
-        everything, held = carried.with_held_out(target)
+        everything, held = measured.with_held_out(target)
     except InputError:  # no held-out subset finished
-        everything, held = carried.table(target), np.zeros(0, dtype=np.bool_)
+        everything, held = measured.table(target), np.zeros(0, dtype=np.bool_)
     if held.sum() < FEWEST_HELD_OUT:
-        everything = carried.table(target)
+        everything = measured.table(target)
         held = hold_out_share(everything, 0.2, generator=generator)
     fits: dict[str, Fit] = {
         "linear": partial(fit_linear_surrogate, ridge=options.ridge),
@@ -216,14 +217,14 @@ def _tested(
 
 
 def _measured_prefixes(
-    carried: Carried,
+    measured: TrialOutcomes,
     surrogates: Sequence[LinearSurrogate],
     study: Study,
-    perform: Perform,
+    executor: Executor,
     options: LearningOptions,
 ) -> list[tuple[PrefixChoice, Interval] | None]:
     """For every target the best of the few prefixes that its surrogate predicts best."""
-    description = carried.description
+    description = measured.description
     trials: list[Trial] = []
     places = []
     for surrogate in surrogates:
@@ -234,7 +235,7 @@ def _measured_prefixes(
             rows.append(range(len(trials), len(trials) + options.prefix_seeds))
             trials += description.prefix(surrogate.target, sources, options.prefix_seeds)
         places.append((prefixes, rows))
-    found = measure(description, trials, study, perform)
+    found = measure_trials(description, trials, study, executor)
     choices: list[tuple[PrefixChoice, Interval] | None] = []
     for surrogate, (prefixes, rows) in zip(surrogates, places, strict=True):
         column = description.tasks.index(surrogate.target)

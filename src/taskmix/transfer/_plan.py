@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def plan_of_transfer(lessons: TransferLessons, evidence: Mapping[str, Any]) -> Plan:
     """A model for each group where there are groups, else one for each target and its sources."""
-    tasks = lessons.carried.description.tasks
+    tasks = lessons.measured.description.tasks
     if lessons.groups:
         models = [(group, group) for group in lessons.groups]
     else:
@@ -42,7 +42,7 @@ def _with_sources(lesson: TargetLesson, tasks: tuple[str, ...]) -> tuple[str, ..
 
 def _expected(lessons: TransferLessons) -> list[Expected]:
     """What was measured with the sources that were chosen, where more than one seed was."""
-    description = lessons.carried.description
+    description = lessons.measured.description
     metrics = {task.name: task.metric for task in description.loaded}
     return [
         Expected(

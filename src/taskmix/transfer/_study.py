@@ -218,7 +218,7 @@ def _check_task(task: Task, outcome: OutcomeKind, *, is_target: bool, one_class:
         if classes < 2:
             raise InputError(
                 "Every task should have rows of at least two classes to train on. Found "
-                f"{classes} in `{task.name}`. Leave the task out with --only."
+                f"{classes} in `{task.name}`. Leave the task out."
             )
     if is_target and not task.sizes.get("dev"):
         raise InputError(

@@ -5,37 +5,39 @@ from taskmix.weighting._balancer import Balanced, Balancer
 from taskmix.weighting._bandit_mtl import BanditMTL, BanditMTLState
 from taskmix.weighting._cagrad import CAGrad
 from taskmix.weighting._conflict_free import ConFIG
-from taskmix.weighting._db_mtl import DBMTL, DBMTLState
+from taskmix.weighting._db_mtl import DBMTL
 from taskmix.weighting._dynamic_weight_average import (
     DynamicWeightAverage,
-    DynamicWeightAverageState,
 )
 from taskmix.weighting._equal import Equal
-from taskmix.weighting._excess_mtl import ExcessMTL, ExcessMTLState
+from taskmix.weighting._excess_mtl import ExcessMTL
 from taskmix.weighting._fairgrad import FairGrad
-from taskmix.weighting._famo import FAMO, FAMOState
+from taskmix.weighting._famo import FAMO
 from taskmix.weighting._fixed import FixedWeights
 from taskmix.weighting._geometric_mean import GeometricMean
-from taskmix.weighting._grad_norm import GradNorm, GradNormState
-from taskmix.weighting._gradvac import GradVac, GradVacState
-from taskmix.weighting._group_dro import GroupDRO, GroupDROState
+from taskmix.weighting._grad_norm import GradNorm
+from taskmix.weighting._gradvac import GradVac
+from taskmix.weighting._group_dro import GroupDRO
 from taskmix.weighting._imtl_g import IMTLG
-from taskmix.weighting._imtl_l import IMTLL, IMTLLState
+from taskmix.weighting._imtl_l import IMTLL
 from taskmix.weighting._mgda import MGDA
 from taskmix.weighting._mgda_ub import MGDAUB
 from taskmix.weighting._nash_mtl import NashMTL
-from taskmix.weighting._pcgrad import PCGrad, PCGradState
-from taskmix.weighting._random_weights import RandomWeights, RandomWeightsState
+from taskmix.weighting._pcgrad import PCGrad
+from taskmix.weighting._random_weights import RandomWeights
 from taskmix.weighting._smooth_tchebycheff import SmoothTchebycheff
 from taskmix.weighting._tchebycheff import Tchebycheff
-from taskmix.weighting._uncertainty import Uncertainty, UncertaintyState
+from taskmix.weighting._uncertainty import Uncertainty
 from taskmix.weighting._upgrad import UPGrad
 from taskmix.weighting._weighting import (
     AnyGradientWeighting,
     AnyLossWeighting,
     AnyWeighting,
     Balance,
+    CountsEpochs,
     GradientWeighting,
+    HasOwnScale,
+    LearnsAfterStep,
     LossWeighting,
     Needs,
 )
@@ -58,34 +60,26 @@ __all__ = [
     "BanditMTLState",
     "CAGrad",
     "ConFIG",
-    "DBMTLState",
+    "CountsEpochs",
     "DynamicWeightAverage",
-    "DynamicWeightAverageState",
     "Equal",
     "ExcessMTL",
-    "ExcessMTLState",
-    "FAMOState",
     "FairGrad",
     "FixedWeights",
     "GeometricMean",
     "GradNorm",
-    "GradNormState",
     "GradVac",
-    "GradVacState",
     "GradientWeighting",
     "GroupDRO",
-    "GroupDROState",
-    "IMTLLState",
+    "HasOwnScale",
+    "LearnsAfterStep",
     "LossWeighting",
     "NashMTL",
     "Needs",
     "PCGrad",
-    "PCGradState",
     "RandomWeights",
-    "RandomWeightsState",
     "SmoothTchebycheff",
     "Tchebycheff",
     "UPGrad",
     "Uncertainty",
-    "UncertaintyState",
 ]

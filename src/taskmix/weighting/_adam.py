@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-LARGEST = 1e100  # of a gradient: its square is still a float64
-MEAN, SQUARE = 0.9, 0.999  # how much of the running means is kept in a step
+LARGEST_GRADIENT = 1e100  # its square is still a float64
+# The paper's β₁ and β₂: how much of the running means is kept in a step.
+KEPT_MEAN, KEPT_SQUARE = 0.9, 0.999
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,17 @@ def adam_step(
     """The values after one step down the gradient, and Adam's own state."""
     # Lists of floats: for tens of tasks they are faster than any array library's calls.
     old = values.tolist(), state.mean.tolist(), state.square.tolist(), state.count.tolist()
-    slopes = [min(max(slope, -LARGEST), LARGEST) for slope in gradient]
-    mean = [MEAN * m + (1 - MEAN) * slope for m, slope in zip(old[1], slopes, strict=True)]
-    square = [SQUARE * s + (1 - SQUARE) * g * g for s, g in zip(old[2], slopes, strict=True)]
+    slopes = [min(max(slope, -LARGEST_GRADIENT), LARGEST_GRADIENT) for slope in gradient]
+    mean = [
+        KEPT_MEAN * m + (1 - KEPT_MEAN) * slope for m, slope in zip(old[1], slopes, strict=True)
+    ]
+    square = [
+        KEPT_SQUARE * s + (1 - KEPT_SQUARE) * g * g for s, g in zip(old[2], slopes, strict=True)
+    ]
     count = [steps + 1 for steps in old[3]]
     # Both means start at 0, and are too small by these factors until they have seen enough.
     moved = [
-        value - step_size * (m / (1 - MEAN**n)) / (math.sqrt(s / (1 - SQUARE**n)) + 1e-8)
+        value - step_size * (m / (1 - KEPT_MEAN**n)) / (math.sqrt(s / (1 - KEPT_SQUARE**n)) + 1e-8)
         for value, m, s, n in zip(old[0], mean, square, count, strict=True)
     ]
     new: tuple[list[float], ...] = (moved, mean, square, count)

@@ -37,7 +37,13 @@ from taskmix.weighting._weighting import Balance, Needs
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedMTL:
-    """Weights of the mean of the aligned gradients; no state."""
+    """Weights of the mean of the aligned gradients; no state.
+
+    >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
+    >>> weights = AlignedMTL().balance(None, torch.ones(2), products).weights
+    >>> [round(weight, 4) for weight in weights.tolist()]  # the mean of (1, 0) and (0, 1)
+    [0.25, 0.5]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 

@@ -22,16 +22,34 @@ import torch.distributed as distributed
 from torch import Tensor, nn
 
 from taskmix.errors import InputError, OptionError, RecordError
+from taskmix.numerics import state_from_tree, state_to_tree
 from taskmix.weighting._passes import Factors, GradientPass
-from taskmix.weighting._states import chosen_state, state_from_tree, state_to_tree
+from taskmix.weighting._states import chosen_state
 from taskmix.weighting._step import Losses, Step, read_step, read_values
-from taskmix.weighting._weighting import AnyGradientWeighting, AnyLossWeighting, AnyWeighting, Needs
-from taskmix.weighting._workers import Workers
+from taskmix.weighting._weighting import (
+    AnyGradientWeighting,
+    AnyLossWeighting,
+    AnyWeighting,
+    CountsEpochs,
+    HasOwnScale,
+    LearnsAfterStep,
+    Needs,
+    check_method,
+)
+from taskmix.weighting._workers import WorkerGroup
 
 
 @dataclass(frozen=True)
 class Balanced:
-    """What a step was made of."""
+    """What a step was made of.
+
+    >>> parameter = torch.ones(2, requires_grad=True)
+    >>> info = Balancer(Equal()).backward({"a": parameter[0] * 1, "b": parameter[1] * 3})
+    >>> info.names, info.losses.tolist(), info.weights.tolist()
+    (('a', 'b'), [1.0, 3.0], [1.0, 1.0])
+    >>> info.task_variance.item()  # of 1 and 3
+    1.0
+    """
 
     names: tuple[str, ...]
     losses: Tensor  # [task], detached, the mean over workers; NaN where a task had none
@@ -55,7 +73,16 @@ class Balanced:
 
 
 class Balancer:
-    """Weighs the losses of each step by a method, and steps back through them."""
+    """Weighs the losses of each step by a method, and steps back through them.
+
+    >>> parameter = torch.ones(2, requires_grad=True)
+    >>> balancer = Balancer(FixedWeights(weights=(1, 3)))
+    >>> info = balancer.backward([parameter[0] * 2, parameter[1] * 2])
+    >>> info.weights.tolist()  # they sum to the number of tasks
+    [0.5, 1.5]
+    >>> parameter.grad.tolist()  # of 0.5 * 2 * first + 1.5 * 2 * second
+    [1.0, 3.0]
+    """
 
     def __init__(
         self,
@@ -80,6 +107,7 @@ class Balancer:
         "gradients" the gradients themselves, one message for each task, and the weights are those of
         one worker with all the rows.
         """
+        check_method(method)
         self.method = method
         if average not in ("products", "gradients"):
             raise OptionError(f'`average` should be "products" or "gradients". Found {average!r}.')
@@ -90,7 +118,7 @@ class Balancer:
             )
         self._normalize = normalize
         self._update_every = update_every
-        self._workers = Workers(process_group)
+        self._workers = WorkerGroup(process_group)
         self._names: tuple[str, ...] | None = None
         self._state: Any = None
         self._saved: Any = None  # a loaded state, until the first losses tell the device
@@ -156,18 +184,18 @@ class Balancer:
 
     def after_step(self, losses: Losses) -> None:
         """Tells the batch's losses after the optimiser's step to a method that needs them."""
-        if Needs.LOSSES_AFTER not in self.needs:
+        if not isinstance(self.method, LearnsAfterStep):
             return
         if self._names is None or not self._ready:
             raise InputError("`after_step` should come after `backward`. Found no step before it.")
         values = read_values(losses, self._names, self._workers)
         if bool(torch.isfinite(values).all()):
-            self._state = cast("Any", self.method).after_step(self._state, values)
+            self._state = self.method.after_step(self._state, values)
 
     def end_epoch(self) -> None:
         """Tells a method that counts epochs that one has ended."""
-        if Needs.EPOCH in self.needs and self._ready:
-            self._state = cast("Any", self.method).end_epoch(self._state)
+        if isinstance(self.method, CountsEpochs) and self._ready:
+            self._state = self.method.end_epoch(self._state)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next step depends on, as a tree of tensors, numbers and names."""
@@ -197,15 +225,15 @@ class Balancer:
     def _start(self, seen: Tensor) -> None:
         if not self._ready:
             fresh = self.method.init(seen)
-            self._state = fresh if self._saved is None else state_from_tree(fresh, self._saved)
+            self._state = fresh if self._saved is None else state_from_tree(self._saved, like=fresh)
             self._saved, self._ready = None, True
 
     def _by_losses(self, step: Step, factors: Factors) -> Balanced:
         method = cast("AnyLossWeighting", self.method)
-        weigh = method.weigh
-        if self._normalize is None:
-            weigh = getattr(method, "unscaled", method.weigh)
-        weights = weigh(self._state, step.seen, step.present)
+        if self._normalize is None and isinstance(method, HasOwnScale):
+            weights = method.unscaled(self._state, step.seen, step.present)
+        else:
+            weights = method.weigh(self._state, step.seen, step.present)
         if self._normalize == "one":
             weights = weights / len(step.tasks)
         on_cpu = step.seen.device.type == "cpu"

@@ -48,11 +48,19 @@ from taskmix.errors import OptionError
 from taskmix.weighting._scale import weights_of
 from taskmix.weighting._weighting import Needs
 
-SMALLEST = 1e-300  # probability: a task whose share has all but vanished can still come back
+SMALLEST_PROBABILITY = (
+    1e-300  # above 0: a task whose share has all but vanished can still come back
+)
 
 
 @dataclass(frozen=True)
 class BanditMTLState:
+    """The weights that the bandit plays, and what it remembers of the losses.
+
+    >>> BanditMTL().init(torch.tensor([0.3, 0.7])).probabilities.tolist()
+    [0.5, 0.5]
+    """
+
     probabilities: Tensor  # [task], float64 on the CPU
     mean_losses: Tensor  # [task], running means; only kept where `smoothing` is above 0
     seen: Tensor  # [task], whether the task has had a loss; only kept there as well
@@ -60,7 +68,13 @@ class BanditMTLState:
 
 @dataclass(frozen=True, kw_only=True)
 class BanditMTL:
-    """Weights T·p, with p in the ball KL(p‖uniform) <= `radius`."""
+    """Weights T·p, with p in the ball KL(p‖uniform) <= `radius`.
+
+    >>> method, losses = BanditMTL(step_size=1.0), torch.log(torch.tensor([1.0, 3.0]))
+    >>> state = method.update(method.init(losses), losses)  # q is 1/2 and 3/2
+    >>> [round(weight, 4) for weight in method.weigh(state, losses).tolist()]
+    [0.5, 1.5]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST
 
@@ -93,7 +107,7 @@ class BanditMTL:
         )
 
     def weigh(self, state: BanditMTLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
-        return weights_of(state.probabilities.tolist(), losses, present)
+        return weights_of(state.probabilities.tolist(), losses, present)  # Eq. 8, times T²
 
     def update(
         self, state: BanditMTLState, losses: Tensor, present: Tensor | None = None
@@ -114,9 +128,10 @@ class BanditMTL:
         if present is not None:
             values = _as_the_others_do(values, shares, here)
         rate = self.step_size
+        # log q of Eq. 11; Eq. 6 takes its power 1/(1+λ), which keeps p inside the ball.
         log_q = [math.log(p) + rate * value for p, value in zip(shares, values, strict=True)]
         log_p = project_onto_ball(log_q, self.radius)
-        probabilities = [max(math.exp(value), SMALLEST) for value in log_p]
+        probabilities = [max(math.exp(value), SMALLEST_PROBABILITY) for value in log_p]
         return BanditMTLState(torch.tensor(probabilities, dtype=torch.float64), means, seen)
 
     def _smooth(
@@ -141,7 +156,7 @@ def project_onto_ball(
     log_q: Sequence[float],  # [task], up to a constant
     radius: float,
 ) -> list[float]:
-    """The logarithm of the p nearest to q, in relative entropy, with KL(p‖uniform) <= `radius`.
+    """log p of Eq. 6: the p nearest to q, in relative entropy, with KL(p‖uniform) <= `radius`.
 
     Exponents are at most 0, so that no loss is too large.
     """
@@ -151,6 +166,7 @@ def project_onto_ball(
     total = sum(shares)
     log_total = math.log(total)
     log_count = math.log(len(z))
+    # f(0) <= 0 in Eq. 7: the first line of Algorithm 2.
     if sum(map(mul, shares, z)) / total - log_total + log_count <= radius:
         return [value - log_total for value in z]
     # With z = spread * y and y in [-1, 0], the root in b = spread / (1 + λ) is of order one, however
@@ -170,7 +186,7 @@ def project_onto_ball(
         total = sum(shares)
         log_total = math.log(total)
         first = sum(map(mul, shares, y)) / total
-        divergence = b * first - log_total + log_count
+        divergence = b * first - log_total + log_count  # f(λ) + ρ of Eq. 7
         if abs(divergence - radius) <= 1e-12 * max(1.0, radius) or high - low <= 1e-15 * high:
             break
         low, high = (low, b) if divergence > radius else (b, high)
@@ -179,7 +195,7 @@ def project_onto_ball(
         b = _halley(b, divergence, goal, first, second, third)
         if not low < b < high:  # out of the bracket: its middle, on the scale of its size
             b = math.sqrt(low) * math.sqrt(high) if low > 0 else high / 2
-    return [b * value - log_total for value in y]
+    return [b * value - log_total for value in y]  # Eq. 6
 
 
 def _halley(

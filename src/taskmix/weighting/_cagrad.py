@@ -37,7 +37,16 @@ from taskmix.weighting._weighting import Balance, Needs
 
 @dataclass(frozen=True, kw_only=True)
 class CAGrad:
-    """Weights of the conflict-averse step; no state."""
+    """Weights of the conflict-averse step; no state.
+
+    >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
+    >>> weights = CAGrad(closeness=0.0).balance(None, torch.ones(2), products).weights
+    >>> weights.tolist()  # the mean gradient
+    [0.5, 0.5]
+    >>> weights = CAGrad(closeness=0.5).balance(None, torch.ones(2), products).weights
+    >>> bool(weights[1] > weights[0])  # nearer to the worse-off task
+    True
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 

@@ -32,7 +32,13 @@ from taskmix.weighting._weighting import Balance, Needs
 
 @dataclass(frozen=True, kw_only=True)
 class ConFIG:
-    """Weights of the conflict-free direction; no state."""
+    """Weights of the conflict-free direction; no state.
+
+    >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
+    >>> weights = ConFIG().balance(None, torch.ones(2), products).weights
+    >>> [round(weight, 4) for weight in weights.tolist()]  # the step (1.5, 1.5)
+    [0.75, 1.5]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 

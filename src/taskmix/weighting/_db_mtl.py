@@ -33,7 +33,7 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._weighting import Balance, Needs
 
-SMALLEST = 1e-8  # loss
+SMALLEST_LOSS = 1e-8  # a loss of 0 has no logarithm
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,14 @@ class DBMTLState:
 
 @dataclass(frozen=True, kw_only=True)
 class DBMTL:
-    """Weights that bring every task's running gradient to the length of the longest."""
+    """Weights that bring every task's running gradient to the length of the longest.
+
+    >>> method, losses = DBMTL(memory=0.0), torch.tensor([1.0, 1.0])
+    >>> gradients = torch.tensor([[3.0, 0.0], [0.0, 1.0]])
+    >>> balance = method.balance(method.init(losses), losses, gradients)
+    >>> [round(weight, 4) for weight in balance.weights.tolist()]  # all as long as the longest
+    [1.0, 3.0]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRADIENTS
 
@@ -72,7 +79,7 @@ class DBMTL:
         places = torch.arange(len(losses)) if tasks is None else tasks.cpu()
         count = state.count.clone()
         count[places] += 1
-        values = losses.detach().double().clamp(min=SMALLEST).cpu()
+        values = losses.detach().double().clamp(min=SMALLEST_LOSS).cpu()
         if not self.memory or len(count) == 1:
             factors = _to_longest(_norms(gradients) / values)
             return Balance(factors / values, DBMTLState(state.means, count))

@@ -25,8 +25,8 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
-from taskmix.weighting._scale import softmax, weights_of
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._scale import softmax_shares, weights_of
+from taskmix.weighting._weighting import CountsEpochs, Needs
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,16 @@ class DynamicWeightAverageState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DynamicWeightAverage:
-    """Weights that sum to the number of tasks."""
+class DynamicWeightAverage(CountsEpochs[DynamicWeightAverageState]):
+    """Weights that sum to the number of tasks.
+
+    >>> method = DynamicWeightAverage(steps_per_epoch=1)
+    >>> state = method.init(torch.ones(2))
+    >>> for losses in ([1.0, 1.0], [0.5, 0.9]):
+    ...     state = method.update(state, torch.tensor(losses))
+    >>> [round(each, 4) for each in method.weigh(state, torch.ones(2)).tolist()]  # 2 softmax(0.25, 0.45)
+    [0.9003, 1.0997]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST | Needs.EPOCH
 
@@ -68,7 +76,7 @@ class DynamicWeightAverage:
             state.epochs.tolist(), state.latest.tolist(), state.previous.tolist(), strict=True
         )
         rates = [new / old if count >= 2 and old != 0 else 1.0 for count, new, old in known]
-        shares = softmax([rate / self.temperature for rate in rates])
+        shares = softmax_shares([rate / self.temperature for rate in rates])
         return weights_of(shares, losses, present)
 
     def update(

@@ -16,7 +16,12 @@ from taskmix.weighting._weighting import Needs
 
 @dataclass(frozen=True, kw_only=True)
 class Equal:
-    """Weights of one; no state."""
+    """Weights of one; no state.
+
+    >>> method = Equal()
+    >>> method.weigh(method.init(torch.tensor([2.0, 5.0])), torch.tensor([2.0, 5.0])).tolist()
+    [1.0, 1.0]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 

@@ -34,7 +34,7 @@ from taskmix.errors import OptionError
 from taskmix.weighting._scale import LOG_FLOOR
 from taskmix.weighting._weighting import Balance, Needs
 
-LARGEST = 1e17  # of a gradient: sums of its square are still a float32
+LARGEST_GRADIENT = 1e17  # sums of its square are still a float32
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,15 @@ class ExcessMTLState:
 
 @dataclass(frozen=True, kw_only=True)
 class ExcessMTL:
-    """Weights T·alpha, by exponentiated gradient on the excess risks."""
+    """Weights T·alpha, by exponentiated gradient on the excess risks.
+
+    >>> method, losses = ExcessMTL(), torch.tensor([1.0, 1.0])
+    >>> gradients = torch.tensor([[3.0, 0.0], [0.0, 1.0]])
+    >>> first = method.balance(method.init(losses), losses, gradients)
+    >>> second = method.balance(first.state, losses, gradients * torch.tensor([[1.0], [0.5]]))
+    >>> [[round(weight, 4) for weight in each.weights.tolist()] for each in (first, second)]
+    [[1.0, 1.0], [1.0024, 0.9976]]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRADIENTS
 
@@ -83,7 +91,7 @@ class ExcessMTL:
             squares.copy_(state.squares)
         found = torch.empty(len(places), dtype=torch.float64, device=gradients.device)
         for row, place in enumerate(places.tolist()):  # one row at a time: P numbers, not T × P
-            square = gradients[row].to(kind).clamp(-LARGEST, LARGEST) ** 2
+            square = gradients[row].to(kind).clamp(-LARGEST_GRADIENT, LARGEST_GRADIENT) ** 2
             squares[place] += square
             found[row] = (square / (squares[place] + 1e-7).sqrt()).sum()
         estimates = found.cpu()

@@ -33,7 +33,13 @@ from taskmix.weighting._weighting import Balance, Needs
 
 @dataclass(frozen=True, kw_only=True)
 class FairGrad:
-    """Weights of the alpha-fair step; no state."""
+    """Weights of the alpha-fair step; no state.
+
+    >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
+    >>> weights = FairGrad(alpha=1.0).balance(None, torch.ones(2), products).weights
+    >>> [round(weight, 4) for weight in weights.tolist()]  # with alpha 1 that of Nash-MTL
+    [0.5, 1.0]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 

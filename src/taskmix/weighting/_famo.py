@@ -35,10 +35,10 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
-from taskmix.weighting._scale import per_task, precise, softmax
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._scale import per_task, precise, softmax_shares
+from taskmix.weighting._weighting import LearnsAfterStep, Needs
 
-SMALLEST = 1e-8  # of a loss above its bound
+SMALLEST_EXCESS = 1e-8  # of a loss above its bound: 0 has no logarithm
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,17 @@ class FAMOState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FAMO:
-    """Weights proportional to softmax(logits) / (loss - bound)."""
+class FAMO(LearnsAfterStep[FAMOState]):
+    """Weights proportional to softmax_shares(logits) / (loss - bound).
+
+    >>> method, losses = FAMO(), torch.tensor([1.0, 4.0])
+    >>> state = method.update(method.init(losses), losses)
+    >>> [round(weight, 4) for weight in method.weigh(state, losses).tolist()]  # as 1 to 1/4
+    [1.6, 0.4]
+    >>> state = method.after_step(state, torch.tensor([0.5, 4.0]))  # only the first has gained
+    >>> [round(logit, 4) for logit in state.logits.tolist()]
+    [-0.025, 0.025]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.LOSSES_AFTER | Needs.EVERY_TASK
 
@@ -82,7 +91,7 @@ class FAMO:
         """The state once the losses [task] of the same batch after the step are known."""
         gains: list[float] = (state.before - self._logarithms(losses)).tolist()
         logits: list[float] = state.logits.tolist()
-        shares = softmax(logits)
+        shares = softmax_shares(logits)
         mean = sum(map(mul, shares, gains))
         gradient = [
             share * (gain - mean) + self.decay * logit
@@ -96,4 +105,4 @@ class FAMO:
         values = precise(losses)
         if self.lower_bounds is not None:
             values = values - per_task(self.lower_bounds, losses, name="lower_bounds")
-        return values.clamp(min=SMALLEST).log()
+        return values.clamp(min=SMALLEST_EXCESS).log()

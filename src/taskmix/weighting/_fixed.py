@@ -18,7 +18,12 @@ from taskmix.weighting._weighting import Needs
 
 @dataclass(frozen=True, kw_only=True)
 class FixedWeights:
-    """One weight a task, in the order of the tasks; only their ratios matter."""
+    """One weight a task, in the order of the tasks; only their ratios matter.
+
+    >>> method = FixedWeights(weights=(1, 2, 1))
+    >>> method.weigh(None, torch.tensor([2.0, 5.0, 9.0])).tolist()
+    [0.75, 1.5, 0.75]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 

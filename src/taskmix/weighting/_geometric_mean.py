@@ -25,12 +25,19 @@ import torch
 from torch import Tensor
 
 from taskmix.weighting._scale import precise, softmax_of_present, times_tasks
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeometricMean:
-    """Weights proportional to 1 / loss; no state."""
+class GeometricMean(HasOwnScale[None]):
+    """Weights proportional to 1 / loss; no state.
+
+    >>> losses = torch.tensor([1.0, 4.0])
+    >>> [round(each, 4) for each in GeometricMean().weigh(None, losses).tolist()]  # as 1 to 1/4
+    [1.6, 0.4]
+    >>> [round(each, 4) for each in GeometricMean().unscaled(None, losses).tolist()]  # 2 / (2 * loss)
+    [1.0, 0.25]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 

@@ -41,7 +41,7 @@ from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import per_task
 from taskmix.weighting._weighting import Balance, Needs
 
-SMALLEST = 1e-3  # weight
+SMALLEST_WEIGHT = 1e-3  # Adam may step below 0, where a loss would be climbed
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,14 @@ class GradNormState:
 
 @dataclass(frozen=True, kw_only=True)
 class GradNorm:
-    """Weights that sum to the number of tasks."""
+    """Weights that sum to the number of tasks.
+
+    >>> method, losses = GradNorm(), torch.tensor([1.0, 1.0])
+    >>> state = method.init(losses)
+    >>> state = method.balance(state, losses, torch.tensor([[9.0, 0.0], [0.0, 1.0]])).state
+    >>> [round(weight, 4) for weight in state.weights.tolist()]  # the longer gradient gets less
+    [0.975, 1.025]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN | Needs.LAST_LAYER
 
@@ -101,7 +108,7 @@ class GradNorm:
         moved, adam = adam_step(
             state.weights, slope.tolist(), state.adam, step_size=self.step_size, present=present
         )
-        moved = moved.clamp(min=SMALLEST)
+        moved = moved.clamp(min=SMALLEST_WEIGHT)
         moved = moved * (len(moved) / moved.sum())
         after = GradNormState(moved, initial, state.seen | present, adam)
         return Balance(used, after)

@@ -1,5 +1,5 @@
-r"""GradVac: each task's gradient is turned towards another's until they are as close as they use to
-be.
+r"""GradVac: each task's gradient is turned towards another's until they are as close as
+they usually are.
 
     Wang, Tsvetkov, Firat and Cao, "Gradient Vaccine: Investigating and Improving Multi-task
     Optimization in Massively Multilingual Models", ICLR 2021, Eqs. 3 and 4 and Algorithm 1.
@@ -37,7 +37,7 @@ from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
 from taskmix.weighting._pcgrad import visiting_order
 from taskmix.weighting._weighting import Balance, Needs
 
-CLOSEST = 0.999
+LARGEST_TARGET = 0.999  # cosine: the turn has no end as it comes to 1
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,16 @@ class GradVacState:
 
 @dataclass(frozen=True, kw_only=True)
 class GradVac:
-    """Weights of the sum of the turned gradients."""
+    """Weights of the sum of the turned gradients.
+
+    >>> products = torch.tensor([[1.0, -0.5], [-0.5, 1.0]])  # two gradients in conflict
+    >>> method = GradVac()
+    >>> balance = method.balance(method.init(torch.ones(2)), torch.ones(2), products)
+    >>> [round(weight, 4) for weight in balance.weights.tolist()]  # the first target is PCGrad's 0
+    [1.5, 1.5]
+    >>> [round(target, 4) for target in balance.state.targets.flatten().tolist()]
+    [0.0, -0.005, -0.005, 0.0]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 
@@ -86,7 +95,7 @@ class GradVac:
             for others in visiting_order(count, generator):
                 length = np.sqrt(np.maximum(np.einsum("ij,ij->i", parts, products), 1e-300))
                 cosine = np.clip(products[everyone, others] / length, -1.0, 1.0)
-                wanted = np.minimum(targets[everyone, others], CLOSEST)
+                wanted = np.minimum(targets[everyone, others], LARGEST_TARGET)
                 sine, wanted_sine = np.sqrt(1 - cosine**2), np.sqrt(1 - wanted**2)
                 push = length * (wanted * sine - cosine * wanted_sine) / wanted_sine
                 push = np.where(cosine < wanted, push, 0.0)

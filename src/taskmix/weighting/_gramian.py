@@ -20,7 +20,9 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Solver = Callable[[Vector, Matrix], Vector]  # norms [task], cosines [task, task] -> weights [task]
 
-COLUMNS = 1 << 22  # numbers converted at once, where gradients have a type of few bits
+NUMBERS_AT_ONCE = (
+    1 << 22
+)  # converted, where gradients have a type of few bits; bounds the copy's memory
 
 
 def inner_products(rows: Tensor) -> Tensor:
@@ -49,7 +51,7 @@ def out_of_range(products: Tensor) -> bool:
 def _in_pieces(rows: Tensor, dtype: torch.dtype) -> Tensor:
     count = max(1, len(rows))
     products = torch.zeros(count, count, dtype=dtype, device=rows.device)
-    width = max(1, COLUMNS // count)
+    width = max(1, NUMBERS_AT_ONCE // count)
     for begin in range(0, rows.shape[1], width):
         converted = rows[:, begin : begin + width].to(dtype)
         products.addmm_(converted, converted.T)

@@ -18,7 +18,7 @@ from torch.autograd.graph import GradientEdge, Node
 
 # Operations whose backward pass can run for many tasks at once, and gains by it: dense layers and what
 # stands between them. Convolutions and recurrent layers are faster, or only possible, one by one.
-BATCHED = frozenset(
+BATCHED_OPERATIONS = frozenset(
     {
         "AddBackward0",
         "AddmmBackward0",
@@ -173,7 +173,7 @@ def _common_entries(
     for task in tasks[2:]:
         if {(edge.node, edge.output_nr) for edge in task.entries} != edges:
             return []
-    if not edges or not walk.names <= BATCHED:
+    if not edges or not walk.names <= BATCHED_OPERATIONS:
         return []
     if any(walk.below[node].leaves for node, _ in edges):
         return []

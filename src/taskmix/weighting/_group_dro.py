@@ -44,7 +44,13 @@ class GroupDROState:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupDRO:
-    """Weights T·q, with q by exponentiated gradient ascent."""
+    """Weights T·q, with q by exponentiated gradient ascent.
+
+    >>> method, losses = GroupDRO(step_size=1.0), torch.log(torch.tensor([1.0, 3.0]))
+    >>> weights = method.weigh(method.init(losses), losses)
+    >>> [round(weight, 4) for weight in weights.tolist()]  # 2 q, as 1 to 3
+    [0.5, 1.5]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 

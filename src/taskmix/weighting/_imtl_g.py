@@ -32,7 +32,13 @@ from taskmix.weighting._weighting import Balance, Needs
 
 @dataclass(frozen=True, kw_only=True)
 class IMTLG:
-    """Weights with which every task gains the same; no state."""
+    """Weights with which every task gains the same; no state.
+
+    >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
+    >>> weights = IMTLG().balance(None, torch.ones(2), products).weights
+    >>> [round(weight, 4) for weight in weights.tolist()]  # (2/3, 2/3) projects alike onto both
+    [0.3333, 0.6667]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 

@@ -27,10 +27,10 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
-from taskmix.weighting._scale import softmax, weights_of
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._scale import softmax_shares, weights_of
+from taskmix.weighting._weighting import HasOwnScale, Needs
 
-LARGEST = 700.0  # exponent whose power is still a float64
+LARGEST_EXPONENT = 700.0  # its power of e is still a float64
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,14 @@ class IMTLLState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IMTLL:
-    """Weights proportional to learned scales exp(s)."""
+class IMTLL(HasOwnScale[IMTLLState]):
+    """Weights proportional to learned scales exp(s).
+
+    >>> method, losses = IMTLL(), torch.tensor([0.5, 4.0])
+    >>> state = method.update(method.init(losses), losses)  # Adam's first step is one `step_size` long
+    >>> [round(scale, 4) for scale in state.log_scale.tolist()]
+    [0.025, -0.025]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST
 
@@ -56,7 +62,7 @@ class IMTLL:
         return IMTLLState(start, adam_init(len(losses)))
 
     def weigh(self, state: IMTLLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
-        return weights_of(softmax(state.log_scale.tolist()), losses, present)
+        return weights_of(softmax_shares(state.log_scale.tolist()), losses, present)
 
     def unscaled(self, state: IMTLLState, losses: Tensor, present: Tensor | None = None) -> Tensor:
         """The paper's own weights, whose sum moves with the losses."""
@@ -67,7 +73,7 @@ class IMTLL:
         self, state: IMTLLState, losses: Tensor, present: Tensor | None = None
     ) -> IMTLLState:
         pairs = zip(state.log_scale.tolist(), losses.tolist(), strict=True)
-        gradient = [math.exp(min(scale, LARGEST)) * loss - 1 for scale, loss in pairs]
+        gradient = [math.exp(min(scale, LARGEST_EXPONENT)) * loss - 1 for scale, loss in pairs]
         log_scale, adam = adam_step(
             state.log_scale, gradient, state.adam, step_size=self.step_size, present=present
         )

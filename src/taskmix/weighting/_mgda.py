@@ -40,12 +40,18 @@ from taskmix.weighting._solvers import nonnegative_quadratic
 from taskmix.weighting._weighting import Balance, Needs
 
 Normalization = Literal["none", "l2", "loss", "loss+"]
-SHORTEST = 1e-150  # of a gradient: the square of its inverse is still a float64
+SHORTEST_GRADIENT = 1e-150  # the square of its inverse is still a float64
 
 
 @dataclass(frozen=True, kw_only=True)
 class MGDA:
-    """Weights of the shortest convex combination of the gradients; no state."""
+    """Weights of the shortest convex combination of the gradients; no state.
+
+    >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # gradients (2, 0) and (0, 1)
+    >>> balance = MGDA().balance(None, torch.ones(2), products)
+    >>> [round(weight, 4) for weight in balance.weights.tolist()]  # of (0.4, 0.8), the shortest
+    [0.2, 0.8]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 
@@ -71,7 +77,7 @@ def shortest_combination(gramian: Tensor) -> Tensor:
     if not np.isfinite(products).all():
         return torch.full((len(products),), torch.nan, dtype=torch.float64)
     norms = np.sqrt(np.maximum(products.diagonal(), 0.0))
-    still = norms <= SHORTEST
+    still = norms <= SHORTEST_GRADIENT
     if still.any():
         return torch.from_numpy(still / still.sum())
     # In units of each gradient's norm, and with the sum left open: the direction of the solution

@@ -38,7 +38,13 @@ from taskmix.weighting._weighting import Balance, Needs
 
 @dataclass(frozen=True, kw_only=True)
 class MGDAUB:
-    """Weights of the shortest convex combination of the representation's gradients; no state."""
+    """Weights of the shortest convex combination of the representation's gradients; no state.
+
+    >>> products = torch.tensor([[4.0, 0.0], [0.0, 1.0]])  # of the representation's gradients
+    >>> weights = MGDAUB().balance(None, torch.ones(2), products).weights
+    >>> [round(weight, 4) for weight in weights.tolist()]  # as 1/4 to 1
+    [0.2, 0.8]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN | Needs.REPRESENTATION
 

@@ -20,7 +20,7 @@ from taskmix.weighting._gradients import Walked, representation_gradients, task_
 from taskmix.weighting._graph import Survey, TaskGraph, survey
 from taskmix.weighting._step import Step
 from taskmix.weighting._weighting import Needs
-from taskmix.weighting._workers import Workers
+from taskmix.weighting._workers import WorkerGroup
 
 Shared = nn.Module | Iterable[Tensor]
 
@@ -130,7 +130,7 @@ class GradientPass:
         shared: Shared | None,
         representation: nn.Module | None,
         last_layer: Shared | None,
-        workers: Workers,
+        workers: WorkerGroup,
         average: Literal["products", "gradients"] = "products",
     ) -> None:
         self._needs = needs

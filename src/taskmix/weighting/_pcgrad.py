@@ -38,7 +38,14 @@ class PCGradState:
 
 @dataclass(frozen=True, kw_only=True)
 class PCGrad:
-    """Weights of the sum of the projected gradients."""
+    """Weights of the sum of the projected gradients.
+
+    >>> products = torch.tensor([[1.0, -0.5], [-0.5, 1.0]])  # two gradients in conflict
+    >>> method = PCGrad()
+    >>> balance = method.balance(method.init(torch.ones(2)), torch.ones(2), products)
+    >>> [round(weight, 4) for weight in balance.weights.tolist()]  # each adds half of the other
+    [1.5, 1.5]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 

@@ -21,7 +21,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from taskmix.weighting._scale import softmax, weights_of
+from taskmix.weighting._scale import softmax_shares, weights_of
 from taskmix.weighting._weighting import Needs
 
 
@@ -32,7 +32,16 @@ class RandomWeightsState:
 
 @dataclass(frozen=True, kw_only=True)
 class RandomWeights:
-    """Weights that sum to the number of tasks, drawn anew in every step."""
+    """Weights that sum to the number of tasks, drawn anew in every step.
+
+    >>> method, losses = RandomWeights(seed=1), torch.ones(3)
+    >>> state = method.init(losses)
+    >>> first, again = method.weigh(state, losses), method.weigh(state, losses)
+    >>> round(first.sum().item(), 4), torch.equal(first, again)
+    (3.0, True)
+    >>> torch.equal(first, method.weigh(method.update(state, losses), losses))
+    False
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 
@@ -46,7 +55,7 @@ class RandomWeights:
     ) -> Tensor:
         # A text as seed is hashed: steps that follow each other have nothing in common.
         generator = random.Random(f"{self.seed} {int(state.steps)}")
-        shares = softmax([generator.gauss(0.0, 1.0) for _ in range(len(losses))])
+        shares = softmax_shares([generator.gauss(0.0, 1.0) for _ in range(len(losses))])
         return weights_of(shares, losses, present)
 
     def update(

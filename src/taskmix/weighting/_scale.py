@@ -20,7 +20,7 @@ def precise(losses: Tensor) -> Tensor:
     return losses.detach().to(torch.float32 if losses.device.type == "mps" else torch.float64)
 
 
-def softmax(logits: Sequence[float]) -> list[float]:
+def softmax_shares(logits: Sequence[float]) -> list[float]:
     """Shares [task] that sum to one; for tens of numbers this is faster than an array's."""
     top = max(logits)
     parts = [math.exp(value - top) for value in logits]

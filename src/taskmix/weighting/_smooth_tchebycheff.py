@@ -30,12 +30,19 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import precise, softmax_of_present, sum_to_tasks
 from taskmix.weighting._tchebycheff import check_preferences, distances
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmoothTchebycheff:
-    """Weights from a softmax of the losses; no state."""
+class SmoothTchebycheff(HasOwnScale[None]):
+    """Weights from a softmax of the losses; no state.
+
+    >>> losses = torch.tensor([1.0, 3.0])
+    >>> [round(each, 4) for each in SmoothTchebycheff(smoothness=1.0).weigh(None, losses).tolist()]
+    [0.5379, 1.4621]
+    >>> [round(each, 4) for each in SmoothTchebycheff(smoothness=0.01).weigh(None, losses).tolist()]
+    [0.0, 2.0]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 

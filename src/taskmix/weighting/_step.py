@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import InputError, ShapeError
-from taskmix.weighting._workers import Workers
+from taskmix.weighting._workers import WorkerGroup
 
 Losses = Mapping[str, Tensor | None] | Sequence[Tensor | None]
 
@@ -33,7 +33,7 @@ class Step:
         return [int(place) for place in self.present.nonzero().flatten()]
 
 
-def read_step(losses: Losses, names: tuple[str, ...] | None, workers: Workers) -> Step:
+def read_step(losses: Losses, names: tuple[str, ...] | None, workers: WorkerGroup) -> Step:
     """Puts the losses in the order of `names`, which the first step of all lays down."""
     names, values = _in_order(losses, names)
     here = [place for place, loss in enumerate(values) if loss is not None]
@@ -61,7 +61,7 @@ def read_step(losses: Losses, names: tuple[str, ...] | None, workers: Workers) -
     return Step(names, here, given, seen, present)
 
 
-def read_values(losses: Losses, names: tuple[str, ...], workers: Workers) -> Tensor:
+def read_values(losses: Losses, names: tuple[str, ...], workers: WorkerGroup) -> Tensor:
     """The values [task] of losses that all tasks have, the mean over workers."""
     _, values = _in_order(losses, names)
     given = [loss.detach() for loss in values if loss is not None]

@@ -28,12 +28,18 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 from taskmix.weighting._scale import per_task, precise, sum_to_tasks
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tchebycheff:
-    """All weight on the largest of `weights` * (losses - `ideal`); no state."""
+class Tchebycheff(HasOwnScale[None]):
+    """All weight on the largest of `weights` * (losses - `ideal`); no state.
+
+    >>> Tchebycheff().weigh(None, torch.tensor([1.0, 3.0, 2.0])).tolist()
+    [0.0, 3.0, 0.0]
+    >>> Tchebycheff(weights=(4.0, 1.0, 1.0)).weigh(None, torch.tensor([1.0, 3.0, 2.0])).tolist()
+    [3.0, 0.0, 0.0]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES
 

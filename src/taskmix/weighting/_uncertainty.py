@@ -35,10 +35,10 @@ from torch import Tensor
 from taskmix.errors import OptionError, ShapeError
 from taskmix.weighting._adam import AdamState, adam_init, adam_step
 from taskmix.weighting._scale import weights_of
-from taskmix.weighting._weighting import Needs
+from taskmix.weighting._weighting import HasOwnScale, Needs
 
 Form = Literal["classification", "regression"]
-LARGEST = 700.0  # exponent whose power is still a float64
+LARGEST_EXPONENT = 700.0  # its power of e is still a float64
 FACTORS = {"classification": 1.0, "regression": 0.5}  # of L / sigma²
 
 
@@ -49,8 +49,17 @@ class UncertaintyState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uncertainty:
-    """Weights proportional to exp(-s), by half for regression."""
+class Uncertainty(HasOwnScale[UncertaintyState]):
+    """Weights proportional to exp(-s), by half for regression.
+
+    >>> method, losses = Uncertainty(), torch.tensor([0.5, 4.0])
+    >>> state = method.init(losses)
+    >>> state = method.update(state, losses)  # Adam's first step is one `step_size` long
+    >>> [round(value, 4) for value in state.log_variance.tolist()]
+    [0.0, 0.025]
+    >>> [round(weight, 4) for weight in method.weigh(state, losses).tolist()]  # the noisier counts less
+    [1.0125, 0.9875]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.HOST
 
@@ -102,7 +111,7 @@ class Uncertainty:
     def _weights(self, state: UncertaintyState) -> list[float]:
         logs: list[float] = state.log_variance.tolist()
         factors = self._factors(len(logs))
-        return [f * math.exp(min(-s, LARGEST)) for f, s in zip(factors, logs, strict=True)]
+        return [f * math.exp(min(-s, LARGEST_EXPONENT)) for f, s in zip(factors, logs, strict=True)]
 
     def _factors(self, tasks: int) -> list[float]:
         if isinstance(self.forms, str):

@@ -32,7 +32,13 @@ from taskmix.weighting._weighting import Balance, Needs
 
 @dataclass(frozen=True, kw_only=True)
 class UPGrad:
-    """Weights of the mean of the projected gradients; no state."""
+    """Weights of the mean of the projected gradients; no state.
+
+    >>> products = torch.tensor([[1.0, -0.5], [-0.5, 1.0]])  # two gradients in conflict
+    >>> weights = UPGrad().balance(None, torch.ones(2), products).weights
+    >>> [round(weight, 4) for weight in weights.tolist()]  # the mean of two projections
+    [0.75, 0.75]
+    """
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 

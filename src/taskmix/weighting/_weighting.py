@@ -3,7 +3,9 @@
 Options are frozen, state is explicit and made of tensors. There are two families. A loss weighting
 looks at the values of the losses; a gradient weighting also looks at the tasks' gradients with
 respect to what they share. What else a method wants (losses after the step, an epoch's end) it
-says in `needs`, so one loop, or one `Balancer`, serves them all.
+says in `needs`, so one loop, or one `Balancer`, serves them all. A call that only some methods have is
+a protocol of its own, which a method that has the call names as its base: `LearnsAfterStep` (with
+`Needs.LOSSES_AFTER`), `CountsEpochs` (with `Needs.EPOCH`) and `HasOwnScale`.
 
 Weights sum to the number of tasks, so that the effective step size does not change with the
 method.
@@ -13,15 +15,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Flag, auto
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
+from taskmix.errors import OptionError
+
 StateT = TypeVar("StateT")
+StateContra = TypeVar("StateContra", contravariant=True)
 
 
 class Needs(Flag):
-    """What a method has to be given in a step; every method gets the losses."""
+    """What a method has to be given in a step; every method gets the losses.
+
+    >>> Needs.LOSSES_AFTER in FAMO.needs, Needs.LOSSES_AFTER in Equal.needs
+    (True, False)
+    >>> Equal.needs.gradients_of_tasks, MGDA.needs.gradients_of_tasks
+    (False, True)
+    """
 
     LOSSES = auto()
     HOST = auto()  # the losses' values on the CPU: a GPU's are fetched while it is still at work
@@ -39,6 +50,7 @@ class Needs(Flag):
         return bool(self & (Needs.GRAMIAN | Needs.GRADIENTS))
 
 
+@runtime_checkable
 class LossWeighting(Protocol[StateT]):
     """Weights from the values of the losses alone."""
 
@@ -63,7 +75,13 @@ class LossWeighting(Protocol[StateT]):
 
 @dataclass(frozen=True)
 class Balance(Generic[StateT]):
-    """What a gradient weighting makes of one step."""
+    """What a gradient weighting makes of one step.
+
+    >>> products = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> balance = NashMTL().balance(None, torch.ones(2), products)
+    >>> [round(weight, 4) for weight in balance.weights.tolist()], balance.state
+    ([1.0, 1.0], None)
+    """
 
     weights: Tensor  # [task], float64 on the CPU, in the paper's own scale
     state: StateT  # after the step
@@ -71,6 +89,7 @@ class Balance(Generic[StateT]):
     combination: Tensor | None = None
 
 
+@runtime_checkable
 class GradientWeighting(Protocol[StateT]):
     """Weights from the tasks' gradients with respect to what they share.
 
@@ -94,6 +113,65 @@ class GradientWeighting(Protocol[StateT]):
         ...
 
 
+@runtime_checkable
+class LearnsAfterStep(Protocol[StateT]):
+    """A method that compares the losses of a batch before and after the optimiser's step."""
+
+    def after_step(self, state: StateT, losses: Tensor) -> StateT:
+        """The state once the losses [task] of the same batch after the step are known."""
+        ...
+
+
+@runtime_checkable
+class CountsEpochs(Protocol[StateT]):
+    """A method that changes its weights from epoch to epoch."""
+
+    def end_epoch(self, state: StateT) -> StateT:
+        """The state at the beginning of the next epoch."""
+        ...
+
+
+@runtime_checkable
+class HasOwnScale(Protocol[StateContra]):
+    """A method of losses whose weights, in its paper, sum to something else than the number of tasks."""
+
+    def unscaled(self, state: StateContra, losses: Tensor, present: Tensor | None = None) -> Tensor:
+        """The paper's own weights [task], which `Balancer(normalize=None)` asks for."""
+        ...
+
+
 AnyLossWeighting = LossWeighting[Any]
 AnyGradientWeighting = GradientWeighting[Any]
 AnyWeighting = AnyLossWeighting | AnyGradientWeighting
+
+# What a method may have to be told of, by what it needs: the protocol of the call, and the call's name.
+CALL_OF_NEED = {
+    Needs.LOSSES_AFTER: (LearnsAfterStep, "after_step"),
+    Needs.EPOCH: (CountsEpochs, "end_epoch"),
+}
+
+
+def check_method(method: AnyWeighting) -> None:
+    """Refuses a method whose calls are not those that its `needs` announce."""
+    name = type(method).__name__
+    family, calls = (
+        (GradientWeighting, "`init` and `balance`")
+        if method.needs.gradients_of_tasks
+        else (LossWeighting, "`init`, `weigh` and `update`")
+    )
+    if not isinstance(method, family):
+        raise OptionError(
+            f"`{name}` should have {calls}, since its `needs` are {method.needs}. Found one missing. "
+            "See `taskmix.weighting.Needs`."
+        )
+    for need, (protocol, call) in CALL_OF_NEED.items():
+        if isinstance(method, protocol) and need not in method.needs:
+            raise OptionError(
+                f"`{name}` should say Needs.{need.name} in its `needs`, since it has `{call}`. Found "
+                f"{method.needs}. Without it nobody would make the call."
+            )
+        if need in method.needs and not isinstance(method, protocol):
+            raise OptionError(
+                f"`{name}` should have `{call}`, since its `needs` say {need.name}. Found none. Write "
+                "it, or take the need away."
+            )

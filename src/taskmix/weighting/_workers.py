@@ -7,7 +7,7 @@ import torch.distributed as distributed
 from torch import Tensor
 
 
-class Workers:
+class WorkerGroup:
     """All workers of a process group, or this process alone."""
 
     def __init__(self, group: distributed.ProcessGroup | None = None) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taskmix.advise import advising_alone
-from taskmix.engine import read_model
+from taskmix.adviser import advising_alone
+from taskmix.engine import load_model
 from taskmix.plans import Plan
 from taskmix.records import Study
 
@@ -52,7 +52,7 @@ def test_advice_is_a_plan_a_page_and_a_few_lines(
     assert (out / "report.html").exists()
     must_be_of_the_documented_form(out / "plan.json")
     assert "taskmix predict" in shown
-    model = read_model(out)
+    model = load_model(out)
     for name in model.tasks:
         answers = model.predict(folder / name / "test.jsonl", name)
         assert {each["label"] for each in answers} <= {"0", "1"}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from taskmix.cli import _display
-from taskmix.cli._display import counting_bar, many_runs_bar
+from taskmix.cli._display import runs_bar
 from taskmix.engine import DigitsSource, Progress, Run
 from taskmix.models import Perceptron
 
@@ -34,15 +34,15 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
 
 
 def test_a_bar_of_many_runs_has_the_steps_of_all(drawn: Any) -> None:
-    with many_runs_bar([RUN] * 3, quiet=True, title="x") as tell:
+    with runs_bar([RUN] * 3, quiet=True, title="x") as tell:
         for run, step, done in [(0, 4, False), (2, 1, False), (0, 10, True), (2, 10, True)]:
             tell(Progress(run, step, done))
     assert [steps for steps, _ in drawn] == [4, 5, 11, 20]
     assert drawn[-1][1] == "2 of 3 runs"
 
 
-def test_a_bar_that_counts_keeps_the_steps_of_an_earlier_batch(drawn: Any) -> None:
-    with counting_bar("x", quiet=True) as tell:
-        for run, step, done in [(0, 4, False), (0, 10, True), (0, 3, False), (1, 2, False)]:
-            tell(Progress(run, step, done))
-    assert [steps for steps, _ in drawn] == [4, 10, 13, 15]
+def test_a_bar_of_one_run_has_the_latest_losses_of_its_tasks(drawn: Any) -> None:
+    with runs_bar([RUN], quiet=True, title="x") as tell:
+        tell(Progress(0, 4, losses={1: 0.25, 0: 0.5}))
+        tell(Progress(0, 10, done=True))
+    assert drawn == [(4, "ten_digits 0.500  parity 0.250"), (10, "1 of 1 runs")]

@@ -13,11 +13,10 @@ import pytest
 
 import taskmix
 from taskmix.cli import _display
-from taskmix.cli._display import echo, note, one_run_bar, print_json, show
-from taskmix.engine import DigitsSource, Run
+from taskmix.cli._display import echo, note, print_json, runs_bar, show
+from taskmix.engine import DigitsSource, Progress, Run
 from taskmix.errors import printable
 from taskmix.models import Perceptron
-from taskmix.training import StepEvent
 
 from .running import run_cli
 
@@ -69,10 +68,10 @@ def test_a_bar_shows_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     how = {"file": shown, "force_terminal": True, "width": 200, "color_system": None}
     monkeypatch.setattr(_display, "make_console", lambda **_: make(**how))
     run = Run(label=HOSTILE, source=DigitsSource(), architecture=Perceptron(), steps=1, seed=0)
-    with one_run_bar(run, [HOSTILE], quiet=False) as listen:
-        listen(StepEvent(step=1, tasks=(0,), losses=(0.5,), examples=(1,), seconds=0.1))
+    with runs_bar([run], quiet=False, title=HOSTILE) as tell:
+        tell(Progress(0, 1))
     text = shown.getvalue()
-    assert r"\x1b[31m\x9b2J\u202e[red]b[/red]:smile:\n 0.500" in text
+    assert r"\x1b[31m\x9b2J\u202e[red]b[/red]:smile:\n" in text
     assert "\x1b[31m" not in text
     assert "\u202e" not in text
 
@@ -88,7 +87,7 @@ def test_a_folder_with_a_hostile_name_is_told_safely_by_every_command(
     out = tmp_path / f"study{name}"
     words = ("--steps", "12", "--batch-size", "4", "--out", out, "--keep", out / "model")
     assert run_cli(monkeypatch, "train", folder, *words) == 0
-    assert run_cli(monkeypatch, "improve", out, "--out", out / "plan.json") == 0
+    assert run_cli(monkeypatch, "improve", out, "--write-plan", out / "plan.json") == 0
     assert run_cli(monkeypatch, "report", out) == 0
     rows = folder / "fruit" / "test.jsonl"
     assert run_cli(monkeypatch, "predict", out / "model", rows, "--task", name) == 0

@@ -97,7 +97,7 @@ def test_training_needs_no_extra(
     study = tmp_path / "study"
     words = ("--steps", "40", "--batch-size", "4", "--out", study)
     assert run_cli(monkeypatch, "train", tables, *words) == 0
-    assert run_cli(monkeypatch, "improve", study, "--out", tmp_path / "plan.json") == 0
+    assert run_cli(monkeypatch, "improve", study, "--write-plan", tmp_path / "plan.json") == 0
     assert capsys.readouterr().err == ""
     assert len(Study(study).summaries()) == 1
 

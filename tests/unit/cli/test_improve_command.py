@@ -32,7 +32,7 @@ def test_a_plan_is_learned_from_a_study_and_trained_with(
 ) -> None:
     path = tmp_path / "plan.json"
     capsys.readouterr()
-    assert run_cli(monkeypatch, "improve", logged, "--out", path, "--json") == 0
+    assert run_cli(monkeypatch, "improve", logged, "--write-plan", path, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     rows = {row["policy"]: row for row in found["rows"]}
     assert set(rows) == {"as logged", "uniform", "proportional", "tempered:2", "learned"}
@@ -79,7 +79,7 @@ def test_a_given_entropy_is_taken_and_the_table_is_for_people(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "plan.json"
-    words = ("improve", logged, "--entropy", "0.2", "--fixed", "--out", path)
+    words = ("improve", logged, "--entropy", "0.2", "--fixed", "--write-plan", path)
     assert run_cli(monkeypatch, *words) == 0
     shown = capsys.readouterr().out
     assert "Weight of the entropy: 0.2." in shown
@@ -104,7 +104,7 @@ def test_wrong_options_are_one_sentence_and_write_nothing(
     sentence: str,
 ) -> None:
     path = tmp_path / "plan.json"
-    assert run_cli(monkeypatch, "improve", logged, "--out", path, *words) == 2
+    assert run_cli(monkeypatch, "improve", logged, "--write-plan", path, *words) == 2
     assert sentence in capsys.readouterr().err
     assert not path.exists()
 
@@ -119,13 +119,13 @@ def test_runs_with_other_rewards_or_none_are_not_pooled(
     words = ("train", folder, "--out", logged, "--steps", "30", "--json", "--policy", "exp3s")
     assert run_cli(monkeypatch, *words) == 0
     path = tmp_path / "plan.json"
-    assert run_cli(monkeypatch, "improve", logged, "--out", path) == 2
+    assert run_cli(monkeypatch, "improve", logged, "--write-plan", path) == 2
     assert "should have the same reward" in capsys.readouterr().err
-    assert run_cli(monkeypatch, "improve", tmp_path / "nowhere", "--out", path) == 2
+    assert run_cli(monkeypatch, "improve", tmp_path / "nowhere", "--write-plan", path) == 2
     assert "Found no such folder" in capsys.readouterr().err
     words = ("train", folder, "--out", tmp_path / "all", "--steps", "3", "--json")
     assert run_cli(monkeypatch, *words, "--weighting", "equal") == 0
-    assert run_cli(monkeypatch, "improve", tmp_path / "all", "--out", path) == 2
+    assert run_cli(monkeypatch, "improve", tmp_path / "all", "--write-plan", path) == 2
     assert "drew one task a step" in capsys.readouterr().err
     assert not path.exists()
 
@@ -147,6 +147,6 @@ def test_a_task_of_random_labels_that_the_reward_falls_for_is_named(
     out = tmp_path / "study"
     words = ("--out", out, "--seeds", "2", "--workers", "1", "--steps", "300", "--json")
     assert run_cli(monkeypatch, "train", folder, *words) == 0
-    assert run_cli(monkeypatch, "improve", out, "--out", tmp_path / "plan.json", "--json") == 0
+    assert run_cli(monkeypatch, "improve", out, "--write-plan", tmp_path / "plan.json", "--json") == 0
     notes = json.loads(capsys.readouterr().out.split("\n}\n", 1)[1])["notes"]
     assert any("`noise` gets" in note and "cannot be seen to rise" in note for note in notes)

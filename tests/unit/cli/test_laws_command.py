@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from taskmix.laws import learn_laws, read_laws
 
 from .running import run_cli
 
@@ -58,17 +61,33 @@ def test_the_front_is_printed_and_written(
     assert second / first == pytest.approx(1.1, abs=0.02)
     assert told["gain"]["value"] > 0
     assert plot.read_text().startswith("<svg")
+    found = learn_laws(
+        table,
+        target="f1",
+        inputs=["n", "T"],
+        compare=["0.03*sqrt(n)"],
+        group="architecture",
+        at={"n": 50, "T": 2},
+        to={"T": 40},
+    )
+    written = read_laws(out)
+    same = replace(found.document, command=written.command, seconds=written.seconds)
+    assert same.as_json() == written.as_json(), "Python and the command find the same"
 
 
 def test_json_is_one_object(
     table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["laws", table, "--target", "f1", "--inputs", "n,T", "--json", "--bootstrap", "20"]
-    assert run_cli(monkeypatch, *words, "--folds", "3", "--compare", "document") == 0
+    assert run_cli(monkeypatch, *words, "--folds", "3", "--compare", "paper") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["rows"] == 200
     assert len(told["bootstrap"]) == len(told["law"]["constants"])
     assert {"eq3", "eq5", "maurer_T"} <= {row["name"] for row in told["comparisons"]}
+    shortest, longest = told["front"][0], told["front"][-1]
+    assert shortest["cross_mse"] > longest["cross_mse"] > 0
+    for drawn, constant in zip(told["bootstrap"], told["law"]["constants"], strict=True):
+        assert drawn["low"] < constant["value"] < drawn["high"]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +104,7 @@ def test_json_is_one_object(
         (["--inputs", "n", "--compare", "eval(n)"], "the function 'eval'"),
         (["--inputs", "n", "--compare", "T*2"], "columns that are there"),
         (["--inputs", "n", "--at", "T=2"], "`--at` should give inputs values"),
-        (["--inputs", "n", "--to", "n=2"], "should come with `--at`"),
+        (["--inputs", "n", "--to", "n=2"], "should come with `at`"),
         (["--inputs", "n", "--plot", "front.doc"], "should be written to a file that ends in"),
     ],
 )

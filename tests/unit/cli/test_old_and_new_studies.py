@@ -41,7 +41,7 @@ def test_a_study_of_a_newer_taskmix_is_told_as_such_by_every_command(
     capsys.readouterr()
     for words in (
         ("report", study),
-        ("improve", study, "--out", tmp_path / "plan.json"),
+        ("improve", study, "--write-plan", tmp_path / "plan.json"),
         ("train", folder, *QUICK, "--out", study),
         ("train", folder, *QUICK, "--seeds", "2", "--workers", "1", "--out", study),
     ):
@@ -64,7 +64,7 @@ def test_one_run_of_a_newer_taskmix_is_a_note_beside_the_others(
     assert "about 1 runs" in shown.out
     assert shown.err.startswith("Note: ")
     assert "which a newer taskmix" in shown.err
-    assert run_cli(monkeypatch, "improve", study, "--out", tmp_path / "plan.json") == 0
+    assert run_cli(monkeypatch, "improve", study, "--write-plan", tmp_path / "plan.json") == 0
     assert "which a newer taskmix" in capsys.readouterr().out
 
 
@@ -79,12 +79,12 @@ def test_a_run_without_its_steps_is_told_by_report_and_improve(
     assert f"{note}: `{first.name}`" in capsys.readouterr().err
     page = (study / "report.html").read_text()
     assert "no whole record of its steps" in page
-    assert run_cli(monkeypatch, "improve", study, "--out", tmp_path / "plan.json") == 0
+    assert run_cli(monkeypatch, "improve", study, "--write-plan", tmp_path / "plan.json") == 0
     assert f"Run `{first.name}` (uniform) has no whole record" in capsys.readouterr().out
     assert json.loads((tmp_path / "plan.json").read_text())["evidence"]["runs"] == [second.name]
 
     shutil.rmtree(second.path / "steps")
-    assert run_cli(monkeypatch, "improve", study, "--out", tmp_path / "plan.json") == 1
+    assert run_cli(monkeypatch, "improve", study, "--write-plan", tmp_path / "plan.json") == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "no whole record of its steps" in line
 
@@ -92,7 +92,7 @@ def test_a_run_without_its_steps_is_told_by_report_and_improve(
 def test_a_lean_run_has_no_steps_by_design(tmp_path: Path) -> None:
     from taskmix.engine import DigitsSource, Run, execute
     from taskmix.models import Perceptron
-    from taskmix.report import gather
+    from taskmix.report import gather_report
 
     run = Run(
         label="x", source=DigitsSource(), architecture=Perceptron(hidden=(4,)), steps=3, seed=0
@@ -103,4 +103,21 @@ def test_a_lean_run_has_no_steps_by_design(tmp_path: Path) -> None:
     assert summary is not None
     assert summary.lean
     assert not folder.lacks_steps(summary)
-    assert gather(Study(tmp_path)).notes == ()
+    assert gather_report(Study(tmp_path)).notes == ()
+
+
+def test_a_run_of_two_labels_is_one_run_with_scores_under_both(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for run in Study(study).runs():
+        Study(study).run_named(run.name, label="again").keep_label()
+    capsys.readouterr()
+    assert run_cli(monkeypatch, "report", study, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["runs"] == 2
+    values = {
+        label: [row["value"] for row in told["rows"] if row["label"] == label]
+        for label in ("uniform", "again")
+    }
+    assert values["uniform"] == values["again"] != []
+    assert "again, uniform" in (study / "report.html").read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.engine import read_model
+from taskmix.engine import load_model
 
 from .running import run_cli
 
@@ -60,7 +60,7 @@ def test_a_kept_model_is_replaced_by_the_next(
     (tmp_path / "kept" / "README.md").write_text("mine")
     names = set(all_files(tmp_path / "kept"))
     assert run_cli(monkeypatch, *train, "--seed", "1") == 0
-    assert read_model(tmp_path / "kept").question("a").name == "a"
+    assert load_model(tmp_path / "kept").question("a").name == "a"
     found = set(all_files(tmp_path / "kept"))
     assert found & names == {"model.json", "README.md"}
     assert len(found) == len(names)
@@ -111,7 +111,11 @@ def test_other_data_in_the_same_study_is_refused_in_words(
     before = all_files(out)
     shutil.copytree(tables, tmp_path / "moved")
     assert run_cli(monkeypatch, "train", tmp_path / "moved", *QUICK, "--out", out) == 0
-    assert "already" in capsys.readouterr().out or set(all_files(out)) == set(before)
+    after = all_files(out)
+    assert set(after) == set(before)
+    assert all(after[name] == before[name] for name in before if name.endswith("run.json"))
+    assert any(name.endswith("run.json") for name in before)
+    capsys.readouterr()
     changed = tmp_path / "moved" / "c" / "train.csv"
     changed.write_text(changed.read_text() + "1,1,1\n")
     said = refused(monkeypatch, capsys, "train", tmp_path / "moved", *QUICK, "--out", out)
@@ -191,9 +195,9 @@ def test_plans_laws_and_pages_take_no_file_of_others(
     for name in ("mine.json", "mine.html", "mine.svg"):
         (tmp_path / name).write_text("<p>mine</p>")
     asked = [
-        ("improve", out, "--out", tmp_path / "mine.json"),
-        ("transfer", tables, "--all", "--out", tmp_path / "t", "--plan", tmp_path / "mine.json"),
-        ("report", out, "--out", tmp_path / "mine.html"),
+        ("improve", out, "--write-plan", tmp_path / "mine.json"),
+        ("transfer", tables, "--all", "--out", tmp_path / "t", "--write-plan", tmp_path / "mine.json"),
+        ("report", out, "--page", tmp_path / "mine.html"),
         (*laws, "--out", tmp_path / "mine.json"),
         (*laws, "--plot", tmp_path / "mine.svg"),
         (*laws, "--plot", tmp_path / "mine.html"),
@@ -204,8 +208,8 @@ def test_plans_laws_and_pages_take_no_file_of_others(
     for name in ("mine.json", "mine.html", "mine.svg"):
         assert (tmp_path / name).read_text() == "<p>mine</p>"
     ours = [
-        ("improve", out, "--out", tmp_path / "plan.json"),
-        ("report", out, "--out", tmp_path / "page.html"),
+        ("improve", out, "--write-plan", tmp_path / "plan.json"),
+        ("report", out, "--page", tmp_path / "page.html"),
         (*laws, "--out", tmp_path / "law.json", "--plot", tmp_path / "law.png"),
         (*laws, "--plot", tmp_path / "law.svg"),
         (*laws, "--plot", tmp_path / "law.html"),

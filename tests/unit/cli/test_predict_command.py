@@ -44,9 +44,9 @@ def test_answers_come_as_lines_as_one_object_and_as_files(
 
     for ending in ("jsonl", "csv", "parquet"):
         out = tmp_path / f"answers.{ending}"
-        assert run_cli(monkeypatch, "predict", model, rows, "--task", "fruit", "--out", out) == 0
+        assert run_cli(monkeypatch, "predict", model, rows, "--task", "fruit", "--answers", out) == 0
     capsys.readouterr()
-    again = ("predict", model, rows, "--task", "fruit", "--out", out)
+    again = ("predict", model, rows, "--task", "fruit", "--answers", out)
     before = out.read_bytes()
     assert run_cli(monkeypatch, *again) == 2, "it may be anybody's file"
     assert "replace it with --overwrite" in " ".join(capsys.readouterr().err.split())
@@ -72,7 +72,7 @@ def test_rows_may_come_from_standard_input(
     [
         ((), "The task should be one that the model answers for: fruit, tool. Found none."),
         (("--task", "nuts"), "Found `nuts`"),
-        (("--task", "fruit", "--out", "answers.xls"), "should end in .jsonl, .csv, .parquet"),
+        (("--task", "fruit", "--answers", "answers.xls"), "should end in .jsonl, .csv, .parquet"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -107,10 +107,10 @@ def test_no_label_is_a_formula_in_a_table_for_spreadsheets(
     labels = ["=1+1", "-2", "+1.5e3", "@now", "\tx", "plain", "-x", "＝1"]  # noqa: RUF001
     answers = [{"label": label, "tags": ["=1", "B"], "probability": 0.5} for label in labels]
     monkeypatch.setattr(_predict, "_answers", lambda *_, **options: answers)
-    monkeypatch.setattr("taskmix.engine.read_model", lambda path: FakeModel())
+    monkeypatch.setattr("taskmix.engine.load_model", lambda path: FakeModel())
     for ending in ("csv", "jsonl", "parquet"):
         out = tmp_path / f"answers.{ending}"
-        assert run_cli(monkeypatch, "predict", tmp_path, "x.csv", "--out", out) == 0
+        assert run_cli(monkeypatch, "predict", tmp_path, "x.csv", "--answers", out) == 0
     with (tmp_path / "answers.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     shown = ["'=1+1", "-2", "+1.5e3", "'@now", "'\tx", "plain", "'-x", "'＝1"]  # noqa: RUF001

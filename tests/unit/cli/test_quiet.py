@@ -114,7 +114,7 @@ def test_tables_of_huge_and_tiny_numbers_train_without_warnings(
             (tmp_path / "tasks" / name / f"{split}.csv").write_text(text)
     words = ("--steps", "30", "--batch-size", "4", "--out", tmp_path / "study")
     assert run_cli(monkeypatch, "train", tmp_path / "tasks", *words) == 0
-    words = ("improve", tmp_path / "study", "--out", tmp_path / "plan.json")
+    words = ("improve", tmp_path / "study", "--write-plan", tmp_path / "plan.json")
     assert run_cli(monkeypatch, *words) == 0
     assert capfd.readouterr().err == ""
 

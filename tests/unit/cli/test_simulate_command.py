@@ -45,8 +45,13 @@ def test_a_table_of_information_is_printed(
     ]
     assert run_cli(monkeypatch, *words, "--out", tmp_path / "made") == 0
     shown = capsys.readouterr().out
-    assert "artificial1" in shown
     assert "Wrote 2 tasks" in shown
+    assert run_cli(monkeypatch, *words, "--out", tmp_path / "again", "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)["tasks"]
+    assert row["samples"] == 30
+    assert row["ami"] == pytest.approx(0.3, abs=0.05)
+    cells = [row["task"], str(row["labels"]), "30", f"{row['alpha']:.4f}", f"{row['ami']:.4f}"]
+    assert cells in [line.split() for line in shown.splitlines()]
 
 
 @pytest.mark.parametrize(

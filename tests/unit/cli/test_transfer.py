@@ -23,7 +23,7 @@ def test_one_target_gets_a_table_a_plan_and_a_file_in_the_study(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     study, plan = tmp_path / "study", tmp_path / "plan.json"
-    words = ("transfer", tables, "--target", "a", *QUICK, "--out", study, "--plan", plan)
+    words = ("transfer", tables, "--target", "a", *QUICK, "--out", study, "--write-plan", plan)
     assert run_cli(monkeypatch, *words) == 0
     shown = capsys.readouterr().out
     assert "Read all 5 tasks: table of 2 columns; 2 classes of `label`; accuracy\n" in shown
@@ -68,7 +68,7 @@ def test_the_matrix_is_shown_for_all_targets(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ("transfer", tables, "--all", *QUICK, "--out", tmp_path / "study")
-    assert run_cli(monkeypatch, *words, "--budget", "total", "--outcome", "margin") == 0
+    assert run_cli(monkeypatch, *words, "--steps-of", "all-tasks", "--outcome", "margin") == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "sources down, targets across" in shown
     assert "Groups to train together" in shown
@@ -97,12 +97,12 @@ def test_estimates_from_gradients_can_be_compared_with_training(
         (("--target", "a", "--all"), "Either --target or --all should be given. Found both"),
         (("--target", "none"), "The target should be one of the tasks a, b, c, d, e. Found `none`"),
         (("--target", "a", "--only", "a,b,c"), "at least 3 source tasks. Found 2"),
-        (("--target", "a", "--subsets", "9", "--precision", "0.1"), "Found both"),
-        (("--target", "a", "--precision", "-1"), "standard error above zero"),
+        (("--target", "a", "--subsets", "9", "--standard-error", "0.1"), "Found both"),
+        (("--target", "a", "--standard-error", "-1"), "standard error above zero"),
         (("--target", "a", "--size", "7"), "between 1 and the number of sources"),
         (("--target", "a", "--compare"), "`--compare` should go with --estimate"),
         (("--all", "--largest-group", "1", "--groups", "2"), "5 tasks should fit into 2 groups"),
-        (("--target", "a", "--budget", "total", "--steps", "2"), "should have a batch of each"),
+        (("--target", "a", "--steps-of", "all-tasks", "--steps", "2"), "should have a batch of each"),
         (("--target", "a", "--subsets", "1", "--size", "2"), "Every source should be in a subset"),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_precision_that_takes_too_many_subsets_is_told_with_their_number(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ("--precision", "1e-7", *("--steps", "2", "--alone", "2", "--workers", "1"))
+    words = ("--standard-error", "1e-7", *("--steps", "2", "--alone", "2", "--workers", "1"))
     words = (*words, "--out", tmp_path / "s")
     assert run_cli(monkeypatch, "transfer", tables, "--target", "a", *words) == 2
     assert "should be within reach of 5,000 subsets" in " ".join(capsys.readouterr().err.split())

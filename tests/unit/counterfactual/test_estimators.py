@@ -12,10 +12,10 @@ from taskmix.counterfactual import (
     compare,
     doubly_robust,
     estimate,
-    gather,
     hajek,
     importance_sampling,
     row_value,
+    sum_log,
     weighted_importance_sampling,
 )
 from taskmix.errors import InputError, OptionError, ShapeError
@@ -32,7 +32,7 @@ POLICY = np.array([0.1, 0.4, 0.2, 0.05, 0.25])
 OTHER = np.array([0.3, 0.1, 0.2, 0.2, 0.2])
 
 # Task 0 twice with probability 1/2 and rewards 1 and 0, task 1 twice with 1/2 and rewards 1 and 1.
-FOUR = gather([0, 0, 1, 1], [1.0, 0.0, 1.0, 1.0], [0.5] * 4, task_count=2)
+FOUR = sum_log([0, 0, 1, 1], [1.0, 0.0, 1.0, 1.0], [0.5] * 4, task_count=2)
 
 
 def test_four_rows_by_hand() -> None:
@@ -52,8 +52,8 @@ def test_four_rows_by_hand() -> None:
 def test_weighted_importance_sampling_is_at_the_level_of_the_rewards() -> None:
     # A constant added to every reward moves it by just that; plain sampling by the mean weight.
     log = simulate(np.random.default_rng(0))
-    plain = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
-    raised = gather(log.tasks, log.rewards + 7, log.probabilities, task_count=5)
+    plain = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
+    raised = sum_log(log.tasks, log.rewards + 7, log.probabilities, task_count=5)
     for estimator in (weighted_importance_sampling, hajek):
         one = estimate(plain, POLICY, estimator=estimator)
         other = estimate(raised, POLICY, estimator=estimator)
@@ -66,7 +66,7 @@ def test_weighted_importance_sampling_is_at_the_level_of_the_rewards() -> None:
 
 def test_doubly_robust_with_the_hajek_means_is_hajek() -> None:
     log = simulate(np.random.default_rng(1))
-    found = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+    found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
     same = estimate(found, POLICY, estimator=partial(doubly_robust, baseline=found.means))
     assert same.value == pytest.approx(float(estimate(found, POLICY, estimator=hajek).value))
 
@@ -74,7 +74,7 @@ def test_doubly_robust_with_the_hajek_means_is_hajek() -> None:
 @every_estimator
 def test_many_policies_at_once_are_each_alone(estimator: Estimator) -> None:
     log = simulate(np.random.default_rng(2))
-    found = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+    found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
     policies = np.random.default_rng(3).dirichlet(np.ones(5), size=(3, 4))
     together = estimate(found, policies, estimator=estimator)
     assert together.value.shape == (3, 4)
@@ -91,7 +91,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(estimator: Estimator, dr
     covered = compared = 0
     for seed in range(200):
         log = simulate(np.random.default_rng(seed), drift=drift)
-        found = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+        found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
         value = estimate(found, POLICY, estimator=estimator)
         covered += bool(value.low <= log.value(POLICY) <= value.high)
         difference = compare(found, POLICY, OTHER, estimator=estimator)
@@ -104,7 +104,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(estimator: Estimator, dr
 
 def test_the_doubly_robust_constants_are_those_of_least_variance() -> None:
     log = simulate(np.random.default_rng(4), rows=20_000, floor=0.1)
-    found = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+    found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
     best = float(estimate(found, POLICY, estimator=doubly_robust).standard_error)
     for shift in (-0.1, 0.1):
         moved = partial(doubly_robust, baseline=found.means + shift)
@@ -114,7 +114,7 @@ def test_the_doubly_robust_constants_are_those_of_least_variance() -> None:
 
 def test_a_paired_difference_is_better_known_than_either_value() -> None:
     log = simulate(np.random.default_rng(5))
-    found = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+    found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
     near = 0.9 * POLICY + 0.1 * OTHER
     difference = compare(found, near, POLICY)
     assert difference.standard_error < 0.2 * estimate(found, POLICY).standard_error
@@ -130,7 +130,7 @@ def test_logs_of_several_policies_are_pooled_by_adding_them() -> None:
         total, truths = None, []
         for _ in range(3):
             log = simulate(generator, rows=1000)
-            found = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+            found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
             total = found if total is None else total + found
             truths.append(log.value(POLICY))
         assert total is not None
@@ -145,7 +145,7 @@ def test_the_bernstein_interval_holds_where_the_delta_method_cannot() -> None:
     for seed in range(200):
         generator = np.random.default_rng(seed)
         rewards = (generator.random(20) < 0.05).astype(float)
-        found = gather(np.zeros(20, dtype=int), rewards, np.ones(20), task_count=1)
+        found = sum_log(np.zeros(20, dtype=int), rewards, np.ones(20), task_count=1)
         bound = bernstein(found, [1.0], reward_range=(0, 1), smallest_probability=1.0)
         missed += not bound.low <= 0.05 <= bound.high
         value = estimate(found, [1.0])
@@ -156,7 +156,7 @@ def test_the_bernstein_interval_holds_where_the_delta_method_cannot() -> None:
 
 def test_the_bernstein_interval_narrows_to_the_delta_interval() -> None:
     log = simulate(np.random.default_rng(6), rows=200_000)
-    found = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+    found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
     bound = bernstein(found, POLICY, reward_range=(0, 1), smallest_probability=0.06)
     plain = estimate(found, POLICY, estimator=importance_sampling)
     assert bound.value == plain.value
@@ -170,7 +170,7 @@ def test_the_bernstein_interval_narrows_to_the_delta_interval() -> None:
 
 def test_one_value_straight_from_the_rows_is_that_of_the_sums() -> None:
     log = simulate(np.random.default_rng(7), rows=100_001)
-    found = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+    found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
     direct = row_value(log.tasks, log.rewards, log.probabilities, POLICY)
     assert direct == pytest.approx(float(estimate(found, POLICY).value), rel=1e-12)
 
@@ -180,7 +180,7 @@ def test_policies_the_log_says_nothing_of_are_refused() -> None:
         estimate(FOUR, [0.2, 0.3, 0.5])
     with pytest.raises(OptionError, match="sum to one"):
         estimate(FOUR, [0.5, 0.6])
-    untried = gather([0, 0], [1.0, 0.0], [0.5, 0.5], task_count=2)
+    untried = sum_log([0, 0], [1.0, 0.0], [0.5, 0.5], task_count=2)
     with pytest.raises(InputError, match="no row of task 1"):
         estimate(untried, [[1.0, 0.0], [0.5, 0.5]])
     assert estimate(untried, [1.0, 0.0]).value == pytest.approx(0.5)

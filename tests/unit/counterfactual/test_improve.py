@@ -15,7 +15,8 @@ from taskmix.counterfactual import (
     maximise,
 )
 from taskmix.errors import InputError, OptionError
-from taskmix.policies import MultitaskBandit, Scheduled
+from taskmix.policies import Scheduled
+from taskmix.tasks import MultitaskBandit
 
 NAMES = ["a", "b", "c"]
 
@@ -220,8 +221,8 @@ def test_stages_fall_back_to_the_fixed_policy_where_the_log_cannot_support_them(
 
 def test_stages_that_would_end_lower_are_not_taken() -> None:
     # On the bandit the reward rises with stages more often than the scores do.
-    from taskmix.papers._bandit import logs_of
-    from taskmix.papers._bandit_runs import play_fixed
+    from taskmix.papers._selection._bandit import logs_of
+    from taskmix.papers._selection._bandit_runs import play_fixed
 
     generator = np.random.default_rng(0)
     bandit = MultitaskBandit.sample(generator, environments=6, steps=4000)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from simulated_logs import simulate
 
-from taskmix.counterfactual import LogStatistics, gather, maximise, search
+from taskmix.counterfactual import LogStatistics, maximise, maximise_by_cmaes, sum_log
 from taskmix.errors import MissingExtraError, OptionError
 from taskmix.numerics import entropy
 
@@ -57,7 +57,7 @@ def test_much_entropy_is_uniform_and_equal_tasks_are_too() -> None:
 @pytest.mark.parametrize("weight", [0.001, 0.02, 0.2, 2.0])
 def test_the_gradient_is_zero_at_the_result(weight: float) -> None:
     log = simulate(np.random.default_rng(0))
-    statistics = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+    statistics = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
     found = maximise(statistics, weight)
     policy = found.probabilities
     logits = np.log(np.maximum(policy, 1e-300))
@@ -72,8 +72,8 @@ def test_the_gradient_is_zero_at_the_result(weight: float) -> None:
 
 def test_rewards_on_another_scale_with_lambda_on_it_too_give_the_same_policy() -> None:
     log = simulate(np.random.default_rng(1))
-    one = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
-    other = gather(log.tasks, 1000 * log.rewards, log.probabilities, task_count=5)
+    one = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
+    other = sum_log(log.tasks, 1000 * log.rewards, log.probabilities, task_count=5)
     np.testing.assert_allclose(
         maximise(one, 0.2).probabilities, maximise(other, 200.0).probabilities, atol=1e-10
     )
@@ -81,7 +81,7 @@ def test_rewards_on_another_scale_with_lambda_on_it_too_give_the_same_policy() -
 
 def test_several_entropies_and_logs_at_once_are_each_alone() -> None:
     logs = [simulate(np.random.default_rng(seed)) for seed in range(3)]
-    parts = [gather(log.tasks, log.rewards, log.probabilities, task_count=5) for log in logs]
+    parts = [sum_log(log.tasks, log.rewards, log.probabilities, task_count=5) for log in logs]
     from taskmix.counterfactual._statistics import stack
 
     weights = np.array([0.05, 0.3])
@@ -96,19 +96,23 @@ def test_several_entropies_and_logs_at_once_are_each_alone() -> None:
 @pytest.mark.parametrize("weight", [0.05, 0.2, 1.0])
 def test_the_search_of_the_paper_finds_the_same_policy(weight: float) -> None:
     log = simulate(np.random.default_rng(2), rows=5000)
-    statistics = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+    statistics = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
     exact = maximise(statistics, weight)
-    found = search(statistics, weight, generator=np.random.default_rng(0), generations=100)
+    found = maximise_by_cmaes(
+        statistics, weight, generator=np.random.default_rng(0), generations=100
+    )
     assert found.objective <= exact.objective + 1e-12
     assert found.objective == pytest.approx(float(exact.objective), abs=1e-6)
     np.testing.assert_allclose(found.probabilities, exact.probabilities, atol=2e-3)
-    papers = search(statistics, weight, generator=np.random.default_rng(0), generations=20)
+    papers = maximise_by_cmaes(
+        statistics, weight, generator=np.random.default_rng(0), generations=20
+    )
     assert papers.objective == pytest.approx(float(exact.objective), abs=1e-3)
 
 
 def test_a_sound_log_is_concave_and_settled_in_a_few_steps() -> None:
     log = simulate(np.random.default_rng(3), rows=10_000)
-    statistics = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+    statistics = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
     found = maximise(statistics, 0.2)
     assert found.curvature < 0.2
     assert found.steps < 30
@@ -134,7 +138,7 @@ def test_one_task_and_a_hundred_thousand() -> None:
     weight = generator.uniform(900, 1100, 100_000)
     found = maximise(sums(list(weight * generator.random(100_000)), list(weight)), 0.2)
     assert found.probabilities.sum() == pytest.approx(1.0)
-    one = search(sums([1.0], [2.0]), 0.2, generator=generator)
+    one = maximise_by_cmaes(sums([1.0], [2.0]), 0.2, generator=generator)
     np.testing.assert_allclose(one.probabilities, [1.0])
 
 
@@ -147,4 +151,4 @@ def test_a_weight_that_cannot_be_is_refused(weight: float) -> None:
 def test_the_search_says_which_package_it_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cmaes", None)
     with pytest.raises(MissingExtraError, match=r"taskmix\[search\]"):
-        search(sums([1.0, 2.0], [1.0, 1.0]), 0.2, generator=np.random.default_rng(0))
+        maximise_by_cmaes(sums([1.0, 2.0], [1.0, 1.0]), 0.2, generator=np.random.default_rng(0))

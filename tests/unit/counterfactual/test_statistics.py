@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from simulated_logs import simulate
 
-from taskmix.counterfactual import LogStatistics, check_log, find_faults, gather
+from taskmix.counterfactual import LogStatistics, check_log, find_faults, sum_log
 from taskmix.errors import InputError, OptionError, ShapeError
 
 
@@ -19,7 +19,7 @@ def same(one: LogStatistics, other: LogStatistics) -> None:
 
 
 def test_four_rows_give_the_sums_worked_out_by_hand() -> None:
-    found = gather([0, 1, 0, 1], [1.0, 2.0, 0.0, -1.0], [0.5, 0.25, 1.0, 0.5], task_count=3)
+    found = sum_log([0, 1, 0, 1], [1.0, 2.0, 0.0, -1.0], [0.5, 0.25, 1.0, 0.5], task_count=3)
     np.testing.assert_array_equal(found.visits, [2, 2, 0])
     np.testing.assert_allclose(found.reward, [2 + 0, 8 - 2, 0])  # A
     np.testing.assert_allclose(found.weight, [2 + 1, 4 + 2, 0])  # B
@@ -36,25 +36,25 @@ def test_four_rows_give_the_sums_worked_out_by_hand() -> None:
 def test_parts_of_a_log_add_up_to_the_whole() -> None:
     log = simulate(np.random.default_rng(0), rows=50_000)
     columns = (log.tasks, log.rewards, log.probabilities)
-    whole = gather(*columns, task_count=5)
-    first = gather(*(column[:20_001] for column in columns), task_count=5)
-    second = gather(*(column[20_001:] for column in columns), task_count=5)
+    whole = sum_log(*columns, task_count=5)
+    first = sum_log(*(column[:20_001] for column in columns), task_count=5)
+    second = sum_log(*(column[20_001:] for column in columns), task_count=5)
     same(first + second, whole)
 
 
 def test_a_row_without_a_reward_is_left_out() -> None:
-    with_gap = gather([0, 1, 0], [1.0, math.nan, 2.0], [0.5, 0.5, 0.5], task_count=2)
-    same(with_gap, gather([0, 0], [1.0, 2.0], [0.5, 0.5], task_count=2))
+    with_gap = sum_log([0, 1, 0], [1.0, math.nan, 2.0], [0.5, 0.5, 0.5], task_count=2)
+    same(with_gap, sum_log([0, 0], [1.0, 2.0], [0.5, 0.5], task_count=2))
 
 
 def test_clipping_cuts_weights_off_and_counts_them() -> None:
-    clipped = gather([0, 0], [1.0, 1.0], [0.1, 0.5], task_count=1, clip=4.0)
+    clipped = sum_log([0, 0], [1.0, 1.0], [0.1, 0.5], task_count=1, clip=4.0)
     np.testing.assert_allclose(clipped.weight, [4 + 2])
     np.testing.assert_allclose(clipped.reward, [4 + 2])
     np.testing.assert_array_equal(clipped.clipped, [1])
     assert clipped.largest_weight[0] == 4
     with pytest.raises(OptionError, match="at least 1"):
-        gather([0], [1.0], [0.5], task_count=1, clip=0.5)
+        sum_log([0], [1.0], [0.5], task_count=1, clip=0.5)
 
 
 @pytest.mark.parametrize("probability", [0.0, -0.1, 1.5, math.nan, math.inf])
@@ -62,26 +62,26 @@ def test_a_probability_that_cannot_be_is_refused_with_its_row(probability: float
     probabilities = np.full(40_000, 0.5)
     probabilities[30_000] = probability
     with pytest.raises(InputError, match="row 30000 of the log"):
-        gather(np.zeros(40_000, dtype=int), np.ones(40_000), probabilities, task_count=1)
+        sum_log(np.zeros(40_000, dtype=int), np.ones(40_000), probabilities, task_count=1)
 
 
 @pytest.mark.parametrize("task", [-1, 3])
 def test_a_task_out_of_range_is_refused_with_its_row(task: int) -> None:
     with pytest.raises(InputError, match=f"Found {task} in row 1"):
-        gather([0, task], [1.0, 1.0], [0.5, 0.5], task_count=3)
+        sum_log([0, task], [1.0, 1.0], [0.5, 0.5], task_count=3)
 
 
 def test_columns_of_different_lengths_are_refused() -> None:
     with pytest.raises(ShapeError, match="one value per row"):
-        gather([0, 1], [1.0], [0.5, 0.5], task_count=2)
+        sum_log([0, 1], [1.0], [0.5, 0.5], task_count=2)
     with pytest.raises(ShapeError, match="same tasks"):
-        gather([0], [1.0], [0.5], task_count=2) + gather([0], [1.0], [0.5], task_count=3)
+        sum_log([0], [1.0], [0.5], task_count=2) + sum_log([0], [1.0], [0.5], task_count=3)
 
 
 def test_a_sound_log_has_no_faults() -> None:
     for seed in range(20):
         log = simulate(np.random.default_rng(seed), drift=0.3)
-        found = gather(log.tasks, log.rewards, log.probabilities, task_count=5)
+        found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5)
         assert check_log(found) == ()
 
 
@@ -89,13 +89,13 @@ def test_probabilities_of_another_policy_are_refused_in_words() -> None:
     # The uniform part was left out of the logged probabilities, as in one public Exp3.S.
     log = simulate(np.random.default_rng(0), rows=20_000, floor=0.5)
     wrong = np.maximum((log.probabilities - 0.1) / 0.5, 0.01)
-    found = gather(log.tasks, log.rewards, wrong, task_count=5)
+    found = sum_log(log.tasks, log.rewards, wrong, task_count=5)
     with pytest.raises(InputError, match="not those the tasks were drawn with"):
         check_log(found, ["a", "b", "c", "d", "e"])
 
 
 def test_a_task_that_was_never_tried_is_refused_by_name() -> None:
-    found = gather([0] * 100, [1.0] * 100, [1.0] * 100, task_count=2)
+    found = sum_log([0] * 100, [1.0] * 100, [1.0] * 100, task_count=2)
     with pytest.raises(InputError, match="no row of `b`"):
         check_log(found, ["a", "b"])
 
@@ -103,7 +103,7 @@ def test_a_task_that_was_never_tried_is_refused_by_name() -> None:
 def test_a_task_that_was_hardly_tried_is_doubtful() -> None:
     generator = np.random.default_rng(3)
     tasks = (generator.random(2000) < 0.005).astype(int)
-    found = gather(tasks, np.ones(2000), np.where(tasks, 0.005, 0.995), task_count=2)
+    found = sum_log(tasks, np.ones(2000), np.where(tasks, 0.005, 0.995), task_count=2)
     notes = check_log(found, ["a", "b"])
     assert len(notes) == 1
     assert notes[0].startswith(
@@ -113,7 +113,7 @@ def test_a_task_that_was_hardly_tried_is_doubtful() -> None:
 
 def test_many_tasks_that_were_hardly_tried_are_told_in_one_sentence() -> None:
     tasks = np.arange(2000) % 1000
-    notes = check_log(gather(tasks, np.ones(2000), np.full(2000, 1e-3), task_count=1000))
+    notes = check_log(sum_log(tasks, np.ones(2000), np.full(2000, 1e-3), task_count=1000))
     assert len(notes) == 1
     assert "`3`, `4` and others: 1000 of 1000 tasks" in notes[0]
 
@@ -123,19 +123,19 @@ def test_a_small_error_of_the_probabilities_is_flagged_before_it_is_refused() ->
     # At 3.5 % too large the mean weight is 5.0 standard errors below one, at 10 % it is 14.9.
     for error, weights in ((0.0, set()), (0.035, {"doubtful"}), (0.1, {"refused"})):
         shares = np.full(20_000, 0.5 * (1 + error))
-        faults = find_faults(gather(tasks, np.ones(20_000), shares, task_count=2))
+        faults = find_faults(sum_log(tasks, np.ones(20_000), shares, task_count=2))
         assert {fault.weight for fault in faults} == weights
 
 
 def test_a_task_that_a_later_policy_hardly_draws_is_doubtful_and_no_fault_of_the_log() -> None:
     generator, doubts = np.random.default_rng(0), 0
-    first = gather(
+    first = sum_log(
         generator.integers(4, size=2000), np.ones(2000), np.full(2000, 0.25), task_count=4
     )
     shares = np.array([0.5, 0.3, 0.1998, 0.0002])
     for _ in range(20):
         tasks = generator.choice(4, size=2000, p=shares)
-        second = gather(tasks, np.ones(2000), shares[tasks], task_count=4)
+        second = sum_log(tasks, np.ones(2000), shares[tasks], task_count=4)
         notes = check_log(first + second, ["a", "b", "c", "rare"])
         doubts += any(
             "`rare`" in note and "its value is that of the rest" in note for note in notes
@@ -146,18 +146,18 @@ def test_a_task_that_a_later_policy_hardly_draws_is_doubtful_and_no_fault_of_the
 def test_choices_that_were_never_drawn_are_refused() -> None:
     # In turns, each logged as certain: nothing is known of the tasks that were not chosen.
     with pytest.raises(InputError, match=r"not those the tasks were drawn with\. And 2 more"):
-        check_log(gather([0, 1, 2] * 100, np.ones(300), np.ones(300), task_count=3))
+        check_log(sum_log([0, 1, 2] * 100, np.ones(300), np.ones(300), task_count=3))
 
 
 def test_one_task_drawn_for_certain_is_sound_and_an_empty_log_is_not() -> None:
-    assert check_log(gather([0] * 50, [1.0] * 50, [1.0] * 50, task_count=1)) == ()
+    assert check_log(sum_log([0] * 50, [1.0] * 50, [1.0] * 50, task_count=1)) == ()
     with pytest.raises(InputError, match="rows with a reward"):
-        check_log(gather([], [], [], task_count=1))
+        check_log(sum_log([], [], [], task_count=1))
 
 
 def test_clipped_logs_are_not_accused_of_wrong_probabilities() -> None:
     log = simulate(np.random.default_rng(1), rows=20_000, floor=0.05)
-    found = gather(log.tasks, log.rewards, log.probabilities, task_count=5, clip=3.0)
+    found = sum_log(log.tasks, log.rewards, log.probabilities, task_count=5, clip=3.0)
     assert check_log(found) == ()
 
 
@@ -167,7 +167,7 @@ def test_clipped_logs_are_not_accused_of_wrong_probabilities() -> None:
 def test_rows_sorted_by_task_and_rows_counted_one_by_one_give_the_same_sums(
     monkeypatch: pytest.MonkeyPatch, learning: bool, clip: float | None, rows: int
 ) -> None:
-    from taskmix.counterfactual import _gather
+    from taskmix.counterfactual import _sums
 
     generator = np.random.default_rng(rows)
     shares = generator.dirichlet(np.ones(6))
@@ -177,28 +177,28 @@ def test_rows_sorted_by_task_and_rows_counted_one_by_one_give_the_same_sums(
     rewards[generator.random(rows) < 0.01] = np.nan
     # Tasks 6 and 7 are never drawn, in any chunk.
     columns = (tasks, rewards, probabilities)
-    by_sorting = gather(*columns, task_count=8, clip=clip)
-    monkeypatch.setattr(_gather, "FEW_TASKS", 0)
-    same(by_sorting, gather(*columns, task_count=8, clip=clip))
+    by_sorting = sum_log(*columns, task_count=8, clip=clip)
+    monkeypatch.setattr(_sums, "FEW_TASKS", 0)
+    same(by_sorting, sum_log(*columns, task_count=8, clip=clip))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
 def test_tasks_may_be_whole_numbers_of_any_size(kind: type) -> None:
     tasks = np.array([0, 2, 1, 2], dtype=kind)
-    assert gather(tasks, np.ones(4), np.full(4, 0.5), task_count=3).visits.tolist() == [1, 1, 2]
+    assert sum_log(tasks, np.ones(4), np.full(4, 0.5), task_count=3).visits.tolist() == [1, 1, 2]
     with pytest.raises(InputError, match="Found 2 in row 11"):
-        gather(tasks, np.ones(4), np.full(4, 0.5), task_count=2, first_row=10)
+        sum_log(tasks, np.ones(4), np.full(4, 0.5), task_count=2, first_row=10)
 
 
 @pytest.mark.parametrize("task", [-1, 299, 300, 2**40])
 @pytest.mark.parametrize("count", [3, 256, 299])
 def test_a_task_that_is_none_is_refused_however_tasks_are_counted(task: int, count: int) -> None:
     with pytest.raises(InputError, match=f"Found {task} in row 1 "):
-        gather([0, task], [1.0, 1.0], [0.5, 0.5], task_count=count)
+        sum_log([0, task], [1.0, 1.0], [0.5, 0.5], task_count=count)
 
 
 def test_every_task_of_two_hundred_and_fifty_six_has_its_own_sums() -> None:
     tasks = np.repeat(np.arange(256), np.arange(256))
-    found = gather(tasks, tasks, np.full(len(tasks), 0.5), task_count=256)
+    found = sum_log(tasks, tasks, np.full(len(tasks), 0.5), task_count=256)
     np.testing.assert_array_equal(found.visits, np.arange(256))
     np.testing.assert_allclose(found.reward, 2.0 * np.arange(256) ** 2)

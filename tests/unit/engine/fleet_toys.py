@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from taskmix.engine import DigitsSource, FolderSource, Optimization, Run, run_all, run_fleet
+from taskmix.engine import DigitsSource, Fleet, FolderSource, Here, Optimization, Run
 from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
 from taskmix.records import RunFolder, Study
 from taskmix.tasks import MISSING, Split, Task, TaskSet
@@ -57,8 +57,8 @@ def side_by_side(
 ) -> None:
     """Executes the runs alone and in a fleet, whose records must be the same."""
     alone, together = Study(folder / "alone"), Study(folder / "together")
-    results = run_all(runs, alone, workers=1)
-    fleet = run_fleet(runs, together, workers=1, **options)
+    results = Here(workers=1).run(runs, alone)
+    fleet = Fleet(workers=1, **options).run(runs, together)
     assert [result.outcome for result in fleet] == [result.outcome for result in results]
     for run, solo, member in zip(runs, results, fleet, strict=True):
         assert solo.error == member.error

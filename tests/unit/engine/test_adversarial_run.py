@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from taskmix.engine import DigitsSource, Run, execute, load_model
+from taskmix.engine import DigitsSource, Run, execute, model_of_run
 from taskmix.models import AdversarialSharing, Perceptron
 from taskmix.records import Study
 from taskmix.weighting import FAMO, MGDA, MGDAUB, AnyWeighting, Equal, GradNorm
@@ -41,5 +41,5 @@ def test_an_adversarial_run_learns_and_its_model_can_be_loaded(
         if (score.task, score.split, score.metric) == ("parity", "test", "accuracy")
     ]
     assert parity > 0.8
-    model, _ = load_model(run, study)
+    model, _ = model_of_run(run, study)
     assert any("discriminator" in name for name in model.state_dict())

@@ -144,12 +144,12 @@ def test_window_taggers_read_half_the_window_and_train_as_alone(
 
 
 def test_members_of_lower_precision_are_as_near_as_it_lets_them(tmp_path: Path) -> None:
-    from taskmix.engine import run_all, run_fleet
+    from taskmix.engine import Fleet, Here
     from taskmix.records import Study
 
     runs = runs_of(precision="bfloat16", steps=10)
-    alone = run_all(runs, Study(tmp_path / "alone"), workers=1)
-    together = run_fleet(runs, Study(tmp_path / "together"), workers=1)
+    alone = Here(workers=1).run(runs, Study(tmp_path / "alone"))
+    together = Fleet(workers=1).run(runs, Study(tmp_path / "together"))
     for solo, member in zip(alone, together, strict=True):
         assert solo.summary is not None
         assert member.summary is not None

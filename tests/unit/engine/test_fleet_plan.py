@@ -12,25 +12,24 @@ import pytest
 import torch
 from fleet_toys import RUN, SUBSETS, runs_of
 
-from taskmix.engine import Optimization, Run, build, fleet_pays, run_all
+from taskmix.engine import Auto, Optimization, Run, build, fleet_pays
 from taskmix.engine._fleet import _plan
 from taskmix.engine._fleet._dropout import Dropout
-from taskmix.engine._fleet._fleet import Fleet
-from taskmix.engine._fleet._layout import Layout, Stack
+from taskmix.engine._fleet._fleet import StackedModels
+from taskmix.engine._fleet._layout import ParameterLayout, StackedParameters
 from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._optimizer import clip, slices_of
 from taskmix.engine._fleet._stepper import Stepper, _Replayed
 from taskmix.engine._fleet._together import Together, plan_units
-from taskmix.errors import OptionError
 from taskmix.models import HardSharing, Head, Perceptron, TextConvolution, Transformer, WindowBiLSTM
 from taskmix.policies import Exp3, PredictionGain, Scheduled, Tempered
 from taskmix.records import Study
 from taskmix.weighting import MGDA, BanditMTL
 
 
-def fleet_of(runs: list[Run]) -> Fleet:
+def fleet_of(runs: list[Run]) -> StackedModels:
     nothing: Any = SimpleNamespace(resumed=None)
-    return Fleet([Member.of(n, run, build(run)[1], nothing) for n, run in enumerate(runs)])
+    return StackedModels([Member.of(n, run, build(run)[1], nothing) for n, run in enumerate(runs)])
 
 
 def test_runs_join_unless_what_they_train_on_depends_on_their_losses() -> None:
@@ -57,7 +56,7 @@ def test_families_differ_in_what_all_members_must_share() -> None:
         {"optimization": Optimization(learning_rate=0.5, weight_decay=0.1)},
     )
     for changes in same:
-        assert _plan.family(replace(RUN, **changes)) == _plan.family(RUN)  # type: ignore[arg-type]
+        assert _plan.family_of(replace(RUN, **changes)) == _plan.family_of(RUN)  # type: ignore[arg-type]
     others = (
         {"steps": 21},
         {"batch_size": 8},
@@ -69,7 +68,7 @@ def test_families_differ_in_what_all_members_must_share() -> None:
         {"optimization": Optimization(schedule="cosine")},
     )
     for changes in others:
-        assert _plan.family(replace(RUN, **changes)) != _plan.family(RUN)  # type: ignore[arg-type]
+        assert _plan.family_of(replace(RUN, **changes)) != _plan.family_of(RUN)  # type: ignore[arg-type]
 
 
 def test_chunks_have_like_sizes_and_members_of_one_rate_side_by_side() -> None:
@@ -109,26 +108,24 @@ def test_the_engine_is_chosen_by_what_pays(tmp_path: Path, monkeypatch: pytest.M
     assert not fleet_pays([replace(run, architecture=TextConvolution()) for run in runs_of()])
     assert not fleet_pays([RUN])
     assert not fleet_pays([replace(run, weighting=BanditMTL()) for run in runs_of()])
-    with pytest.raises(OptionError, match="one of here, fleet, auto, ray"):
-        run_all([RUN], Study(tmp_path), engine="cluster")  # type: ignore[arg-type]
 
     taken: list[int] = []
 
-    def watched(fleet: Fleet, *arguments: Any) -> Any:
+    def watched(fleet: StackedModels, *arguments: Any) -> Any:
         taken.append(len(fleet.members))
         return take(fleet, *arguments)
 
-    take = Fleet.take
-    monkeypatch.setattr(Fleet, "take", watched)
-    run_all(runs_of(steps=2), Study(tmp_path), workers=1, engine="auto")
+    take = StackedModels.take
+    monkeypatch.setattr(StackedModels, "take", watched)
+    Auto(workers=1).run(runs_of(steps=2), Study(tmp_path))
     assert taken == [3, 3]
 
 
 def test_members_are_stacked_and_taken_apart_again() -> None:
     first = HardSharing(torch.nn.Linear(3, 4), [Head(4, 2), Head(4, 3)], ["a", "b"])
     second = HardSharing(torch.nn.Linear(5, 4), [Head(4, 6)], ["c"])
-    layouts = [Layout.of(model) for model in (first, second)]
-    stack = Stack.of(layouts, [dict(model.state_dict()) for model in (first, second)])
+    layouts = [ParameterLayout.of(model) for model in (first, second)]
+    stack = StackedParameters.of(layouts, [dict(model.state_dict()) for model in (first, second)])
     shapes = {key: tuple(value.shape) for key, value in stack.tensors.items()}
     assert shapes == {
         "encoder.weight": (2, 4, 5),

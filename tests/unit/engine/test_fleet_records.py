@@ -11,9 +11,18 @@ import pytest
 import torch
 from fleet_toys import RUN, SUBSETS, must_be_alike, runs_of, trees_must_be_alike
 
-from taskmix.engine import FolderSource, Optimization, Progress, Run, execute, run_all, run_fleet
+from taskmix.engine import (
+    Fleet,
+    FolderSource,
+    Here,
+    Observers,
+    Optimization,
+    Progress,
+    Run,
+    execute,
+)
 from taskmix.engine._fleet import _train
-from taskmix.engine._fleet._fleet import Fleet
+from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.errors import InputError, RecordError
 from taskmix.models import AdversarialSharing, Perceptron
 from taskmix.policies import Exp3, PredictionGain
@@ -62,10 +71,10 @@ def test_a_fleet_goes_on_with_what_solo_runs_began(
     options = Optimization(optimizer=optimizer, learning_rate=1e-2, schedule="linear", warmup=0.1)
     runs = [replace(run, optimization=options) for run in runs_of(weighting=weighting)]
     whole, shared = Study(tmp_path / "whole"), Study(tmp_path / "shared")
-    run_all(runs, whole, workers=1)
+    Here(workers=1).run(runs, whole)
     for number, run in enumerate(runs):
         alone_until(run, shared, 13 if number < 2 else 7)
-    results = run_fleet(runs, shared, workers=1)
+    results = Fleet(workers=1).run(runs, shared)
     assert [result.outcome for result in results] == ["finished"] * 3
     for run in runs:
         must_be_alike(whole.run(run.specification()), shared.run(run.specification()))
@@ -83,8 +92,8 @@ def test_solo_runs_go_on_with_what_a_fleet_began(
         for run in runs_of(weighting=weighting, checkpoint_every=10)
     ]
     whole, shared = Study(tmp_path / "whole"), Study(tmp_path / "shared")
-    run_all(runs, whole, workers=1)
-    results = run_fleet(runs, shared, workers=1, should_stop=after(2))
+    Here(workers=1).run(runs, whole)
+    results = Fleet(workers=1).run(runs, shared, stop=after(2))
     assert [result.outcome for result in results] == ["stopped"] * 3
     assert {summary.status for summary in shared.summaries()} == {"stopped"}
     for run in runs:
@@ -100,7 +109,7 @@ def test_a_members_checkpoint_is_the_tree_of_a_solo_run(
     options = Optimization(optimizer=optimizer, learning_rate=1e-2, schedule="linear", warmup=0.1)
     runs = [replace(r, optimization=options) for r in runs_of(weighting=weighting, steps=2000)]
     alone, together = Study(tmp_path / "alone"), Study(tmp_path / "together")
-    run_fleet(runs, together, workers=1, should_stop=after(2))
+    Fleet(workers=1).run(runs, together, stop=after(2))
     for run in runs:
         found = together.run(run.specification()).checkpoint()
         assert found is not None
@@ -113,11 +122,11 @@ def test_a_members_checkpoint_is_the_tree_of_a_solo_run(
 
 def test_asking_twice_costs_once_and_fresh_starts_over(tmp_path: Path) -> None:
     study, runs = Study(tmp_path), runs_of()
-    first = run_fleet([*runs, runs[0]], study, workers=1)
+    first = Fleet(workers=1).run([*runs, runs[0]], study)
     assert [r.outcome for r in first] == ["finished"] * 3 + ["already finished"]
-    again = run_fleet(runs, study, workers=1)
+    again = Fleet(workers=1).run(runs, study)
     assert [r.outcome for r in again] == ["already finished"] * 3
-    fresh = run_fleet(runs, study, workers=1, fresh=True)
+    fresh = Fleet(workers=1).run(runs, study, fresh=True)
     assert [r.outcome for r in fresh] == ["finished"] * 3
     for one, other in zip(first, fresh, strict=False):
         assert one.summary is not None
@@ -128,7 +137,7 @@ def test_asking_twice_costs_once_and_fresh_starts_over(tmp_path: Path) -> None:
 def test_a_run_that_another_holds_is_busy_and_the_others_are_done(tmp_path: Path) -> None:
     study, runs = Study(tmp_path), runs_of()
     with study.run(runs[1].specification()).claim():
-        results = run_fleet(runs, study, workers=1)
+        results = Fleet(workers=1).run(runs, study)
     assert [result.outcome for result in results] == ["finished", "busy", "finished"]
 
 
@@ -143,7 +152,7 @@ def test_runs_that_no_fleet_can_take_are_done_alone_and_results_keep_their_order
         replace(plain[0], steps=5),
     ]
     mixed = [others[0], plain[0], others[1], plain[1], others[2], plain[2], others[3]]
-    results = run_fleet(mixed, Study(tmp_path), workers=1)
+    results = Fleet(workers=1).run(mixed, Study(tmp_path))
     for run, result in zip(mixed, results, strict=True):
         assert result.outcome == "finished"
         assert result.summary is not None
@@ -156,21 +165,21 @@ def test_where_memory_does_not_suffice_the_fleet_is_halved_until_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = []
-    take = Fleet.take
+    take = StackedModels.take
 
-    def cramped(fleet: Fleet, *arguments: Any) -> Any:
+    def cramped(fleet: StackedModels, *arguments: Any) -> Any:
         if len(fleet.members) > 2:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         sizes.append(len(fleet.members))
         return take(fleet, *arguments)
 
-    monkeypatch.setattr(Fleet, "take", cramped)
+    monkeypatch.setattr(StackedModels, "take", cramped)
     runs = runs_of(subsets=[*SUBSETS, *SUBSETS[:2]])
-    results = run_fleet(runs, Study(tmp_path / "small"), workers=1, fresh=True)
+    results = Fleet(workers=1).run(runs, Study(tmp_path / "small"), fresh=True)
     assert [result.outcome for result in results] == ["finished"] * 5
     assert set(sizes) == {1, 2}
     monkeypatch.undo()
-    run_fleet(runs, Study(tmp_path / "large"), workers=1)
+    Fleet(workers=1).run(runs, Study(tmp_path / "large"))
     for run in runs:
         folders = (Study(tmp_path / name).run(run.specification()) for name in ("large", "small"))
         must_be_alike(*folders)
@@ -180,16 +189,16 @@ def test_members_that_are_done_no_longer_cost_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    take = Fleet.take
+    take = StackedModels.take
 
-    def watched(fleet: Fleet, *arguments: Any) -> Any:
+    def watched(fleet: StackedModels, *arguments: Any) -> Any:
         sizes.append(len(fleet.members))
         return take(fleet, *arguments)
 
-    monkeypatch.setattr(Fleet, "take", watched)
+    monkeypatch.setattr(StackedModels, "take", watched)
     subsets = (*SUBSETS, ("half",), ("shuffled_ten",))
-    run_fleet(
-        runs_of(subsets=subsets, steps=80, evaluate_every=4, patience=1), Study(tmp_path), workers=1
+    Fleet(workers=1).run(
+        runs_of(subsets=subsets, steps=80, evaluate_every=4, patience=1), Study(tmp_path)
     )
     assert sizes[0] == 5
     assert sizes == sorted(sizes, reverse=True)
@@ -209,7 +218,7 @@ def test_a_record_that_cannot_be_written_fails_alone(
         commit(writer, *arguments, **options)
 
     monkeypatch.setattr(RecordWriter, "commit", refused)
-    results = run_fleet(runs, study, workers=1)
+    results = Fleet(workers=1).run(runs, study)
     assert [result.outcome for result in results] == ["finished", "failed", "finished"]
     assert results[1].error == "There should be room on the disk."
 
@@ -217,12 +226,12 @@ def test_a_record_that_cannot_be_written_fails_alone(
 def test_a_programs_own_error_is_told_in_every_record_it_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(fleet: Fleet, *arguments: Any) -> Any:
+    def broken(fleet: StackedModels, *arguments: Any) -> Any:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(Fleet, "take", broken)
+    monkeypatch.setattr(StackedModels, "take", broken)
     with pytest.raises(ZeroDivisionError):
-        run_fleet(runs_of(), Study(tmp_path), workers=1)
+        Fleet(workers=1).run(runs_of(), Study(tmp_path))
     errors = {summary.error for summary in Study(tmp_path).summaries()}
     assert errors == {"ZeroDivisionError: by zero"}
 
@@ -230,16 +239,16 @@ def test_a_programs_own_error_is_told_in_every_record_it_ended(
 def test_what_the_user_must_mend_stops_all(tmp_path: Path) -> None:
     missing = replace(RUN, source=FolderSource(path=str(tmp_path / "nowhere")))
     with pytest.raises(InputError):
-        run_fleet([missing, replace(missing, seed=1)], Study(tmp_path / "study"), workers=1)
+        Fleet(workers=1).run([missing, replace(missing, seed=1)], Study(tmp_path / "study"))
     unknown = [replace(run, tasks=("parity", "nothing")) for run in runs_of()]
     with pytest.raises(InputError, match="nothing"):
-        run_fleet(unknown, Study(tmp_path / "study"), workers=1)
+        Fleet(workers=1).run(unknown, Study(tmp_path / "study"))
 
 
 def test_progress_is_told_of_every_run_and_its_end_once(tmp_path: Path) -> None:
     told: list[Progress] = []
     runs = runs_of(steps=30)
-    run_fleet(runs, Study(tmp_path), workers=1, on_progress=told.append)
+    Fleet(workers=1, observers=Observers.telling(told.append)).run(runs, Study(tmp_path))
     assert sorted(progress.run for progress in told if progress.done) == [0, 1, 2]
     for number in range(3):
         steps = [progress.step for progress in told if progress.run == number]
@@ -251,12 +260,12 @@ def test_chunks_go_to_several_processes(tmp_path: Path) -> None:
     subsets = (*SUBSETS, *SUBSETS)
     runs = runs_of(subsets=subsets)
     told: list[Progress] = []
-    results = run_all(
-        runs, Study(tmp_path / "pool"), workers=2, engine="fleet", on_progress=told.append
+    results = Fleet(workers=2, observers=Observers.telling(told.append)).run(
+        runs, Study(tmp_path / "pool")
     )
     assert [result.outcome for result in results] == ["finished"] * 6
     assert sorted(progress.run for progress in told if progress.done) == list(range(6))
-    run_fleet(runs, Study(tmp_path / "here"), workers=1, chunk=6)
+    Fleet(workers=1, chunk=6).run(runs, Study(tmp_path / "here"))
     for run in runs:
         folders = (Study(tmp_path / name).run(run.specification()) for name in ("here", "pool"))
         must_be_alike(*folders)

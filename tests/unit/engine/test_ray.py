@@ -15,17 +15,19 @@ import fsspec
 import pytest
 import ray
 import torch
+from older import make_older, older_name
 
 from taskmix.engine import (
     DigitsSource,
     Executed,
+    Here,
+    Observers,
     Optimization,
     Progress,
+    Ray,
     Run,
     cluster,
-    run_all,
-    run_ray,
-    stream_ray,
+    execute,
 )
 from taskmix.engine._ray import _sender
 from taskmix.engine._ray._data import take_apart
@@ -63,7 +65,7 @@ def _cluster() -> Iterator[None]:
 def here(tmp_path_factory: pytest.TempPathFactory) -> Study:
     torch.set_num_threads(1)
     study = Study(tmp_path_factory.mktemp("here"))
-    run_all(RUNS, study, workers=1)
+    Here(workers=1).run(RUNS, study)
     return study
 
 
@@ -87,7 +89,9 @@ def test_a_run_has_the_bits_it_has_here(
 ) -> None:
     told: list[Progress] = []
     study = Study(tmp_path / "study")
-    results = run_ray(RUNS, study, shared_disk=shared_disk, on_progress=told.append)
+    results = Ray(shared_disk=shared_disk, observers=Observers.telling(told.append)).run(
+        RUNS, study
+    )
     assert [result.outcome for result in results] == ["finished"] * len(RUNS)
     assert [result.summary and result.summary.seed for result in results] == [
         run.seed for run in RUNS
@@ -95,14 +99,14 @@ def test_a_run_has_the_bits_it_has_here(
     must_be_the_same(here, study)
     done = [progress.run for progress in told if progress.done]
     assert sorted(done) == list(range(len(RUNS)))
-    again = run_all(RUNS, study, engine="ray", on_progress=told.append)
+    again = Ray(observers=Observers.telling(told.append)).run(RUNS, study)
     assert {result.outcome for result in again} == {"already finished"}
 
 
 @pytest.mark.parametrize("shared_disk", [None, False], ids=["shared disk", "by post"])
 def test_a_lean_study_stays_lean(tmp_path: Path, here: Study, shared_disk: bool | None) -> None:
     study = Study(tmp_path, lean=True)
-    run_ray(RUNS[:2], study, shared_disk=shared_disk)
+    Ray(shared_disk=shared_disk).run(RUNS[:2], study)
     for run in RUNS[:2]:
         folder = study.run(run.specification())
         files = {path.name for path in folder.path.rglob("*") if path.is_file()}
@@ -114,17 +118,66 @@ def test_a_lean_study_stays_lean(tmp_path: Path, here: Study, shared_disk: bool 
 
 
 def test_a_run_that_is_asked_for_twice_is_done_once(tmp_path: Path) -> None:
-    results = run_ray([RUN, replace(RUN, seed=1), RUN], Study(tmp_path))
+    results = Ray().run([RUN, replace(RUN, seed=1), RUN], Study(tmp_path))
     assert [result.outcome for result in results] == ["finished"] * 3
     assert results[0] is results[2]
     assert len(list(Study(tmp_path).runs())) == 2
 
 
+@pytest.mark.parametrize("shared_disk", [None, False], ids=["shared disk", "by post"])
+def test_runs_that_are_equal_but_for_their_labels_are_done_once(
+    tmp_path: Path, shared_disk: bool | None
+) -> None:
+    study, other = Study(tmp_path), replace(RUN, label="other")
+    for number, result in Ray(shared_disk=shared_disk).stream([RUN, other, RUN], study):
+        assert result.outcome in ("finished", "already finished")
+        assert result.summary is not None
+        assert result.summary.label == (other if number == 1 else RUN).label
+    (summary,) = study.summaries()
+    assert summary.labels == (RUN.label, "other")
+    Ray(shared_disk=shared_disk).run([replace(RUN, label="third")], study)
+    assert set(study.scores()["label"].to_pylist()) == {RUN.label, "other", "third"}
+
+
+@pytest.mark.parametrize("shared_disk", [None, False], ids=["shared disk", "by post"])
+def test_a_run_that_version_0_1_began_goes_on_in_its_own_folder(
+    tmp_path: Path, here: Study, shared_disk: bool | None
+) -> None:
+    study = Study(tmp_path)
+    steps: list[object] = []
+    stop = {"listener": steps.append, "should_stop": lambda: len(steps) > 12}
+    assert execute(RUNS[0], study, **stop).outcome == "stopped"  # type: ignore[arg-type]
+    make_older(RUNS[0].folder(study), RUNS[0])
+    other = replace(RUNS[0], label="other")
+    (result,) = Ray(shared_disk=shared_disk).run([other], Study(tmp_path))
+    assert result.outcome == "finished"
+    assert [folder.name for folder in Study(tmp_path).runs()] == [older_name(RUNS[0])]
+    assert set(Study(tmp_path).scores()["label"].to_pylist()) == {RUNS[0].label, "other"}
+    one, two = RUNS[0].folder(here), RUNS[0].folder(Study(tmp_path))
+    assert one.steps().drop_columns(["seconds"]).equals(two.steps().drop_columns(["seconds"]))
+
+
+def test_a_store_takes_labels_that_come_later_and_has_runs_of_version_0_1(tmp_path: Path) -> None:
+    store, first = "memory://bucket/labels", Study(tmp_path / "first")
+    Ray(store=store).run([RUN], first)
+    Ray(store=store).run([replace(RUN, label="other")], first)
+    Ray(store=store).run([RUN], Study(tmp_path / "second"))
+    (summary,) = Study(tmp_path / "second").summaries()
+    assert summary.labels == (RUN.label, "other")
+
+    make_older(RUN.folder(first), RUN)
+    old = "memory://bucket/older"
+    Ray(store=old).run([RUN], Study(tmp_path / "first"))
+    (result,) = Ray(store=old).run([RUN], Study(tmp_path / "third"))
+    assert result.outcome == "already finished"
+    assert [each.name for each in Study(tmp_path / "third").runs()] == [older_name(RUN)]
+
+
 def test_fresh_starts_over(tmp_path: Path, here: Study) -> None:
     study = Study(tmp_path)
-    run_ray(RUNS[:2], study)
+    Ray().run(RUNS[:2], study)
     before = [folder.path.stat().st_mtime_ns for folder in study.runs()]
-    results = run_ray(RUNS[:2], study, fresh=True)
+    results = Ray().run(RUNS[:2], study, fresh=True)
     assert {result.outcome for result in results} == {"finished"}
     assert before != [folder.path.stat().st_mtime_ns for folder in study.runs()]
     must_be_the_same(here, study, RUNS[:2])
@@ -142,22 +195,18 @@ def test_a_stopped_study_goes_on_to_the_bits_of_one_that_never_was(
     def tell(progress: Progress) -> None:
         begun.append(progress.step)
 
-    results = run_ray(
-        long,
-        study,
-        shared_disk=shared_disk,
-        on_progress=tell,
-        should_stop=lambda: any(0 < step < 1500 for step in begun),
+    results = Ray(shared_disk=shared_disk, observers=Observers.telling(tell)).run(
+        long, study, stop=lambda: any(0 < step < 1500 for step in begun)
     )
     stopped = [result for result in results if result.outcome == "stopped"]
     assert stopped
     assert any(result.summary and 0 < result.summary.step < 1500 for result in stopped)
     assert not list(study.path.glob(".cluster-*"))
-    assert {r.outcome for r in run_ray(long, study, shared_disk=shared_disk)} <= {
+    assert {r.outcome for r in Ray(shared_disk=shared_disk).run(long, study)} <= {
         "finished",
         "already finished",
     }
-    run_all(long, whole, workers=1)
+    Here(workers=1).run(long, whole)
     must_be_the_same(whole, study, long)
 
 
@@ -176,7 +225,7 @@ class Deadly(Perceptron):
         return super().build(tasks)
 
 
-def test_a_worker_that_dies_is_tried_again_and_at_last_told(tmp_path: Path, here: Study) -> None:
+def test_a_worker_that_dies_is_tried_again_and_at_last_told(tmp_path: Path) -> None:
     folders = [tmp_path / "once", tmp_path / "always"]
     for folder in folders:
         folder.mkdir()
@@ -185,7 +234,7 @@ def test_a_worker_that_dies_is_tried_again_and_at_last_told(tmp_path: Path, here
         for folder, times in zip(folders, (1, 99), strict=True)
     ]
     study = Study(tmp_path / "study")
-    results = run_ray([*deadly, *RUNS], study)
+    results = Ray().run([*deadly, *RUNS], study)
     assert results[0].outcome == "finished"
     assert results[1].outcome == "failed"
     assert "failed 3 times" in (results[1].error or "")
@@ -199,10 +248,18 @@ def test_a_worker_with_a_gpu_trains_its_runs_as_a_fleet(tmp_path: Path, shared_d
     sender = _sender.Sender(study, workers=None, shared_disk=shared_disk)
     plain = [replace(RUN, policy=None, seed=seed) for seed in range(3)]
     tasks = ray.put(take_apart(RUN.load()))
+    names = [run.folder(study).name for run in plain]
     # On the CPU of this cluster: what a GPU's worker does but for the device.
     done = ray.get(
         ray.remote(work).remote(
-            (7, 9, 8), plain, True, sender._common, sender.ear.post, [(RUN.source, tasks)], {}
+            (7, 9, 8),
+            plain,
+            names,
+            True,
+            sender._common,
+            sender.ear.post,
+            [(RUN.source, tasks)],
+            {},
         )
     )
     told, files = sender.ear.hear(stop=False, now=True)
@@ -220,19 +277,19 @@ def test_a_worker_with_a_gpu_trains_its_runs_as_a_fleet(tmp_path: Path, shared_d
 
 def test_a_run_that_diverges_fails_alone(tmp_path: Path) -> None:
     bad = replace(RUN, optimization=Optimization(optimizer="sgd", learning_rate=1e30))
-    results = run_ray([bad, RUNS[0]], Study(tmp_path))
+    results = Ray().run([bad, RUNS[0]], Study(tmp_path))
     assert [result.outcome for result in results] == ["failed", "finished"]
     assert "should be finite" in (results[0].error or "")
 
 
 def test_what_the_user_must_mend_stops_all(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="batch_size"):
-        run_ray([replace(RUN, batch_size=0), *RUNS], Study(tmp_path / "study"))
+        Ray().run([replace(RUN, batch_size=0), *RUNS], Study(tmp_path / "study"))
     with pytest.raises(OptionError, match="should have GPUs"):
-        run_ray([replace(RUN, device="cuda")], Study(tmp_path / "study"))
+        Ray().run([replace(RUN, device="cuda")], Study(tmp_path / "study"))
     (tmp_path / "file").touch()
     with pytest.raises(RecordError, match="folder for the study"):
-        run_ray([RUN], Study(tmp_path / "file"))
+        Ray().run([RUN], Study(tmp_path / "file"))
     assert not list(tmp_path.glob("study/.cluster-*"))
 
 
@@ -240,8 +297,8 @@ def test_finished_runs_are_copied_to_a_store_and_taken_from_there(
     tmp_path: Path, here: Study
 ) -> None:
     store, runs = "memory://bucket/study", RUNS[:3]
-    run_ray(runs[:2], Study(tmp_path / "first"), store=store)
-    results = run_ray(runs, Study(tmp_path / "second"), store=store, shared_disk=False)
+    Ray(store=store).run(runs[:2], Study(tmp_path / "first"))
+    results = Ray(store=store, shared_disk=False).run(runs, Study(tmp_path / "second"))
     assert [result.outcome for result in results] == [*["already finished"] * 2, "finished"]
     must_be_the_same(here, Study(tmp_path / "second"), runs)
     files = fsspec.filesystem("memory")
@@ -251,11 +308,11 @@ def test_finished_runs_are_copied_to_a_store_and_taken_from_there(
         == (folder.path / "run.json").read_bytes()
     )
     files.pipe(f"/bucket/study/{folder.name}/run.json", b"{")  # a copy that broke
-    third = run_ray(runs, Study(tmp_path / "third"), store=store)
+    third = Ray(store=store).run(runs, Study(tmp_path / "third"))
     assert [result.outcome for result in third] == ["finished", *["already finished"] * 2]
     must_be_the_same(here, Study(tmp_path / "third"), runs)
     with pytest.raises(OptionError, match="fsspec can open"):
-        run_ray(runs, Study(tmp_path / "third"), store="nosuch://bucket")
+        Ray(store="nosuch://bucket").run(runs, Study(tmp_path / "third"))
 
 
 def no_work(numbers: list[int], *rest: Any) -> list[Done]:
@@ -271,7 +328,7 @@ def test_many_runs_take_the_driver_no_more_memory_than_few(
     def peak(count: int) -> int:
         seen = 0
         tracemalloc.start()
-        for number, result in stream_ray(
+        for number, result in Ray().stream(
             (replace(RUN, seed=seed) for seed in range(count)), Study(tmp_path)
         ):
             seen += number >= 0 and result.outcome == "finished"

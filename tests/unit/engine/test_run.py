@@ -11,13 +11,15 @@ import torch
 
 from taskmix.engine import (
     DigitsSource,
+    Fleet,
     FolderSource,
+    Here,
+    Observers,
     Optimization,
     Progress,
     Run,
     execute,
-    load_model,
-    run_all,
+    model_of_run,
 )
 from taskmix.errors import DivergedError, InputError, OptionError, RunError
 from taskmix.models import Perceptron
@@ -122,7 +124,9 @@ def test_many_runs_give_what_each_gives_alone_and_one_failure_stops_no_other(
     runs = [replace(RUN, seed=seed) for seed in (0, 1)]
     bad = replace(RUN, optimization=Optimization(optimizer="sgd", learning_rate=1e30))
     told: list[Progress] = []
-    results = run_all([*runs, bad], Study(tmp_path / "many"), workers=2, on_progress=told.append)
+    results = Here(workers=2, observers=Observers.telling(told.append)).run(
+        [*runs, bad], Study(tmp_path / "many")
+    )
     assert [result.outcome for result in results] == ["finished", "finished", "failed"]
     assert results[2].error is not None
     assert {progress.run for progress in told if progress.done} == {0, 1, 2}
@@ -136,12 +140,12 @@ def test_many_runs_give_what_each_gives_alone_and_one_failure_stops_no_other(
 def test_what_the_user_must_mend_stops_all_runs(tmp_path: Path) -> None:
     run = replace(RUN, source=FolderSource(path=str(tmp_path / "nowhere")))
     with pytest.raises(InputError):
-        run_all([run, run], Study(tmp_path / "study"), workers=1)
+        Here(workers=1).run([run, run], Study(tmp_path / "study"))
 
 
 def test_the_best_model_can_be_loaded_again(tmp_path: Path) -> None:
     done = execute(RUN, Study(tmp_path))
-    model, tasks = load_model(RUN, Study(tmp_path))
+    model, tasks = model_of_run(RUN, Study(tmp_path))
     assert done.summary is not None
     expected = {
         s.task: s.value for s in done.summary.scores if (s.split, s.metric) == ("test", "accuracy")
@@ -149,7 +153,7 @@ def test_the_best_model_can_be_loaded_again(tmp_path: Path) -> None:
     found = {score.task: score.value for score in evaluate(model, tasks, "test")}
     assert {name: found[name] for name in expected} == expected
     with pytest.raises(RunError, match="Train it first"):
-        load_model(replace(RUN, seed=77), Study(tmp_path))
+        model_of_run(replace(RUN, seed=77), Study(tmp_path))
 
 
 def test_the_learning_rate_rises_and_falls_as_asked() -> None:
@@ -160,10 +164,10 @@ def test_the_learning_rate_rises_and_falls_as_asked() -> None:
     assert Optimization().build([torch.nn.Parameter(torch.zeros(1))], 10)[1] is None
 
 
-@pytest.mark.parametrize("engine", ["here", "fleet"])
+@pytest.mark.parametrize("executor", [Here, Fleet])
 @pytest.mark.parametrize("change", ["learning_rate", "clip_norm"])
 def test_a_rate_or_a_gradient_of_zero_trains_nothing(
-    engine: Any, change: str, tmp_path: Path
+    executor: Any, change: str, tmp_path: Path
 ) -> None:
     run = replace(RUN, optimization=Optimization(optimizer="sgd"), steps=3)
     if change == "clip_norm":
@@ -171,9 +175,9 @@ def test_a_rate_or_a_gradient_of_zero_trains_nothing(
     else:
         run = replace(run, optimization=Optimization(learning_rate=0.0))
     study, longer = Study(tmp_path), replace(run, steps=6)
-    results = run_all([run, longer], study, engine=engine, workers=1)
+    results = executor(workers=1).run([run, longer], study)
     assert [result.outcome for result in results] == ["finished", "finished"]
-    first, second = (load_model(each, study)[0] for each in (run, longer))
+    first, second = (model_of_run(each, study)[0] for each in (run, longer))
     for one, other in zip(first.parameters(), second.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
 
@@ -194,7 +198,7 @@ def test_wrong_options_are_refused_in_words(tmp_path: Path) -> None:
         replace(RUN, clip_norm=-1.0)
     for workers in (0, -1):
         with pytest.raises(OptionError, match="`workers` should be 1 or more"):
-            run_all([RUN], Study(tmp_path), workers=workers)
+            Here(workers=workers).run([RUN], Study(tmp_path))
     with pytest.raises(OptionError, match="share of the steps"):
         Optimization(warmup=1.0)
     with pytest.raises(OptionError, match="a device of PyTorch"):

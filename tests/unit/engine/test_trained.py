@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taskmix.engine import FolderSource, Run, execute, read_model, save_models
+from taskmix.engine import FolderSource, Run, execute, load_model, save_models
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.models import Architecture, Perceptron, TextConvolution, Transformer, WindowBiLSTM
 from taskmix.records import Study
@@ -108,7 +108,7 @@ def test_what_is_predicted_for_the_test_file_has_the_recorded_score(
     summary = study.run(run.specification()).summary()
     assert summary is not None
     recorded = {s.task: s.value for s in summary.scores if s.split == "test" and s.metric != "loss"}
-    model = read_model(tmp_path / "model")
+    model = load_model(tmp_path / "model")
     assert set(model.tasks) == set(recorded)
     for task in run.load():
         (path,) = (tmp_path / "tasks" / task.name).glob("test.*")
@@ -148,7 +148,7 @@ def test_a_pretrained_encoder_lies_beside_its_heads(tmp_path: Path) -> None:
     run, study = trained(sentences, Transformer(path=str(path), max_length=16), tmp_path)
     shutil.rmtree(path)  # the model needs nothing from outside
     (task,) = run.load()
-    model = read_model(tmp_path / "model")
+    model = load_model(tmp_path / "model")
     answers = model.predict(tmp_path / "tasks" / "names" / "test.conll")
     tags = [tag for answer in answers for tag in answer["tags"]]
     predicted = np.array([task.labels.index(tag) for tag in tags])
@@ -162,7 +162,7 @@ def test_a_pretrained_encoder_lies_beside_its_heads(tmp_path: Path) -> None:
 
 def test_rows_come_as_mappings_columns_or_files_and_need_no_label(tmp_path: Path) -> None:
     trained(texts, TextConvolution(filters=4, dimension=6, kernels=(3,)), tmp_path)
-    model = read_model(tmp_path / "model")
+    model = load_model(tmp_path / "model")
     rows = [{"text": "one two"}, {"text": "nine ten eleven"}]
     found = model.predict(rows, "first")
     assert found == model.predict({"text": [row["text"] for row in rows]}, "first")
@@ -175,7 +175,7 @@ def test_rows_come_as_mappings_columns_or_files_and_need_no_label(tmp_path: Path
 
 def test_what_does_not_fit_is_told_in_a_sentence(tmp_path: Path) -> None:
     trained(texts, TextConvolution(filters=4, dimension=6, kernels=(3,)), tmp_path)
-    model = read_model(tmp_path / "model")
+    model = load_model(tmp_path / "model")
     with pytest.raises(OptionError, match=r"first, second\. Found none"):
         model.predict([{"text": "x"}])
     with pytest.raises(OptionError, match="Found `third`"):
@@ -187,10 +187,10 @@ def test_what_does_not_fit_is_told_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="`text` should be text in every row"):
         model.predict([{"text": "x"}, {"text": None}], "first")
     with pytest.raises(InputError, match="should be a folder with a trained model"):
-        read_model(tmp_path / "study")
+        load_model(tmp_path / "study")
     (tmp_path / "model" / "model.json").write_text("{}")
     with pytest.raises(RecordError, match="version"):
-        read_model(tmp_path / "model")
+        load_model(tmp_path / "model")
 
 
 def test_a_plan_with_groups_has_a_model_for_each_of_them(tmp_path: Path) -> None:
@@ -198,10 +198,10 @@ def test_a_plan_with_groups_has_a_model_for_each_of_them(tmp_path: Path) -> None
     alone = replace(run, tasks=("second",))
     execute(alone, study)
     save_models(tmp_path / "model", [(run, ("first",)), (alone, ("second",))], study)
-    both, one = read_model(tmp_path / "model"), tmp_path / "one"
+    both, one = load_model(tmp_path / "model"), tmp_path / "one"
     save_models(one, [(alone, ("second",))], study)
     rows = [{"text": "one two three"}]
     assert both.tasks == ("first", "second")
-    assert both.predict(rows, "second") == read_model(one).predict(rows)
+    assert both.predict(rows, "second") == load_model(one).predict(rows)
     assert not list(tmp_path.glob(".*partial"))
     assert find_metric(both.question("first").metric).higher_is_better

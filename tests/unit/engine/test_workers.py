@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from taskmix.engine import DigitsSource, Executed, Progress, Run, Workers, run_all
+from taskmix.engine import DigitsSource, Executed, Here, Observers, Progress, Run, Workers
 from taskmix.engine._encodings import KeptEncodings
 from taskmix.engine._run import encode
 from taskmix.engine._units import work_off
@@ -24,13 +26,13 @@ RUN = Run(label="x", source=DigitsSource(), architecture=Perceptron(hidden=(4,))
 
 def test_workers_stay_for_the_next_call_and_change_nothing(tmp_path: Path) -> None:
     runs = [replace(RUN, seed=seed) for seed in range(3)]
-    alone = run_all(runs, Study(tmp_path / "alone"), workers=1)
+    alone = Here(workers=1).run(runs, Study(tmp_path / "alone"))
     told: list[Progress] = []
     with Workers(2) as workers:
         study = Study(tmp_path / "kept")
-        first = run_all(runs[:2], study, workers=workers, on_progress=told.append)
+        first = Here(workers=workers, observers=Observers.telling(told.append)).run(runs[:2], study)
         processes = process_ids(workers)
-        second = run_all(runs, study, workers=workers, on_progress=told.append)
+        second = Here(workers=workers, observers=Observers.telling(told.append)).run(runs, study)
         assert process_ids(workers) == processes
     assert [each.outcome for each in second] == ["already finished"] * 2 + ["finished"]
     assert len([each for each in told if each.done]) == 5
@@ -48,7 +50,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
     with Workers(2) as workers:
         workers.start(2)
         os.kill(next(iter(process_ids(workers))) or 0, signal.SIGKILL)
-        results = run_all([RUN, replace(RUN, seed=1)], Study(tmp_path), workers=workers)
+        results = Here(workers=workers).run([RUN, replace(RUN, seed=1)], Study(tmp_path))
     assert [each.outcome for each in results] == ["finished", "finished"]
 
 
@@ -59,7 +61,7 @@ def test_workers_that_are_killed_again_and_again_are_told_in_a_sentence(tmp_path
         for process in process_ids(workers):
             os.kill(process or 0, signal.SIGKILL)
         with pytest.raises(RunError, match="3 of them were killed"):
-            run_all(runs, Study(tmp_path), workers=workers)
+            Here(workers=workers).run(runs, Study(tmp_path))
         assert not process_ids(workers)
 
 
@@ -110,6 +112,20 @@ def test_an_error_that_cannot_travel_is_told_in_its_words(tmp_path: Path) -> Non
             should_stop=None,
             fresh=False,
         )
+
+
+def test_a_worker_whose_parent_is_gone_ends_without_a_word() -> None:
+    """Its first word may come before it has heard that nobody listens."""
+    alone = (
+        "from multiprocessing import Pipe\n"
+        "from taskmix.engine import _worker\n"
+        "_worker._listen = lambda *_: None\n"
+        "here, there = Pipe()\n"
+        "here.close()\n"
+        "_worker.work(there)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "")
 
 
 def test_an_encoding_is_made_once_and_the_oldest_are_forgotten() -> None:

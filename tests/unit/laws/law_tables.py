@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.laws import DOCUMENT_LAWS, evaluate, parse_formula
+from taskmix.laws import PAPER_LAWS, evaluate_formula, parse_formula
 
 Columns = dict[str, NDArray[np.float64]]
 
@@ -19,7 +19,7 @@ FURTHER_LAWS = {
 
 
 def balanced(seed: int, rows: int = 1002) -> Columns:
-    """The document's balanced design, drawn at random."""
+    """The paper's balanced design, drawn at random."""
     generator = np.random.default_rng(seed)
     return {
         "n": generator.choice(np.arange(1000.0, 20001.0, 500.0), rows),
@@ -29,7 +29,7 @@ def balanced(seed: int, rows: int = 1002) -> Columns:
 
 
 def unbalanced(seed: int, rows: int = 1555) -> Columns:
-    """The document's unbalanced design."""
+    """The paper's unbalanced design."""
     generator = np.random.default_rng(seed)
     return {
         "n_ner": generator.choice([1000.0, 1500.0, 2000.0, 2500.0], rows),
@@ -45,10 +45,10 @@ def table_of(
     """The columns that a formula uses, and its values with noise."""
     expression = parse_formula(formula)
     columns = {k: v for k, v in design(seed).items() if k in expression.variables}
-    values = evaluate(expression, columns)
+    values = evaluate_formula(expression, columns)
     generator = np.random.default_rng(seed + 1000)
     return columns, values * (1 + noise * generator.normal(size=len(values)))
 
 
 def formula_of(name: str) -> str:
-    return {**DOCUMENT_LAWS, **FURTHER_LAWS}[name]
+    return {**PAPER_LAWS, **FURTHER_LAWS}[name]

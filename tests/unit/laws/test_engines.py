@@ -6,9 +6,9 @@ from law_tables import table_of
 
 from taskmix.errors import OptionError
 from taskmix.laws import GplearnEngine, LawRegressor, OperonEngine
-from taskmix.laws._fit import Observations
-from taskmix.laws._print import as_text
-from taskmix.laws._translate import fits_of
+from taskmix.laws._engines._translate import fits_of
+from taskmix.laws._fitting._fit import Observations
+from taskmix.laws._forms._print import as_formula
 
 
 def test_operon_gives_the_same_kind_of_result() -> None:
@@ -37,7 +37,7 @@ def test_gplearn_runs_with_the_documents_settings() -> None:
 def test_formulas_of_nested_calls_are_read() -> None:
     data = Observations({"n": np.array([1.0, 4.0])}, np.array([1.0, 2.0]), np.ones(2))
     (found,) = fits_of(["div(mul(sqrt(n), 200.0), 100)"], data)
-    assert as_text(found.expression) == "2*sqrt(n)"
+    assert as_formula(found.expression) == "2*sqrt(n)"
 
 
 def test_what_cannot_be_read_or_evaluated_is_left_out() -> None:

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from taskmix.errors import OptionError
 from taskmix.laws import parse_formula
-from taskmix.laws._complexity import complexity, form_length
-from taskmix.laws._evaluate import Program, evaluate
-from taskmix.laws._expression import Expression, Number, Variable, free
-from taskmix.laws._normal import add, exp, log, multiply, raise_to
-from taskmix.laws._parse import free_numbers
-from taskmix.laws._print import as_latex, as_python, as_text
+from taskmix.laws._forms._complexity import complexity, form_length
+from taskmix.laws._forms._evaluate import Program, evaluate_formula
+from taskmix.laws._forms._expression import Expression, Number, Variable, free
+from taskmix.laws._forms._normal import add, exp, log, multiply, raise_to
+from taskmix.laws._forms._parse import free_numbers
+from taskmix.laws._forms._print import as_formula, as_latex, as_python
 
 X, Z = Variable("x"), Variable("z")
 POINTS = {"x": np.array([0.7, 1.3, 2.9]), "z": np.array([0.4, 1.1, 3.2])}
@@ -31,7 +31,7 @@ def test_a_free_scale_inside_a_root_joins_the_one_outside() -> None:
     form = multiply(free(3.0), inside)
     assert len(form.constants) == 2
     np.testing.assert_allclose(
-        evaluate(form, POINTS), 3 * np.sqrt(4 * POINTS["x"] + 9 * POINTS["z"])
+        evaluate_formula(form, POINTS), 3 * np.sqrt(4 * POINTS["x"] + 9 * POINTS["z"])
     )
 
 
@@ -39,7 +39,7 @@ def test_numbers_and_logarithms_leave_an_exponent_as_factors() -> None:
     form = exp(add(multiply(free(0.5), log(X)), multiply(free(-2.0), Z), free(1.0)))
     assert form.key == multiply(free(1.0), raise_to(X, free(0.5)), exp(multiply(free(-2.0), Z))).key
     values = np.exp(0.5 * np.log(POINTS["x"]) - 2 * POINTS["z"] + 1)
-    np.testing.assert_allclose(evaluate(form, POINTS), values)
+    np.testing.assert_allclose(evaluate_formula(form, POINTS), values)
 
 
 def test_sums_among_the_factors_give_their_scales_to_the_number_in_front() -> None:
@@ -48,7 +48,7 @@ def test_sums_among_the_factors_give_their_scales_to_the_number_in_front() -> No
     form = multiply(free(2.0), first, second)
     assert len(form.constants) == 3
     values = 2 * (4 * POINTS["x"] - 2) * (3 - 0.5 * POINTS["z"])
-    np.testing.assert_allclose(evaluate(form, POINTS), values)
+    np.testing.assert_allclose(evaluate_formula(form, POINTS), values)
 
 
 def test_a_free_factor_does_not_untie_a_sum_of_fixed_terms() -> None:
@@ -77,7 +77,7 @@ trees = st.recursive(
 
 def plainly(node: Expression, point: dict[str, float]) -> complex:
     """An oracle that shares nothing with `Program`: Python's complex numbers, node by node."""
-    from taskmix.laws._expression import Exp, Log, Power, Product, Sum
+    from taskmix.laws._forms._expression import Exponential, Logarithm, Power, Product, Sum
 
     match node:
         case Number():
@@ -90,9 +90,9 @@ def plainly(node: Expression, point: dict[str, float]) -> complex:
             return complex(np.prod([plainly(f, point) for f in node.factors]))
         case Power():
             return plainly(node.base, point) ** plainly(node.exponent, point)
-        case Log():
+        case Logarithm():
             return complex(np.log(plainly(node.of, point)))
-        case Exp():
+        case Exponential():
             return complex(np.exp(plainly(node.of, point)))
     raise TypeError
 
@@ -100,7 +100,7 @@ def plainly(node: Expression, point: dict[str, float]) -> complex:
 @settings(max_examples=150, deadline=None)
 @given(trees)
 def test_values_are_those_of_complex_arithmetic_where_they_are_real(tree: Expression) -> None:
-    values = evaluate(tree, POINTS)
+    values = evaluate_formula(tree, POINTS)
     for place in range(3):
         point = {name: float(column[place]) for name, column in POINTS.items()}
         try:
@@ -133,8 +133,8 @@ def test_the_jacobian_is_that_of_finite_differences(tree: Expression) -> None:
 @settings(max_examples=100, deadline=None)
 @given(trees)
 def test_the_text_of_a_formula_reads_back_with_the_same_values(tree: Expression) -> None:
-    text = as_text(tree, digits=17)
-    first, second = evaluate(tree, POINTS), evaluate(parse_formula(text), POINTS)
+    text = as_formula(tree, digits=17)
+    first, second = evaluate_formula(tree, POINTS), evaluate_formula(parse_formula(text), POINTS)
     both = np.isfinite(first) & np.isfinite(second) & (np.abs(first) < 1e12)
     np.testing.assert_allclose(first[both], second[both], rtol=1e-6, atol=1e-9)
 
@@ -153,12 +153,12 @@ def test_the_python_source_is_a_function_of_the_columns() -> None:
     exec(as_python(tree, "law"), names)  # our own text, not a user's
     law = names["law"]
     assert callable(law)
-    np.testing.assert_allclose(law(**POINTS), evaluate(tree, POINTS))
+    np.testing.assert_allclose(law(**POINTS), evaluate_formula(tree, POINTS))
 
 
 def test_formulas_are_written_as_people_do() -> None:
     for text in ("0.69*sqrt(n)", "10/T^0.28 + 4000/n^0.34 + 20", "1 - exp(-0.25*T)", "T^(1/4)/n"):
-        assert as_text(parse_formula(text)) == text
+        assert as_formula(parse_formula(text)) == text
     assert as_latex(parse_formula("sqrt(n)*0.69/(n_b + 2)")) == (
         r"\frac{0.69 \, \sqrt{n}}{\left(\mathrm{n\_b} + 2\right)}"
     )
@@ -196,4 +196,4 @@ def test_any_text_is_a_formula_or_an_option_error(text: str) -> None:
         tree = parse_formula(text)
     except OptionError:
         return
-    as_text(tree)
+    as_formula(tree)

@@ -6,17 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskmix.laws import parse_formula
-from taskmix.laws._evaluate import evaluate
-from taskmix.laws._expression import free
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._noise import row_weights
-from taskmix.laws._parse import free_numbers
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._fitting._noise import row_weights
+from taskmix.laws._forms._evaluate import evaluate_formula
+from taskmix.laws._forms._expression import free
+from taskmix.laws._forms._parse import free_numbers
 
 
 def rows(formula: str, seed: int = 0) -> tuple[dict[str, np.ndarray], np.ndarray]:
     generator = np.random.default_rng(seed)
     columns = {"n": generator.uniform(1, 50, 300), "T": generator.uniform(1, 15, 300)}
-    return columns, evaluate(parse_formula(formula), columns)
+    return columns, evaluate_formula(parse_formula(formula), columns)
 
 
 def test_a_straight_line_is_solved_in_one_step() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from taskmix.laws import parse_formula
-from taskmix.laws._growth import growth
+from taskmix.laws._forms._growth import growth
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskmix.errors import InputError
-from taskmix.laws import evaluate, parse_formula
+from taskmix.laws import evaluate_formula, parse_formula
 
 REFUSED = [
     "__import__('os').system('true')",
@@ -62,7 +62,7 @@ def test_what_is_no_formula_is_refused_in_a_sentence(text: str) -> None:
 def test_huge_numbers_and_towers_are_only_numbers(text: str) -> None:
     columns = {"n": np.array([1.0, 2.0]), "__builtins__": np.array([0.0, 1.0])}
     with np.errstate(all="ignore"):
-        values = evaluate(parse_formula(text), columns)
+        values = evaluate_formula(parse_formula(text), columns)
     assert np.broadcast_to(values, (2,)).dtype == np.float64
 
 

@@ -7,18 +7,18 @@ from sklearn.base import clone
 
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.laws import (
-    DOCUMENT_LAWS,
+    PAPER_LAWS,
     Law,
     LawRegressor,
     bootstrap_law,
     compare_formulas,
-    document_comparisons,
     fit_groups,
+    paper_comparisons,
     parse_formula,
 )
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._law import Errors, law_of
-from taskmix.laws._parse import free_numbers
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._forms._parse import free_numbers
+from taskmix.laws._judging._law import Errors, law_of
 
 
 def law_for(formula: str, X: dict[str, np.ndarray], y: np.ndarray, noise: str = "relative") -> Law:
@@ -146,13 +146,13 @@ def test_given_formulas_are_judged_on_the_same_rows() -> None:
     (found,) = compare_formulas({"twice": "1.38*sqrt(n)"}, X, y)
     assert found.as_given > 100 * found.rescaled
     assert found.refitted == pytest.approx(found.rescaled)
-    names = {each.name for each in document_comparisons(X, y)}
+    names = {each.name for each in paper_comparisons(X, y)}
     assert {"eq3", "eq7", "eq8", "maurer_n", "liu_n"} <= names
     assert not names & {"eq6", "eq11"}  # there is no AMI
-    assert len(DOCUMENT_LAWS) == 9
+    assert len(PAPER_LAWS) == 9
 
 
-def test_the_documents_formulas_are_in_hundredths() -> None:
+def test_the_papers_formulas_are_in_hundredths() -> None:
     X = {"n": [1000.0, 4000.0], "T": [1.0, 4.0], "ami": [0.5, 0.8]}
     by_hand = {  # worked out with a calculator, in hundredths
         "eq3": (21.8197, 43.6394),
@@ -165,8 +165,8 @@ def test_the_documents_formulas_are_in_hundredths() -> None:
         "eq10": (0.0, 31.2753),
         "eq11": (88.7431, 421.6911),
     }
-    shares = {each.name: each for each in document_comparisons(X, [0.2, 0.4])}
-    hundredths = {each.name: each for each in document_comparisons(X, [20.0, 40.0])}
+    shares = {each.name: each for each in paper_comparisons(X, [0.2, 0.4])}
+    hundredths = {each.name: each for each in paper_comparisons(X, [20.0, 40.0])}
     for name, (first, second) in by_hand.items():
         wanted = ((first - 20) ** 2 + (second - 40) ** 2) / 2
         assert hundredths[name].as_given == pytest.approx(wanted, rel=1e-4)
@@ -212,7 +212,8 @@ def test_longer_laws_on_the_front_have_less_error(searched: LawRegressor) -> Non
     errors = [law.errors.held_out for law in others]
     assert errors == sorted(errors, reverse=True)
     assert [law.complexity for law in front] == sorted(law.complexity for law in front)
-    assert sum(row["chosen"] for row in front.rows()) == 1
+    assert [row.chosen for row in front.rows()].index(True) == front.place
+    assert sum(row.chosen for row in front.rows()) == 1
 
 
 GOOD = {"n": np.linspace(1, 20, 60), "T": np.tile([1.0, 2.0, 3.0], 20)}

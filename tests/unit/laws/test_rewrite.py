@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 
 from taskmix.laws import parse_formula
-from taskmix.laws._evaluate import Program, evaluate
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._parse import free_numbers
-from taskmix.laws._rewrite import factored, straightened
-from taskmix.laws._search import Describer
-from taskmix.laws._simplify import simplify
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._forms._evaluate import Program, evaluate_formula
+from taskmix.laws._forms._parse import free_numbers
+from taskmix.laws._searching._rewrite import factored, straightened
+from taskmix.laws._searching._search import Describer
+from taskmix.laws._searching._simplify import simplify
 
 GENERATOR = np.random.default_rng(0)
 POINTS = {name: GENERATOR.uniform(1, 5, 300) for name in ("x", "z", "w")}
@@ -33,8 +33,12 @@ def test_a_tangent_touches_in_the_middle() -> None:
     expression = parse_formula("3*log(1 + 0.001*x) + 2")
     (line,) = straightened(Program(expression), POINTS)
     middle = {"x": np.array([np.median(POINTS["x"])])}
-    np.testing.assert_allclose(evaluate(line, middle), evaluate(expression, middle), rtol=1e-12)
-    np.testing.assert_allclose(evaluate(line, POINTS), evaluate(expression, POINTS), rtol=1e-5)
+    np.testing.assert_allclose(
+        evaluate_formula(line, middle), evaluate_formula(expression, middle), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        evaluate_formula(line, POINTS), evaluate_formula(expression, POINTS), rtol=1e-5
+    )
 
 
 def test_a_logarithm_that_hardly_bends_is_simplified_away() -> None:

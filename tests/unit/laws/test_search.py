@@ -5,15 +5,15 @@ import pytest
 from law_tables import formula_of, table_of, unbalanced
 
 from taskmix.laws import LawRegressor, SearchOptions, parse_formula
-from taskmix.laws._complexity import SIMPLE_EXPONENTS
-from taskmix.laws._evaluate import evaluate
-from taskmix.laws._expression import Number, Power
-from taskmix.laws._extend import extensions
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._normal import substitute
-from taskmix.laws._parse import free_numbers
-from taskmix.laws._search import Describer, _vocabulary, search
-from taskmix.laws._simplify import simplify
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._forms._complexity import SIMPLE_EXPONENTS
+from taskmix.laws._forms._evaluate import evaluate_formula
+from taskmix.laws._forms._expression import Number, Power
+from taskmix.laws._forms._normal import substitute
+from taskmix.laws._forms._parse import free_numbers
+from taskmix.laws._searching._extend import extensions
+from taskmix.laws._searching._search import Describer, _vocabulary, search_laws
+from taskmix.laws._searching._simplify import simplify
 
 
 @pytest.mark.parametrize("name", ["eq3", "eq6", "G1", "G2", "G3"])
@@ -53,8 +53,8 @@ def test_without_noise_the_constants_are_exact() -> None:
 def test_the_search_is_deterministic() -> None:
     X, y = table_of("2*n^0.3/(T + 4)", seed=5)
     X, y = {name: column[:100] for name, column in X.items()}, y[:100]
-    first, _ = search(X, y)
-    second, _ = search(X, y)
+    first, _ = search_laws(X, y)
+    second, _ = search_laws(X, y)
     assert [fit.expression for fit in first] == [fit.expression for fit in second]
 
 
@@ -80,7 +80,7 @@ def test_a_score_test_offers_the_term_that_is_missing() -> None:
     start = fit_constants(free_numbers(parse_formula("3*sqrt(n) + 1")), data).expression
     offered = [fit_constants(e, data) for e in extensions(start, data, _vocabulary(data), 10)]
     best = min(offered, key=lambda fit: fit.mean_square)
-    assert best.mean_square < 1e-3 * data.mean_square(evaluate(start, X))
+    assert best.mean_square < 1e-3 * data.mean_square(evaluate_formula(start, X))
 
 
 def test_exponents_become_simple_fractions_only_when_the_data_allow() -> None:

@@ -4,9 +4,9 @@ from itertools import product
 
 import numpy as np
 
-from taskmix.laws._scales import ScaledRows
-from taskmix.laws._separable import _combined, separable
-from taskmix.laws._shapes import factor_features
+from taskmix.laws._searching._scales import ScaledRows
+from taskmix.laws._searching._separable import _combined, separable
+from taskmix.laws._searching._shapes import factor_features
 
 
 def test_combinations_are_all_that_are_not_too_far_behind() -> None:

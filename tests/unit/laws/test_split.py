@@ -3,17 +3,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taskmix.laws import LawRegressor, evaluate, parse_formula
-from taskmix.laws._expression import Expression
-from taskmix.laws._fit import Observations, fit_constants
-from taskmix.laws._parse import free_numbers
-from taskmix.laws._split import split_starts
+from taskmix.laws import LawRegressor, evaluate_formula, parse_formula
+from taskmix.laws._fitting._fit import Observations, fit_constants
+from taskmix.laws._forms._expression import Expression
+from taskmix.laws._forms._parse import free_numbers
+from taskmix.laws._searching._split import split_starts
 
 
 def table(formula: str, *, noise: float, rows: int = 400) -> Observations:
     generator = np.random.default_rng(0)
     columns = {name: np.exp(generator.uniform(0, 2.5, rows)) for name in ("u", "v", "w")}
-    values = evaluate(parse_formula(formula), columns)
+    values = evaluate_formula(parse_formula(formula), columns)
     target = values * (1 + noise * generator.normal(size=rows))
     return Observations(columns, target, 1 / values)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from taskmix.engine import Optimization, Run, load_model, run_all
+from taskmix.engine import Fleet, Here, Optimization, Run, model_of_run
 from taskmix.errors import InputError, OptionError
 from taskmix.models import Perceptron
 from taskmix.records import Study
@@ -73,11 +73,11 @@ def test_a_fleet_gives_what_each_run_gives_alone(tmp_path: Path) -> None:
         for dropout in (0.0, 0.2)
         for seed, tasks in enumerate([("a",), ("a", "b"), ("a", "b", "c")])
     ]
-    for engine in ("here", "fleet"):
-        run_all(runs, Study(tmp_path / engine), engine=engine, workers=1)
+    Here(workers=1).run(runs, Study(tmp_path / "here"))
+    Fleet(workers=1).run(runs, Study(tmp_path / "fleet"))
     for run in runs:
-        solo, tasks = load_model(run, Study(tmp_path / "here"))
-        member, _ = load_model(run, Study(tmp_path / "fleet"))
+        solo, tasks = model_of_run(run, Study(tmp_path / "here"))
+        member, _ = model_of_run(run, Study(tmp_path / "fleet"))
         for name, value in solo.state_dict().items():
             torch.testing.assert_close(member.state_dict()[name], value, atol=1e-5, rtol=1e-4)
         assert tasks.names == run.tasks

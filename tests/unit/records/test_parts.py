@@ -11,7 +11,7 @@ import pytest
 from taskmix.errors import OptionError, RecordError
 from taskmix.records import _parts
 from taskmix.records._parts import (
-    Part,
+    TablePart,
     chain_parts,
     iter_batches,
     merge_parts,
@@ -25,7 +25,7 @@ TASKS = ["a", "b"]
 
 def score_part(folder: Path, first: int, last: int) -> None:
     rows = [(step, "a", "dev", "accuracy", step / 7) for step in range(first + 1, last + 1)]
-    write_part(Part.spanning(folder, first, last), scores_table(rows))
+    write_part(TablePart.spanning(folder, first, last), scores_table(rows))
 
 
 def steps_seen(folder: Path) -> list[int]:
@@ -81,7 +81,7 @@ def test_merging_gives_equal_bytes_however_the_rows_were_divided(
     contents = []
     for name, cuts in [("a", [0, 50, 100]), ("b", [0, 1, 2, 16, 33, 99, 100])]:
         for first, last in pairwise(cuts):
-            write_part(Part.spanning(tmp_path / name, first, last), table[first:last])
+            write_part(TablePart.spanning(tmp_path / name, first, last), table[first:last])
         merge_parts(tmp_path / name, STEPS, TASKS)
         (path,) = (tmp_path / name).iterdir()
         contents.append(path.read_bytes())
@@ -92,7 +92,7 @@ def test_merging_gives_equal_bytes_however_the_rows_were_divided(
 
 def test_equal_rows_make_equal_files(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        write_part(Part.spanning(tmp_path / name, 0, 9), steps_table(9, seed=4))
+        write_part(TablePart.spanning(tmp_path / name, 0, 9), steps_table(9, seed=4))
     one, two = (next((tmp_path / name).iterdir()).read_bytes() for name in ("a", "b"))
     assert one == two
 
@@ -109,7 +109,7 @@ def test_a_reader_whose_parts_are_merged_under_it_goes_on_without_loss(tmp_path:
 
 
 def test_a_part_with_other_columns_is_told(tmp_path: Path) -> None:
-    part = Part.spanning(tmp_path, 0, 1)
+    part = TablePart.spanning(tmp_path, 0, 1)
     pq.write_table(pa.table({"step": [1]}), part.path)
     with pytest.raises(RecordError, match="other columns"):
         list(read_part(part, SCORES))

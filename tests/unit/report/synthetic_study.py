@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.records import RecordWriter, Study
-from taskmix.report._data import FinalScore, ReportData, RunRow, TaskRow, Trace
-from taskmix.report._thin import bin_edges, bin_of, binned_mean, binned_sum
+from taskmix.report._study._data import ReportData, ReportScore, RunRow, TaskRow, Trace
+from taskmix.report._study._thin import bin_edges, bin_of, binned_mean, binned_sum
 
 DIGITS = (
     "even or odd",
@@ -148,7 +148,7 @@ def synthetic_data(
         ),
         runs=tuple(_row(run, place) for place, run in enumerate(made)),
         scores=tuple(
-            FinalScore(task=task, label=run.label, seed=run.seed, split="test", value=value)
+            ReportScore(task=task, label=run.label, seed=run.seed, split="test", value=value)
             for run in made
             for task, value in run.final.items()
         ),

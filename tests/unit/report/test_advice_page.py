@@ -10,15 +10,15 @@ from synthetic_advice import TRAIN, advice_document
 from synthetic_study import synthetic_data, task_names, write_study
 
 from taskmix.errors import InputError
-from taskmix.report import ReportData, gather, report_html, write_report
-from taskmix.report._advice import advice_contents
-from taskmix.report._advice_figures import (
+from taskmix.report import ReportData, gather_report, report_html, write_report
+from taskmix.report._advice._contents import advice_contents
+from taskmix.report._advice._figures import (
     budget_figure,
     expected_figure,
     gap_figure,
     law_figure,
 )
-from taskmix.report._scoreboard import scoreboard
+from taskmix.report._study._scoreboard import scoreboard
 
 LABELS = ("proportional", "uniform", "single")
 NAMES = task_names(4)
@@ -163,7 +163,7 @@ def test_a_study_with_advice_shows_its_candidates_and_no_other_run(tmp_path: Pat
     runs["uniform"] = runs["uniform"][:2]  # the third is of an earlier question
     document = advice_document(NAMES, ("proportional", "uniform"), runs=runs)
     (tmp_path / "advice.json").write_text(json.dumps(document))
-    data = gather(study)
+    data = gather_report(study)
     assert data.title == "Advice for digits"
     assert data.labels == ("proportional", "uniform")
     assert len(data.runs) == 5
@@ -193,4 +193,4 @@ def test_an_advice_that_is_none_is_told(damage: str, tmp_path: Path) -> None:
     write_study(tmp_path, NAMES[:2], ("uniform",), steps=40, seeds=1)
     (tmp_path / "advice.json").write_text(damage)
     with pytest.raises(InputError, match="`taskmix advise` wrote"):
-        gather(tmp_path)
+        gather_report(tmp_path)

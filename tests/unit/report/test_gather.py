@@ -8,9 +8,9 @@ from synthetic_study import synthetic_data, write_study
 
 from taskmix.errors import InputError
 from taskmix.records import Study
-from taskmix.report import gather
-from taskmix.report._scoreboard import scoreboard
-from taskmix.report._words import headline
+from taskmix.report import gather_report
+from taskmix.report._study._scoreboard import scoreboard
+from taskmix.report._study._words import headline
 
 LABELS = ("single", "uniform", "proportional", "weighted")
 
@@ -18,7 +18,7 @@ LABELS = ("single", "uniform", "proportional", "weighted")
 def test_records_give_the_tables_they_were_made_from(tmp_path: Path) -> None:
     study = write_study(tmp_path, labels=LABELS, count=4, steps=300)
     wanted = synthetic_data(labels=LABELS, count=4, steps=300)
-    found = gather(study, labels=LABELS)
+    found = gather_report(study, labels=LABELS)
 
     assert found.labels == wanted.labels
     assert [task.name for task in found.tasks] == [task.name for task in wanted.tasks]
@@ -56,13 +56,13 @@ def test_a_probability_that_changes_at_every_step_is_averaged_in_its_bin(tmp_pat
             )
             claim.writer.commit(part.stop, {}, best=None, best_step=None, best_changed=False)
         claim.writer.finish(scores=[], best_step=None, step=100)
-    (trace,) = gather(study).traces
+    (trace,) = gather_report(study).traces
     np.testing.assert_allclose(trace.probabilities, vectors.reshape(50, 2, 2).mean(axis=1).T)
 
 
 def test_a_run_that_failed_is_listed_and_its_score_is_not_missed(tmp_path: Path) -> None:
     study = write_study(tmp_path, count=2, steps=60, failing=[("uniform", 1)])
-    data = gather(study)
+    data = gather_report(study)
     failed = [run for run in data.runs if run.status == "failed"]
     assert [(run.label, run.seed) for run in failed] == [("uniform", 1)]
     assert failed[0].error is not None
@@ -80,7 +80,7 @@ def test_damage_to_one_run_costs_that_run_only(tmp_path: Path) -> None:
     (first.path / "run.json").write_text("{")
     part = next((second.path / "steps").glob("*.parquet"))
     part.write_bytes(part.read_bytes()[:100])
-    data = gather(study)
+    data = gather_report(study)
     assert len(data.runs) == 5
     assert len(data.traces) == 4
     assert sum("should describe a run" in note for note in data.notes) == 1
@@ -89,14 +89,14 @@ def test_damage_to_one_run_costs_that_run_only(tmp_path: Path) -> None:
 
 def test_a_folder_without_runs_is_no_study(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="should be a study"):
-        gather(tmp_path / "nowhere")
+        gather_report(tmp_path / "nowhere")
 
 
 def test_many_labels_are_cut_to_the_best(tmp_path: Path) -> None:
     labels = [f"variant {place:02d}" for place in range(15)]
     study = write_study(tmp_path, labels=labels, count=2, steps=40, seeds=1, noise=0.05)
-    data = gather(study)
-    everything = scoreboard(gather(study, labels=labels[:12]))
+    data = gather_report(study)
+    everything = scoreboard(gather_report(study, labels=labels[:12]))
     assert len(data.labels) == 12
     assert {run.label for run in data.runs} == set(data.labels)
     assert any("12 best of 15 labels" in note for note in data.notes)
@@ -108,7 +108,7 @@ def test_many_labels_are_cut_to_the_best(tmp_path: Path) -> None:
 
 def test_labels_can_be_chosen_and_put_in_order(tmp_path: Path) -> None:
     study = write_study(tmp_path, count=2, steps=40, seeds=1)
-    data = gather(study, labels=["uniform", "unknown", "single"])
+    data = gather_report(study, labels=["uniform", "unknown", "single"])
     assert data.labels == ("uniform", "single")
     assert {run.label for run in data.runs} == {"uniform", "single"}
 
@@ -123,7 +123,7 @@ def test_a_record_that_says_nothing_about_its_tasks_is_enough(tmp_path: Path) ->
         claim.writer.finish(
             scores=[("a", "test", "loss", 0.3), ("a", "test", "rmse", 2.0)], best_step=None, step=0
         )
-    data = gather(study)
+    data = gather_report(study)
     assert data.tasks[0].metric == "rmse"
     assert not data.tasks[0].higher_is_better
     assert [score.value for score in data.scores] == [2.0]

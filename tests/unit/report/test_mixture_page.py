@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,10 +19,13 @@ from taskmix.sequences import (
     HiddenMarkov,
     LinearDynamics,
     Markov,
+    MixtureComparison,
     Multinomial,
     Recurrent,
     SequenceMixture,
-    compare,
+    compare_with_baselines,
+    held_out_figures,
+    mixture_table,
 )
 
 NAMES = ["anna", "bob", "ana", "bobo", "nan", "obo", "annan", "boob"]
@@ -64,7 +70,9 @@ def test_vectors_of_every_kind_are_drawn(kind: Any) -> None:
     assert len(drawings(mixture_html(model, title="vectors"))) >= 4
 
 
-def test_the_verdict_says_what_the_intervals_say(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def compared() -> MixtureComparison:
+    """Six tasks of two kinds, with the models that do not share."""
     generator = np.random.default_rng(0)
     sequences, tasks = [], []
     for task in range(6):
@@ -72,32 +80,79 @@ def test_the_verdict_says_what_the_intervals_say(tmp_path: Path) -> None:
         for _ in range(16):
             sequences.append("".join(generator.choice(list(letters), 6)))
             tasks.append(f"task {task}")
-    compared = compare(
+    return compare_with_baselines(
         SequenceMixture(Markov(), 2, n_init=1, random_state=0),
         sequences[::2],
         tasks[::2],
         sequences[1::2],
         tasks[1::2],
     )
+
+
+def page_of(compared: MixtureComparison) -> str:
     model = compared.models["shared generators"]
-    out = write_mixture_page(model, tmp_path / "page.html", title="x", comparison=compared)
-    page = out.read_text()
-    assert "better than" in page
-    assert "one pooled model" in page
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
-    assert policy is not None
-    assert "script-src ;" in policy[1] or "script-src" in policy[1]
+    assert isinstance(model, SequenceMixture)
+    return mixture_html(model, title="x", figures=held_out_figures(compared))
+
+
+def test_the_verdict_says_what_the_intervals_say(compared: MixtureComparison) -> None:
+    (verdict,) = re.findall(r'<p class="verdict">(.*?)</p>', page_of(compared))
+    better = [row.name for row in compared.rows if row.gain is not None and row.gain.low > 0]
+    assert "one pooled model" in better
+    first = "Shared generators predict held-out sequences significantly better (95 %) than "
+    assert verdict.startswith(f"{first}{' and '.join(better)}.")
+    rest = {row.name for row in compared.rows if row.gain is not None} - set(better)
+    assert rest == {name for name in rest if name in verdict.removeprefix(f"{first}")}
+
+
+def test_the_table_of_the_page_has_the_cells_that_the_terminal_has(
+    compared: MixtureComparison,
+) -> None:
+    (section,) = re.findall(r'<section id="held-out">.*?</section>', page_of(compared), re.DOTALL)
+    found = [
+        tuple(re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line))
+        for line in re.findall(r"<tr>.*?</tr>", section)
+    ]
+    table = mixture_table(held_out_figures(compared))
+    assert found == [table.columns, *table.rows]
+
+
+def test_a_page_without_held_out_figures_has_no_table_and_no_verdict() -> None:
+    model = SequenceMixture(Markov(), 2, n_init=1, max_iter=3, random_state=0).fit(NAMES, OWNERS)
+    page = mixture_html(model, title="x")
+    assert 'id="held-out"' not in page
+    assert '<p class="verdict"></p>' in page
+
+
+def test_the_page_allows_no_script_and_only_its_own_style(
+    compared: MixtureComparison, tmp_path: Path
+) -> None:
+    model = compared.models["shared generators"]
+    assert isinstance(model, SequenceMixture)
+    page = write_mixture_page(model, tmp_path / "page.html", title="x").read_text()
+    found = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert found is not None
+    policy = {
+        words[0]: words[1:] for part in unescape(found[1]).split(";") if (words := part.split())
+    }
+    assert policy["default-src"] == ["'none'"]
+    assert policy["script-src"] == []  # no source at all: none may run
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy["style-src"] == [f"'sha256-{digest}'"]
+    assert "<script" not in page
 
 
 def test_drawings_are_well_formed_whatever_the_names() -> None:
     names = [ODD, "a very long name of a task", "c"]
     square = np.array([[0.2, 0.8, 0.0], [0.5, 0.0, 0.5], [0.0, 0.05, 0.95]])
-    for drawn in (
-        shares_svg(square, names),
-        graph_svg(square, names, np.array([0.5, 0.3, 0.2])),
-        bars_svg([(ODD, 0.5), ("b", -1.0)]),
-        map_svg(square, names, ODD),
-        line_svg([1.0], "x"),
-        line_svg([1.0, 1.0], "x"),
+    for drawn, shown in (
+        (shares_svg(square, names), [ODD, "a very long name of…", "c"]),
+        (graph_svg(square, names, np.array([0.5, 0.3, 0.2])), [ODD, "a very…", "c"]),
+        (bars_svg([(ODD, 0.5), ("b", -1.0)]), [ODD, "b"]),
+        (map_svg(square, names, ODD), [ODD, "a very long name …", "c"]),
+        (line_svg([1.0], "x"), ["1"]),
+        (line_svg([1.0, 1.0], "x"), ["1", "2"]),
     ):
-        ElementTree.fromstring(drawn)
+        texts = [each.text for each in ElementTree.fromstring(drawn).iter("text")]
+        assert [word for word in shown if word not in texts] == []

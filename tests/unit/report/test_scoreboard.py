@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from taskmix.numerics import mean_interval
-from taskmix.report import FinalScore, ReportData, RunRow, TaskRow
-from taskmix.report._scoreboard import Scoreboard, scoreboard, seeds_that_tell
-from taskmix.report._words import headline
+from taskmix.report import ReportData, ReportScore, RunRow, TaskRow
+from taskmix.report._study._scoreboard import Scoreboard, scoreboard, seeds_that_tell
+from taskmix.report._study._words import headline
 
 Scores = Mapping[str, Mapping[str, Sequence[float]]]  # label, task: one score a seed
 
@@ -41,7 +41,7 @@ def study(
             for k, (label, task, seed, _) in enumerate(rows)
         ),
         scores=tuple(
-            FinalScore(task=task, label=label, seed=seed, split=split, value=value)
+            ReportScore(task=task, label=label, seed=seed, split=split, value=value)
             for label, task, seed, value in rows
         ),
     )
@@ -60,7 +60,8 @@ def test_a_steady_lead_is_more_than_chance() -> None:
     board = scoreboard(data)
     assert board.lead is not None
     assert board.lead.best == "learned"
-    assert board.lead.told  # the seeds differ widely, but learned is ahead by the same under each
+    # The seeds differ widely, but learned is ahead by the same under each.
+    assert board.lead.is_significant
     assert "That is 0.020 (0.019 to 0.022) better than the next, uniform" in words(data)
     assert "more than chance explains" in words(data)
     assert standings(board, 0) == ["worse", "best"]
@@ -70,7 +71,7 @@ def test_a_lead_that_changes_sign_cannot_be_told() -> None:
     data = study({"uniform": {"a": [0.80, 0.90, 0.70]}, "learned": {"a": [0.85, 0.88, 0.72]}})
     board = scoreboard(data)
     assert board.lead is not None
-    assert not board.lead.told
+    assert not board.lead.is_significant
     assert "with 3 seeds we cannot tell which of the two is better" in words(data)
     assert "seeds would tell a difference of this size" in words(data)
     assert standings(board, 0) == ["close", "best"]
@@ -93,7 +94,7 @@ def test_a_lead_that_rests_on_a_seed_of_its_own_is_no_lead() -> None:
     board = scoreboard(data)
     assert board.lead is not None
     assert board.lead.best == "learned"  # 0.6 against 0.55
-    assert not board.lead.told
+    assert not board.lead.is_significant
     assert "Under the seeds both have, the next, uniform, is 0.100 ahead" in words(data)
 
 
@@ -196,7 +197,7 @@ def test_dev_stands_in_where_there_is_no_test() -> None:
 def test_test_scores_come_before_dev_scores_in_any_order() -> None:
     data = study({"uniform": {"a": [0.8, 0.9]}})
     dev = tuple(
-        FinalScore(task="a", label="uniform", seed=seed, split="dev", value=0.1) for seed in (0, 1)
+        ReportScore(task="a", label="uniform", seed=seed, split="dev", value=0.1) for seed in (0, 1)
     )
     for scores in (data.scores + dev, dev + data.scores):
         mixed = ReportData(

@@ -4,7 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskmix.report._thin import bin_edges, bin_of, binned_mean, carry_forward, divided, mean_over
+from taskmix.report._study._thin import (
+    bin_edges,
+    bin_of,
+    binned_mean,
+    carry_forward,
+    divided,
+    mean_over,
+)
 
 
 @given(last=st.integers(1, 5000), points=st.integers(1, 300))

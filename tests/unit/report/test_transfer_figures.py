@@ -9,8 +9,8 @@ from synthetic_study import synthetic_data, task_names, write_study
 from synthetic_transfer import transfer_document
 
 from taskmix.errors import InputError
-from taskmix.report import gather, report_html
-from taskmix.report._transfer_figures import effect_figure, prediction_figure, transfer_figure
+from taskmix.report import gather_report, report_html
+from taskmix.report._transfer._figures import effect_figure, prediction_figure, transfer_figure
 
 NAMES = ("first", "second", "third", "last")
 
@@ -62,16 +62,16 @@ def test_held_out_subsets_are_drawn_where_there_are_any() -> None:
 
 def test_a_study_with_lessons_of_transfer_shows_them(tmp_path: Path) -> None:
     study = write_study(tmp_path / "study", labels=("alone", "4 together"), steps=20)
-    assert gather(study).transfer is None
-    names = [task.name for task in gather(study).tasks]
+    assert gather_report(study).transfer is None
+    names = [task.name for task in gather_report(study).tasks]
     path = tmp_path / "study" / "transfer.json"
     path.write_text(json.dumps(transfer_document(names)))
-    page = report_html(gather(study))
+    page = report_html(gather_report(study))
     for section in ("transfer", "effects", "predictions"):
         assert f'<section id="{section}">' in page
     path.write_text("{}")
     with pytest.raises(InputError, match=r"transfer.json.*should be a JSON file"):
-        gather(study)
+        gather_report(study)
 
 
 def test_names_of_tasks_cannot_break_out_of_the_page() -> None:

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from taskmix.report import RunRow
-from taskmix.report._specification import specifications
-from taskmix.report._words import counted, decimals_for, duration, listed, number
+from taskmix.report._study._specification import specifications
+from taskmix.report._study._words import counted, decimals_for, duration, listed, number
 
 
 @pytest.mark.parametrize(

@@ -19,23 +19,23 @@ from taskmix.sequences import (
     Markov,
     Multinomial,
     Settling,
-    _expectation,
-    divide,
+    divide_sequences,
     fit_mixture,
+    flatten_sequences,
     gather_corpus,
-    gather_sequences,
     learn_alpha,
     make_bank,
     variational_em,
 )
-from taskmix.sequences._alpha import LEAST, MOST
-from taskmix.sequences._restarts import draw_start
+from taskmix.sequences._mixture import _expectation
+from taskmix.sequences._mixture._alpha import LEAST, MOST
+from taskmix.sequences._mixture._restarts import draw_start
 
 
 def test_gamma_and_phi_by_hand() -> None:
     """One task with one sequence, both generators alike: φ is even and γ is α plus a half."""
-    corpus = gather_corpus(gather_sequences([[0]]), ["a"])
-    found = divide(corpus, np.array([[-1.0, -1.0]]), np.array([1.0, 1.0]))
+    corpus = gather_corpus(flatten_sequences([[0]]), ["a"])
+    found = divide_sequences(corpus, np.array([[-1.0, -1.0]]), np.array([1.0, 1.0]))
     np.testing.assert_allclose(found.gamma, [[1.5, 1.5]])
     np.testing.assert_allclose(found.responsibility, [[0.5, 0.5]])
     # log Γ(2) − log Γ(3) + 2 (log Γ(1.5) − log Γ(1)) − 1 + log 2.
@@ -68,10 +68,10 @@ def problems(draw: st.DrawFn) -> tuple[Any, Any, int]:
     lengths = generator.integers(1, 6, count)
     if options[0].observes == "symbols":
         parts: list[Any] = [generator.integers(0, 3, size) for size in lengths]
-        sequences = gather_sequences(parts, symbols=3)
+        sequences = flatten_sequences(parts, symbols=3)
     else:
         parts = [generator.normal(size=(size, 1)).cumsum(axis=0) for size in lengths]
-        sequences = gather_sequences(parts, observes="vectors")
+        sequences = flatten_sequences(parts, observes="vectors")
     tasks = generator.integers(0, draw(st.integers(1, 4)), count)
     weights = generator.choice([0.5, 1.0, 3.0], count)
     counts = [draw(st.integers(1, 3)) for _ in options]
@@ -101,37 +101,39 @@ def test_without_numba_the_e_step_is_the_same(
 ) -> None:
     generator = np.random.default_rng(0)
     parts = [generator.integers(0, 5, generator.integers(1, 3)) for _ in range(80)]
-    corpus = gather_corpus(gather_sequences(parts), generator.integers(0, 9, 80))
+    corpus = gather_corpus(flatten_sequences(parts), generator.integers(0, 9, 80))
     likelihood = generator.normal(0, 3, (len(corpus.sequences), 4))
     how = Settling(iterations=3000, tolerance=1e-11)
     prior = np.full(4, alpha)
-    fast = divide(corpus, likelihood, prior, None, how)
-    again = divide(corpus, likelihood + 0.1, prior, fast.gamma, how)
-    threads = divide(corpus, likelihood, prior, None, how, workers=3)
+    fast = divide_sequences(corpus, likelihood, prior, None, how)
+    again = divide_sequences(corpus, likelihood + 0.1, prior, fast.gamma, how)
+    threads = divide_sequences(corpus, likelihood, prior, None, how, workers=3)
     np.testing.assert_allclose(threads.gamma, fast.gamma)
     np.testing.assert_allclose(threads.responsibility, fast.responsibility)
     monkeypatch.setattr(_expectation, "compiled", lambda kind: None)
-    slow = divide(corpus, likelihood, prior, None, how)
+    slow = divide_sequences(corpus, likelihood, prior, None, how)
     np.testing.assert_allclose(fast.gamma, slow.gamma, atol=1e-7)
     np.testing.assert_allclose(fast.bounds, slow.bounds, atol=1e-7)
     np.testing.assert_allclose(fast.responsibility, slow.responsibility, atol=1e-7)
-    slow_again = divide(corpus, likelihood + 0.1, prior, slow.gamma, how)
+    slow_again = divide_sequences(corpus, likelihood + 0.1, prior, slow.gamma, how)
     np.testing.assert_allclose(again.bounds, slow_again.bounds, atol=1e-7)
 
 
 def test_likelihoods_too_far_apart_for_a_float_are_divided_in_logarithms() -> None:
-    corpus = gather_corpus(gather_sequences([[0], [1], [2]]), ["a", "a", "b"])
+    corpus = gather_corpus(flatten_sequences([[0], [1], [2]]), ["a", "a", "b"])
     likelihood = np.array([[0.0, -5000.0], [-5000.0, 0.0], [-1e5, -1e5 - 3]])
-    found = divide(corpus, likelihood, np.array([1e-3, 1e-3]), None, Settling(tolerance=1e-10))
+    found = divide_sequences(
+        corpus, likelihood, np.array([1e-3, 1e-3]), None, Settling(tolerance=1e-10)
+    )
     np.testing.assert_allclose(found.gamma[0], [1.001, 1.001])
     assert np.isfinite(found.bounds).all()
     assert found.responsibility.sum() == pytest.approx(3.0)
 
 
 def test_a_sequence_that_no_generator_can_make_is_a_sentence() -> None:
-    corpus = gather_corpus(gather_sequences([[0], [1]]), ["a", "b"])
+    corpus = gather_corpus(flatten_sequences([[0], [1]]), ["a", "b"])
     with pytest.raises(InputError, match=r"probability zero under all. Raise the `smoothing`"):
-        divide(corpus, np.array([[0.0, 0.0], [-np.inf, -np.inf]]), np.ones(2))
+        divide_sequences(corpus, np.array([[0.0, 0.0], [-np.inf, -np.inf]]), np.ones(2))
 
 
 def level_of(alpha: Any, gamma: Any) -> float:
@@ -166,7 +168,7 @@ def test_alpha_is_found_from_many_tasks_whose_shares_are_known() -> None:
 
 def test_an_empty_generator_is_seeded_anew_where_the_bound_gains() -> None:
     sequences, tasks, _ = draw_tasks(20, 6, seed=4)
-    corpus = gather_corpus(gather_sequences(sequences, symbols=4), tasks)
+    corpus = gather_corpus(flatten_sequences(sequences, symbols=4), tasks)
     bank = make_bank(Markov(smoothing=0.5), 3)
     weights = np.zeros((len(corpus.sequences), 3))
     weights[:, 0] = 1.0
@@ -191,7 +193,7 @@ def test_an_empty_generator_is_seeded_anew_where_the_bound_gains() -> None:
 
 def test_annealing_and_restarts_end_no_lower_than_their_first_bound() -> None:
     sequences, tasks, _ = draw_tasks(12, 5)
-    corpus = gather_corpus(gather_sequences(sequences, symbols=4), tasks)
+    corpus = gather_corpus(flatten_sequences(sequences, symbols=4), tasks)
     bank = make_bank(Markov(), 3)
     for starts, annealing in ((1, 5), (4, 0)):
         seen: list[Any] = []
@@ -213,7 +215,7 @@ def test_annealing_and_restarts_end_no_lower_than_their_first_bound() -> None:
 
 def test_several_threads_give_the_same_as_one() -> None:
     sequences, tasks, _ = draw_tasks(10, 6)
-    corpus = gather_corpus(gather_sequences(sequences, symbols=4), tasks)
+    corpus = gather_corpus(flatten_sequences(sequences, symbols=4), tasks)
     bank = make_bank([Markov(order=2), HiddenMarkov(states=4)], [2, 2])
     found = []
     for workers in (1, 3):
@@ -255,7 +257,7 @@ def test_options_that_make_no_sense_are_refused(make: Any) -> None:
 
 
 def test_a_singular_covariance_is_a_sentence_and_smoothing_mends_it() -> None:
-    flat = gather_sequences([[[1.0, 2.0]], [[1.0, 2.0]]], observes="vectors")
+    flat = flatten_sequences([[[1.0, 2.0]], [[1.0, 2.0]]], observes="vectors")
     for options in (Gaussian(smoothing=0.0), GaussianHiddenMarkov(states=1, smoothing=0.0)):
         prepared = options.prepare(flat)
         with pytest.raises(
@@ -274,4 +276,4 @@ def test_a_singular_covariance_is_a_sentence_and_smoothing_mends_it() -> None:
 
 def test_contexts_beyond_what_can_be_numbered_are_refused() -> None:
     with pytest.raises(OptionError, match="Lower the order"):
-        Markov(order=20).prepare(gather_sequences([[0, 999]], symbols=1000))
+        Markov(order=20).prepare(flatten_sequences([[0, 999]], symbols=1000))

@@ -11,8 +11,8 @@ import pytest
 READ = """
 import sys
 from pathlib import Path
-from taskmix.tasks._csv import read_csv
-from taskmix.tasks._jsonl import read_jsonl
+from taskmix.tasks._formats._csv import read_csv
+from taskmix.tasks._formats._jsonl import read_jsonl
 path = Path(sys.argv[1])
 (read_csv if path.suffix == ".csv" else read_jsonl)(path, 2**30)
 sys.exit(2)

@@ -106,7 +106,7 @@ def test_what_is_in_the_cache_is_not_computed_again(
     def refuse(path: str) -> None:
         raise AssertionError("the encoder was loaded")
 
-    monkeypatch.setattr("taskmix.tasks._feature_encoding.load_network", refuse)
+    monkeypatch.setattr("taskmix.tasks._encoding._features.load_network", refuse)
     again = encoding.encode(texts("we go", "we go", "play"), cache=tmp_path)
     assert torch.equal(values(again), values(first))
     with pytest.raises(AssertionError, match="was loaded"):

@@ -16,7 +16,7 @@ import pytest
 
 from taskmix.errors import InputError, OptionError, TaskFileError
 from taskmix.tasks import Task, TaskSet, load_tasks
-from taskmix.tasks._splits import divide, name_splits, put_aside
+from taskmix.tasks._loading._splits import divide_rows, name_splits, put_aside
 
 Row = Mapping[str, Any]
 
@@ -218,7 +218,7 @@ def test_rows_too_many_to_be_joined_are_divided_all_the_same(
 ) -> None:
     text_task(tmp_path, train=100, dev=0)
     (joined,) = load_tasks(tmp_path)
-    monkeypatch.setattr("taskmix.tasks._layout._TAKE_LIMIT", 0)
+    monkeypatch.setattr("taskmix.tasks._loading._layout._TAKE_LIMIT", 0)
     (apart,) = load_tasks(tmp_path)
     assert apart.sizes == joined.sizes
     for split in joined.splits:
@@ -237,7 +237,7 @@ def test_a_label_that_only_rows_put_aside_have_is_no_error(tmp_path: Path) -> No
 
 def test_the_fixed_rules_never_leave_nothing_to_train_on() -> None:
     for count in range(1, 200):
-        codes = divide(count)
+        codes = divide_rows(count)
         sizes = Counter(codes.tolist())
         assert sizes[0] >= 1
         assert sizes[1] == (-(-count // 10) if count > 1 else 0)
@@ -256,7 +256,7 @@ def test_the_fixed_rule_is_the_same_for_ever() -> None:
 
     order = sorted(range(25), key=lambda place: mix(place + 1))
     assert np.flatnonzero(put_aside(25)).tolist() == sorted(order[::10])
-    assert np.flatnonzero(divide(25) == 2).tolist() == sorted(order[1::10])
+    assert np.flatnonzero(divide_rows(25) == 2).tolist() == sorted(order[1::10])
 
 
 def test_a_task_without_train_is_loaded_with_a_note(tmp_path: Path) -> None:
@@ -624,7 +624,7 @@ def test_a_cached_table_is_read_in_place_of_the_file(
     cache = tmp_path / ".cache"
     first = load_tasks(tmp_path, cache=cache)
     assert len(list(cache.iterdir())) == 3
-    monkeypatch.setattr("taskmix.tasks._table_cache.read_rows", None)
+    monkeypatch.setattr("taskmix.tasks._loading._table_cache.read_rows", None)
     assert same(load_tasks(tmp_path, cache=cache), first)
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from taskmix.errors import InputError, MissingExtraError, TaskFileError
 from taskmix.tasks import load_tasks
-from taskmix.tasks._hub import dataset_parts
-from taskmix.tasks._notes import Notes
+from taskmix.tasks._loading._hub import dataset_parts
+from taskmix.tasks._loading._notes import Notes
 
 
 class FakeDataset:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from taskmix.engine import FolderSource, Optimization, Run, execute, read_model, save_models
+from taskmix.engine import FolderSource, Optimization, Run, execute, load_model, save_models
 from taskmix.errors import InputError, TaskFileError
 from taskmix.models import Perceptron
 from taskmix.records import Study
@@ -159,7 +159,7 @@ def test_a_table_with_one_word_is_learned_as_well_as_one_without(tmp_path: Path)
     assert odd > clean - 0.03
 
     # New rows are read as those of training were, however few they are.
-    model = read_model(tmp_path / "odd-study" / "model")
+    model = load_model(tmp_path / "odd-study" / "model")
     (tmp_path / "new.csv").write_text(f"x\n2.5\n{ODD}\n")
     notes: list[str] = []
     answers = model.predict(tmp_path / "new.csv", on_note=notes.append)

@@ -14,11 +14,11 @@ import pyarrow.parquet as parquet
 import pytest
 
 from taskmix.errors import TaskFileError
-from taskmix.tasks import _conll, _jsonl, _streams
-from taskmix.tasks._csv import read_csv
-from taskmix.tasks._jsonl import ObjectStream, OddRowError
-from taskmix.tasks._readers import column_names, file_format, read_rows
-from taskmix.tasks._streams import show
+from taskmix.tasks._formats import _conll, _jsonl, _streams
+from taskmix.tasks._formats._csv import read_csv
+from taskmix.tasks._formats._jsonl import ObjectStream, OddRowError
+from taskmix.tasks._formats._readers import column_names, file_format, read_rows
+from taskmix.tasks._formats._streams import quoted
 
 
 def write(path: Path, data: str | bytes) -> Path:
@@ -152,7 +152,7 @@ def test_columns_have_the_same_order_however_json_is_cut_into_blocks(
 def test_csv_rows_longer_than_a_block_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("taskmix.tasks._csv._BLOCK", 64)
+    monkeypatch.setattr("taskmix.tasks._formats._csv._BLOCK", 64)
     table = read_rows(write(tmp_path / "a.csv", "x,y\n" + "z" * 200_000 + ",1\n")).table
     assert len(table.column("x")[0].as_py()) == 200_000
 
@@ -412,7 +412,7 @@ def test_a_csv_quote_that_swallows_more_than_a_line_may_have_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("taskmix.files._allowance.LINE_LIMIT", 1000)
-    monkeypatch.setattr("taskmix.tasks._csv._BLOCK", 500)
+    monkeypatch.setattr("taskmix.tasks._formats._csv._BLOCK", 500)
     path = write(tmp_path / "a.csv", 'x,y\n1,"2\n' + "3,4\n" * 2000)
     assert error_of(path).row == 2
 
@@ -494,7 +494,7 @@ def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
 
 
 def test_values_are_shown_short_and_escaped() -> None:
-    assert show("a\nb\u202e") == r"'a\nb\u202e'"
-    assert show("é") == "'é'"
-    assert len(show("x" * 10**6)) == 60
-    assert show(b"\xff") == r"'\\xff'"
+    assert quoted("a\nb\u202e") == r"'a\nb\u202e'"
+    assert quoted("é") == "'é'"
+    assert len(quoted("x" * 10**6)) == 60
+    assert quoted(b"\xff") == r"'\\xff'"

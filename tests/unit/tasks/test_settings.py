@@ -10,7 +10,7 @@ import pytest
 
 from taskmix.errors import InputError, OptionError, TaskFileError
 from taskmix.tasks import load_tasks
-from taskmix.tasks._settings import TaskSettings, read_entries, read_task_settings
+from taskmix.tasks._loading._settings import TaskSettings, read_task_entries, read_task_settings
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -218,7 +218,7 @@ def test_a_task_toml_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_a_bad_settings_file_gets_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     path = settings_file(tmp_path, text)
     with pytest.raises(TaskFileError, match=sentence):
-        read_entries(path)
+        read_task_entries(path)
 
 
 @pytest.mark.parametrize("key", ["folder", "file"])
@@ -254,7 +254,7 @@ def test_label_columns_are_named_in_one_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["newsgroups.toml", "conll2003.toml"])
 def test_the_examples_are_valid(name: str) -> None:
-    entries = read_entries(EXAMPLES / name)
+    entries = read_task_entries(EXAMPLES / name)
     assert [entry.name for entry in entries] in (
         ["comp", "rec", "sci", "talk"],
         ["pos", "chunk", "ner"],

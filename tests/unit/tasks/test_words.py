@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from taskmix.errors import OptionError
 from taskmix.tasks import build_vocabulary, tokenize
-from taskmix.tasks._words import UNKNOWN, WordNumbers, _any_script, word_ids
+from taskmix.tasks._encoding._vocabulary import UNKNOWN, WordNumbers, _any_script, word_ids
 
 DATA = Path(os.environ.get("TASKMIX_DATA", Path(__file__).parents[4] / "shared" / "data"))
 

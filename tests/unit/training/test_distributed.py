@@ -25,7 +25,6 @@ from taskmix.engine import (
     Run,
     _distributed,
     execute,
-    execute_together,
     launched_processes,
 )
 from taskmix.errors import RecordError, TaskmixError
@@ -129,8 +128,8 @@ def work(rank: int, port: int, folder: str) -> None:
     ranks, study = DistributedRanks(), Study(folder)
     told: dict[str, Any] = {}
     for name, run in CASES.items():
-        told[name] = execute_together(run, study, ranks).outcome
-    told["again"] = execute_together(RUN, study, ranks).outcome
+        told[name] = _distributed._execute_together(run, study, ranks).outcome
+    told["again"] = _distributed._execute_together(RUN, study, ranks).outcome
 
     asked = 0
 
@@ -139,9 +138,11 @@ def work(rank: int, port: int, folder: str) -> None:
         asked += 1
         return rank == 1 and asked == 5
 
-    told["stopped"] = execute_together(STOPPED, study, ranks, should_stop=should_stop).outcome
+    told["stopped"] = _distributed._execute_together(
+        STOPPED, study, ranks, should_stop=should_stop
+    ).outcome
     told["asked"] = asked
-    told["resumed"] = execute_together(STOPPED, study, ranks).outcome
+    told["resumed"] = _distributed._execute_together(STOPPED, study, ranks).outcome
     told["broken"] = words_of(lambda: break_down(rank, study, ranks))
     told["full"] = words_of(lambda: fill_disk(study, ranks))
     Path(folder, f"{rank}.json").write_text(json.dumps(told))
@@ -169,7 +170,7 @@ def break_down(rank: int, study: Study, ranks: DistributedRanks) -> None:
 
     HardSharing.forward = fail  # type: ignore[method-assign]
     try:
-        execute_together(BROKEN, study, ranks)
+        _distributed._execute_together(BROKEN, study, ranks)
     finally:
         HardSharing.forward = forward  # type: ignore[method-assign]
 
@@ -185,7 +186,7 @@ def fill_disk(study: Study, ranks: DistributedRanks) -> None:
 
     _distributed.record_event = fail  # type: ignore[attr-defined]
     try:
-        execute_together(FULL, study, ranks)
+        _distributed._execute_together(FULL, study, ranks)
     finally:
         _distributed.record_event = write  # type: ignore[attr-defined]
 

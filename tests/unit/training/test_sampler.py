@@ -10,7 +10,7 @@ import torch
 from scipy.stats import chisquare
 from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
 
-from taskmix.counterfactual import check_log, gather, improve_policy, log_of_runs
+from taskmix.counterfactual import check_log, improve_policy, log_of_runs, sum_log
 from taskmix.errors import InputError, MissingExtraError, OptionError, RunError, ShapeError
 from taskmix.policies import (
     Exp3S,
@@ -154,7 +154,7 @@ def test_the_record_is_a_log_that_policies_are_learned_from(tmp_path: Path) -> N
     assert check_log(log.total, log.tasks) == ()
     rewards = np.array([math.nan if r is None else r for r in steps["reward"].to_pylist()])
     assert np.isnan(rewards).sum() == 3  # the first visits
-    expected = gather(tasks, rewards, drawn, task_count=3)
+    expected = sum_log(tasks, rewards, drawn, task_count=3)
     np.testing.assert_allclose(log.total.reward, expected.reward)
     assert improve_policy(log).probabilities.sum() == pytest.approx(1)
 
@@ -170,7 +170,7 @@ def test_the_log_of_the_probabilities_before_the_uniform_part_would_be_refused()
         tasks.append(choice.task)
         state = policy.update(state, Outcome(choice, 1.0, reward=float(choice.task == 0)))
     with pytest.raises(InputError, match="not those the tasks were drawn with"):
-        check_log(gather(tasks, np.ones(3000), wrong, task_count=3), NAMES)
+        check_log(sum_log(tasks, np.ones(3000), wrong, task_count=3), NAMES)
 
 
 @pytest.mark.parametrize("ahead", [0, 4], ids=["between steps", "with batches drawn ahead"])

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from taskmix.engine import DigitsSource, Executed, Run, build, execute
+from taskmix.engine import DigitsSource, Here, Run, build
 from taskmix.errors import OptionError
 from taskmix.models import HardSharing, Perceptron
 from taskmix.records import Study
@@ -21,10 +20,10 @@ from taskmix.transfer import (
     SparseProjection,
     SubsetDesign,
     TransferStudy,
-    carry_out,
     compare_estimates,
     estimate_by_gradients,
     learn,
+    train_trials,
 )
 from taskmix.transfer._gradients import linearise, solve_move
 
@@ -163,26 +162,19 @@ def study_of(targets: tuple[str, ...], **changes: object) -> TransferStudy:
     return TransferStudy(template=template, targets=targets or names, design=design, **changes)  # type: ignore[arg-type]
 
 
-def performing(study: Study) -> object:
-    def perform(runs: Sequence[Run]) -> list[Executed]:
-        return [execute(run, study) for run in runs]
-
-    return perform
-
-
 @pytest.mark.parametrize("outcome", ["loss", "metric", "margin"])
 def test_estimates_have_the_form_of_trained_outcomes(outcome: str, tmp_path: Path) -> None:
     study = Study(tmp_path)
     asked = study_of((), outcome=outcome)
     options = GradientOptions(dimensions=64, rows=40)
-    carried = estimate_by_gradients(asked, study, perform=performing(study), options=options)  # type: ignore[arg-type]
-    assert np.isfinite(carried.outcomes[carried.trained]).all()
+    measured = estimate_by_gradients(asked, study, executor=Here(workers=1), options=options)
+    assert np.isfinite(measured.outcomes[measured.trained]).all()
     assert len(list(study.runs())) == 2  # nothing but the models on all tasks
-    lessons = learn(carried, study)
+    lessons = learn(measured, study)
     assert lessons.matrix is not None
-    assert carried.estimate == "gradients"
-    again = estimate_by_gradients(asked, study, perform=performing(study), options=options)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(carried.outcomes, again.outcomes)
+    assert measured.estimate == "gradients"
+    again = estimate_by_gradients(asked, study, executor=Here(workers=1), options=options)
+    np.testing.assert_array_equal(measured.outcomes, again.outcomes)
 
 
 def test_estimates_are_compared_with_what_training_gives(tmp_path: Path) -> None:
@@ -194,8 +186,8 @@ def test_estimates_are_compared_with_what_training_gives(tmp_path: Path) -> None
         design=replace(asked.design, count=6, alone=2, held_out=4),
     )
     options = GradientOptions(dimensions=32, rows=20)
-    estimated = estimate_by_gradients(asked, study, perform=performing(study), options=options)  # type: ignore[arg-type]
-    trained = carry_out(asked, study, perform=performing(study))  # type: ignore[arg-type]
+    estimated = estimate_by_gradients(asked, study, executor=Here(workers=1), options=options)
+    trained = train_trials(asked, study, executor=Here(workers=1))
     comparison = compare_estimates(estimated, trained, study)
     (row,) = comparison["targets"]
     assert row["subsets"] == 6 + 4

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskmix.engine import DigitsSource, Executed, Optimization, Run, execute, run_all
+from taskmix.engine import Auto, DigitsSource, Executed, Here, Optimization, Run, Until
 from taskmix.errors import InputError, OptionError, RunError
 from taskmix.models import Perceptron
 from taskmix.records import FinalScore, RunSummary, Study
@@ -20,11 +20,11 @@ from taskmix.transfer import (
     LearningOptions,
     SubsetDesign,
     TransferStudy,
-    carry_out,
     learn,
     load_transfer,
-    measure,
+    measure_trials,
     save_transfer,
+    train_trials,
     transfer_document,
 )
 from taskmix.weighting import Equal
@@ -50,7 +50,9 @@ class Pretended:
         self.failing = failing
         self.asked: list[Run] = []
 
-    def __call__(self, runs: Sequence[Run]) -> list[Executed]:
+    at_once = 1
+
+    def run(self, runs: Sequence[Run], study: Study, **how: object) -> list[Executed]:
         self.asked.extend(runs)
         return [self._executed(run) for run in runs]
 
@@ -133,8 +135,10 @@ def test_designs_of_several_sizes_can_be_carried_out_and_learned_from(
     kind: str, targets: tuple[str, ...], tmp_path: Path
 ) -> None:
     design = SubsetDesign(kind=kind, count=40)  # type: ignore[arg-type]
-    carried = carry_out(description(targets, design=design), Study(tmp_path), perform=Pretended())
-    lesson = learn(carried, Study(tmp_path)).targets[0]
+    measured = train_trials(
+        description(targets, design=design), Study(tmp_path), executor=Pretended()
+    )
+    lesson = learn(measured, Study(tmp_path)).targets[0]
     wanted = [-EFFECTS[name] for name in lesson.surrogate.sources]
     np.testing.assert_allclose(lesson.surrogate.gains, wanted, atol=0.08)
 
@@ -147,10 +151,10 @@ def test_a_total_budget_divides_the_batches_over_the_tasks_of_a_run() -> None:
 
 
 def test_effects_verdicts_and_selections_are_those_of_the_world(tmp_path: Path) -> None:
-    carried = carry_out(
-        description(design=SubsetDesign(count=60)), Study(tmp_path), perform=Pretended()
+    measured = train_trials(
+        description(design=SubsetDesign(count=60)), Study(tmp_path), executor=Pretended()
     )
-    lessons = learn(carried, Study(tmp_path), perform=Pretended())
+    lessons = learn(measured, Study(tmp_path), executor=Pretended())
     (lesson,) = lessons.targets
     found = dict(zip(lesson.surrogate.sources, lesson.surrogate.gains, strict=True))
     for name, gain in found.items():
@@ -173,10 +177,10 @@ def test_effects_verdicts_and_selections_are_those_of_the_world(tmp_path: Path) 
 
 
 def test_one_set_of_runs_gives_every_target_its_effects_and_groups(tmp_path: Path) -> None:
-    carried = carry_out(
-        description(NAMES, design=SubsetDesign(count=40)), Study(tmp_path), perform=Pretended()
+    measured = train_trials(
+        description(NAMES, design=SubsetDesign(count=40)), Study(tmp_path), executor=Pretended()
     )
-    lessons = learn(carried, Study(tmp_path), limits=GroupLimits(largest=5))
+    lessons = learn(measured, Study(tmp_path), limits=GroupLimits(largest=5))
     assert lessons.matrix is not None
     for target, row in zip(NAMES, lessons.matrix.effects, strict=True):
         wanted = [np.nan if name == target else EFFECTS[name] for name in NAMES]
@@ -188,8 +192,8 @@ def test_one_set_of_runs_gives_every_target_its_effects_and_groups(tmp_path: Pat
 
 
 def test_a_plan_follows_from_the_lessons_of_one_target(tmp_path: Path) -> None:
-    carried = carry_out(description(), Study(tmp_path), perform=Pretended())
-    lessons = learn(carried, Study(tmp_path), perform=Pretended())
+    measured = train_trials(description(), Study(tmp_path), executor=Pretended())
+    lessons = learn(measured, Study(tmp_path), executor=Pretended())
     plan = lessons.plan({"why": "measured"})
     (part,) = plan.parts
     assert part.scored == ("half",)
@@ -203,8 +207,8 @@ def test_a_plan_follows_from_the_lessons_of_one_target(tmp_path: Path) -> None:
 
 
 def test_a_plan_for_all_targets_is_a_model_for_each_group(tmp_path: Path) -> None:
-    carried = carry_out(description(NAMES), Study(tmp_path), perform=Pretended())
-    lessons = learn(carried, Study(tmp_path), limits=GroupLimits(largest=5))
+    measured = train_trials(description(NAMES), Study(tmp_path), executor=Pretended())
+    lessons = learn(measured, Study(tmp_path), limits=GroupLimits(largest=5))
     plan = lessons.plan()
     assert tuple(part.tasks for part in plan.parts) == lessons.groups
     assert sorted(plan.targets) == sorted(NAMES)
@@ -215,8 +219,8 @@ def test_metrics_and_losses_give_the_same_verdicts(tmp_path: Path) -> None:
     results = []
     for outcome in ("loss", "metric"):
         study = description(design=SubsetDesign(count=40), outcome=outcome)
-        carried = carry_out(study, Study(tmp_path), perform=Pretended())
-        results.append(learn(carried, Study(tmp_path)).targets[0])
+        measured = train_trials(study, Study(tmp_path), executor=Pretended())
+        results.append(learn(measured, Study(tmp_path)).targets[0])
     # Accuracy is one less a quarter of the loss.
     np.testing.assert_allclose(results[1].surrogate.gains, results[0].surrogate.gains / 4)
     assert [v.answer for v in results[0].verdicts] == [v.answer for v in results[1].verdicts]
@@ -225,14 +229,14 @@ def test_metrics_and_losses_give_the_same_verdicts(tmp_path: Path) -> None:
 def test_a_precision_is_reached_from_the_noise_of_a_pilot_whose_runs_count(tmp_path: Path) -> None:
     pretended = Pretended(noise=0.1)
     study = description(design=SubsetDesign(precision=0.02))
-    carried = carry_out(study, Study(tmp_path), perform=pretended)
-    assert carried.pilot == 24  # two a source and ten
-    assert carried.noise == pytest.approx(0.1, rel=0.5)
-    surrogate = learn(carried, Study(tmp_path)).targets[0].surrogate
+    measured = train_trials(study, Study(tmp_path), executor=pretended)
+    assert measured.pilot == 24  # two a source and ten
+    assert measured.noise == pytest.approx(0.1, rel=0.5)
+    surrogate = learn(measured, Study(tmp_path)).targets[0].surrogate
     # 0.02 is that of a contrast; the level has its own error.
     centred = surrogate.centred().standard_errors
     assert centred.mean() == pytest.approx(0.02, rel=0.4)
-    final = {(trial.tasks, trial.run.seed) for trial in carried.trials}
+    final = {(trial.tasks, trial.run.seed) for trial in measured.trials}
     tried = {(run.tasks, run.seed) for run in pretended.asked}
     assert tried <= final
 
@@ -240,7 +244,7 @@ def test_a_precision_is_reached_from_the_noise_of_a_pilot_whose_runs_count(tmp_p
 def test_a_precision_out_of_reach_is_refused_with_the_number_it_takes(tmp_path: Path) -> None:
     study = description(design=SubsetDesign(precision=1e-4, most=500))
     with pytest.raises(InputError, match=r"within reach of 500 subsets.*takes \d+,\d{3}"):
-        carry_out(study, Study(tmp_path), perform=Pretended(noise=0.1))
+        train_trials(study, Study(tmp_path), executor=Pretended(noise=0.1))
 
 
 def test_failed_runs_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -248,27 +252,25 @@ def test_failed_runs_are_left_out_and_counted(tmp_path: Path) -> None:
     lost = frozenset(study.subsets(30)[0].tasks)
     failing = [lost, frozenset(("half",))]
     with pytest.raises(InputError, match="at least one finished run alone"):
-        carry_out(study, Study(tmp_path), perform=Pretended(failing=failing)).table("half")
-    carried = carry_out(study, Study(tmp_path), perform=Pretended(failing=[lost]))
-    assert carried.failed == 1
-    lesson = learn(carried, Study(tmp_path)).targets[0]
+        train_trials(study, Study(tmp_path), executor=Pretended(failing=failing)).table("half")
+    measured = train_trials(study, Study(tmp_path), executor=Pretended(failing=[lost]))
+    assert measured.failed == 1
+    lesson = learn(measured, Study(tmp_path)).targets[0]
     assert lesson.table.failed == 1
     assert [frozenset(names) | {"half"} for names in lesson.table.lost] == [lost]
-    document = transfer_document(learn(carried, Study(tmp_path)), command="x")
+    document = transfer_document(learn(measured, Study(tmp_path)), command="x")
     assert document["failures"][0]["error"] == "the loss became NaN"
 
 
 def test_a_stopped_study_says_how_to_go_on(tmp_path: Path) -> None:
-    def stopped(runs: Sequence[Run]) -> list[Executed]:
-        return [Executed(outcome="stopped", summary=None) for _ in runs]
-
+    stopped = Until(Here(workers=1), is_over=lambda: True)
     with pytest.raises(RunError, match="Run the same command again"):
-        carry_out(description(), Study(tmp_path), perform=stopped)
+        train_trials(description(), Study(tmp_path), executor=stopped)
 
 
 def test_what_was_learned_can_be_written_and_read_again(tmp_path: Path) -> None:
-    carried = carry_out(description(NAMES), Study(tmp_path), perform=Pretended())
-    document = transfer_document(learn(carried, Study(tmp_path)), command="taskmix transfer x")
+    measured = train_trials(description(NAMES), Study(tmp_path), executor=Pretended())
+    document = transfer_document(learn(measured, Study(tmp_path)), command="taskmix transfer x")
     save_transfer(tmp_path, document)
     assert load_transfer(tmp_path) == document
     source = document["targets"][0]["sources"][0]
@@ -336,15 +338,12 @@ def test_real_runs_give_losses_metrics_and_margins(tmp_path: Path) -> None:
     design = SubsetDesign(count=3, alone=1, held_out=3, size=2)
     study = Study(tmp_path)
 
-    def perform(runs: Sequence[Run]) -> list[Executed]:
-        return [execute(run, study) for run in runs]
-
     for outcome in ("loss", "metric", "margin"):
         asked = description(template=template, design=design, outcome=outcome)
-        carried = carry_out(asked, study, perform=perform)
-        assert np.isfinite(carried.outcomes[carried.trained]).all()
-        assert np.isnan(carried.outcomes[~carried.trained]).all()
-    assert len(list(study.runs())) == len({(t.tasks, t.run.seed) for t in carried.trials})
+        measured = train_trials(asked, study, executor=Here(workers=1))
+        assert np.isfinite(measured.outcomes[measured.trained]).all()
+        assert np.isnan(measured.outcomes[~measured.trained]).all()
+    assert len(list(study.runs())) == len({(t.tasks, t.run.seed) for t in measured.trials})
 
 
 @pytest.mark.slow
@@ -363,8 +362,8 @@ def test_the_shuffled_digits_are_found_harmful_to_every_real_task(tmp_path: Path
         outcome="metric",
     )
     trials = [*asked.alone(), *asked.subsets(100)]
-    carried = measure(asked, trials, study, lambda runs: run_all(runs, study, engine="auto"))
-    lessons = learn(carried, study)
+    measured = measure_trials(asked, trials, study, Auto())
+    lessons = learn(measured, study)
     assert lessons.matrix is not None
     low, _ = lessons.matrix.intervals()
     real = [place for place, name in enumerate(NAMES) if not name.startswith("shuffled")]

@@ -371,10 +371,14 @@ def test_outputs_without_a_gradient_are_not_kept() -> None:
     model = Model()
     inputs, targets = batch()
     balancer = balancer_of(MGDAUB(), model)
+    first = balancer.backward(model.losses(inputs, targets))
     with torch.no_grad():
-        model.encoder(inputs)
-    balancer.backward(model.losses(inputs, targets))
-    balancer.backward(model.losses(inputs, targets))  # the first step's were dropped
+        model.encoder(inputs * 2)
+    # Nothing of that pass, nor of the first step, is in the products of the second.
+    second = balancer.backward(model.losses(inputs, targets))
+    assert first.gramian is not None
+    assert second.gramian is not None
+    torch.testing.assert_close(second.gramian, first.gramian)
 
 
 def test_gradnorm_looks_at_the_last_shared_layer_and_leaks_nothing() -> None:
@@ -584,15 +588,35 @@ def test_famo_learns_from_the_losses_after_the_step() -> None:
         balancer.after_step([None, *model.losses(inputs, targets)[1:]])
 
 
-def test_the_same_loop_serves_methods_that_need_neither_epochs_nor_losses_after() -> None:
+def test_the_lines_a_method_does_not_need_leave_its_state_alone() -> None:
     model = Model()
     inputs, targets = batch()
-    for method in (Equal(), DynamicWeightAverage(), FAMO(), Uncertainty(), RandomWeights()):
-        balancer = Balancer(method)
+    for method in (Equal(), BanditMTL(), Uncertainty(), RandomWeights()):
+        told, untold = Balancer(method), Balancer(method)
         for _ in range(3):
-            balancer.backward(model.losses(inputs, targets))
-            balancer.after_step(model.losses(inputs, targets))
+            weights = untold.backward(model.losses(inputs, targets)).weights
+            assert torch.equal(told.backward(model.losses(inputs, targets)).weights, weights)
+            told.after_step([loss / 2 for loss in model.losses(inputs, targets)])
+            told.end_epoch()
+
+
+def test_the_same_loop_tells_those_that_need_them_of_epochs_and_of_losses_after() -> None:
+    model = Model()
+    inputs, targets = batch()
+    epochs, gains = Balancer(DynamicWeightAverage()), Balancer(FAMO())
+    for balancer in (epochs, gains):
+        for factor in (1.0, 0.5, 2.0):
+            losses = model.losses(inputs, targets)
+            losses[1] = losses[1] * factor
+            balancer.backward(losses)
+            balancer.after_step([losses[0] / 2, *losses[1:]])
             balancer.end_epoch()
+    assert epochs.state.epochs.tolist() == [2.0] * TASKS
+    torch.testing.assert_close(
+        epochs.state.latest / epochs.state.previous, torch.tensor([1.0, 4.0, 1.0]).double()
+    )
+    logits = gains.state.logits
+    assert logits[0] < logits[1:].min()  # it alone gained, so it counts less from now on
 
 
 def test_sparse_gradients_are_refused_in_words() -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from taskmix.engine._fleet._perceptron import Masks, Parameters, linear, lower
 from taskmix.engine._fleet._pool import WindowPool
-from taskmix.engine._fleet._words import Words
+from taskmix.engine._fleet._words import StackedWords
 from taskmix.models import WindowBiLSTM
 
 
@@ -24,7 +24,7 @@ class WindowBiLSTMStack:
 
     widths: tuple[int, ...] = ()
 
-    def __init__(self, options: WindowBiLSTM, pool: WindowPool, words: Words) -> None:
+    def __init__(self, options: WindowBiLSTM, pool: WindowPool, words: StackedWords) -> None:
         self._pool = pool
         self._words = words
         self._dense = [f"encoder.dense.{2 * place}" for place in range(len(options.shared_layers))]

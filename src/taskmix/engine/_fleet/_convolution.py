@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from taskmix.engine._fleet._perceptron import Masks, Parameters, lower
 from taskmix.engine._fleet._pool import TextPool
-from taskmix.engine._fleet._words import Words
+from taskmix.engine._fleet._words import StackedWords
 from taskmix.models import TextConvolution
 
 _ROOM = 256  # places; shapes that differ by less share a CUDA graph
@@ -32,7 +32,7 @@ class TextConvolutionStack:
         first: TextPool,
         second: TextPool | None,
         pairs: Tensor,  # [row], which rows are pairs
-        words: Words,
+        words: StackedWords,
     ) -> None:
         self._kernels = options.kernels
         self._gap = max(1, max(options.kernels) // 2)

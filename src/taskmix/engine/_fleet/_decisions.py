@@ -13,9 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from taskmix.numerics import state_to_tree
 from taskmix.policies import AnyPolicy, draw_many
 from taskmix.tasks import EncodedTasks
-from taskmix.training import input_groups, make_stream, state_to_tree
+from taskmix.training import input_groups, make_stream
 from taskmix.weighting import AnyLossWeighting, Balancer
 
 CPU = torch.device("cpu")

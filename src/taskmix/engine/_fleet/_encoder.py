@@ -14,7 +14,7 @@ from taskmix.engine._fleet._pool import (
     WordTables,
     text_pools,
 )
-from taskmix.engine._fleet._words import Words
+from taskmix.engine._fleet._words import StackedWords
 from taskmix.errors import OptionError
 from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
 
@@ -28,7 +28,7 @@ def build_encoder(options: Architecture, numbering: Numbering, device: torch.dev
     if isinstance(options, TextConvolution | WindowBiLSTM):
         frozen = not options.train_vectors and numbering.encodings[0].vectors is not None
         tables = WordTables(numbering.encodings, frozen=frozen)
-        words = Words(None if tables.table is None else tables.table.to(device))
+        words = StackedWords(None if tables.table is None else tables.table.to(device))
         if isinstance(options, TextConvolution):
             return TextConvolutionStack(options, *text_pools(numbering, tables, device), words)
         return WindowBiLSTMStack(options, WindowPool(numbering, tables, device), words)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from taskmix.engine._fleet._fleet import Fleet
-from taskmix.engine._fleet._layout import Stack
+from taskmix.engine._fleet._fleet import StackedModels
+from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._members import Member
 from taskmix.models import target_scale
 from taskmix.tasks import Inputs
@@ -19,7 +19,7 @@ BLOCK = 1 << 26  # numbers a block of members may put out
 
 
 def evaluate_members(
-    fleet: Fleet, places: Sequence[int], parameters: Stack, split: str
+    fleet: StackedModels, places: Sequence[int], parameters: StackedParameters, split: str
 ) -> list[tuple[Score, ...]]:
     """The scores of some members of a fleet, in order, as `evaluate` gives them."""
     members = [fleet.members[place] for place in places]
@@ -50,7 +50,9 @@ def _length(member: Member, split: str) -> int:
     return max([len(member.tasks[slot].splits[split]) for slot in _slots(member, split)] or [0])
 
 
-def _outputs(fleet: Fleet, parameters: Stack, block: Sequence[Member], split: str) -> list[Tensor]:
+def _outputs(
+    fleet: StackedModels, parameters: StackedParameters, block: Sequence[Member], split: str
+) -> list[Tensor]:
     """For each member [its slots in the split, class, row], on the CPU.
 
     Rows beyond a task's own mean nothing.

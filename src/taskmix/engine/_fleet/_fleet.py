@@ -12,15 +12,15 @@ from taskmix.engine._fleet._ahead import Ahead, Moment
 from taskmix.engine._fleet._dropout import Dropout, Masked, Shapes
 from taskmix.engine._fleet._encoder import build_encoder
 from taskmix.engine._fleet._heads import Heads, Slots, losses_of
-from taskmix.engine._fleet._layout import Stack
+from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._lookout import Lookout
 from taskmix.engine._fleet._members import Member, Start
-from taskmix.engine._fleet._optimizer import Optimizer, clip
+from taskmix.engine._fleet._optimizer import StackedOptimizer, clip
 from taskmix.engine._fleet._pool import Numbering
 from taskmix.engine._run import find_device
 
 
-class Fleet:
+class StackedModels:
     """The members' parameters, stacked, and what a step on all of them needs."""
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -35,15 +35,19 @@ class Fleet:
         tasks = [member.tasks for member in members]
         self.slots_count = max(map(len, tasks))
 
-        self.parameters = Stack.of(layouts, [s.parameters for s in starts]).to(self.device)
-        self.best = Stack.of(layouts, [s.best for s in starts]).to(self.device)
+        self.parameters = StackedParameters.of(layouts, [s.parameters for s in starts]).to(
+            self.device
+        )
+        self.best = StackedParameters.of(layouts, [s.best for s in starts]).to(self.device)
         self._encoder_keys, head_keys = self.parameters.parts
         self._heads = Heads(head_keys)
         moments = {
-            name: Stack.of(layouts, [s.moments.get(name) for s in starts]).to(self.device)
-            for name in Optimizer.names(run.optimization)
+            name: StackedParameters.of(layouts, [s.moments.get(name) for s in starts]).to(
+                self.device
+            )
+            for name in StackedOptimizer.names(run.optimization)
         }
-        self.optimizer = Optimizer(
+        self.optimizer = StackedOptimizer(
             [member.run.optimization for member in members],
             self.parameters,
             moments,
@@ -128,11 +132,11 @@ class Fleet:
         factor = float(now.factors) if self.device.type == "cpu" else now.factors
         with torch.no_grad():
             if now.drawn is None:
-                self.optimizer.move(gradients, factor)
+                self.optimizer.step_all(gradients, factor)
             else:
                 of_heads = {key: gradients.pop(key) for key in heads}
-                self.optimizer.move(gradients, factor)
-                self.optimizer.move_drawn(now.drawn, heads, of_heads, factor)
+                self.optimizer.step_all(gradients, factor)
+                self.optimizer.step_drawn(now.drawn, heads, of_heads, factor)
         return losses.detach()
 
     def _by_slot(self, codes: Tensor) -> Tensor:
@@ -163,7 +167,9 @@ class Fleet:
         )
 
     @torch.no_grad()
-    def outputs(self, parameters: Stack, rows: Tensor, heads: Tensor, code_of: Tensor) -> Tensor:
+    def outputs(
+        self, parameters: StackedParameters, rows: Tensor, heads: Tensor, code_of: Tensor
+    ) -> Tensor:
         """What heads of some members say to rows [member, group, row]: [head, class, row].
 
         `heads` are places among the members' slots, and `code_of` says which codes each reads.

@@ -20,7 +20,7 @@ HEAD = "head."  # what the keys of heads begin with
 
 
 @dataclass(frozen=True)
-class Place:
+class ParameterPlace:
     """One trained parameter of a member."""
 
     name: str  # in the model's `state_dict`
@@ -30,20 +30,20 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ParameterLayout:
     """A member's model: what trains, in the optimiser's order, and what does not."""
 
-    places: tuple[Place, ...]
+    places: tuple[ParameterPlace, ...]
     fixed: Mapping[str, Tensor]  # frozen parameters and buffers
     names: tuple[str, ...]  # of the `state_dict`, in its order
 
     @classmethod
-    def of(cls, model: HardSharing) -> Layout:
+    def of(cls, model: HardSharing) -> ParameterLayout:
         places = []
         for name, parameter in model.named_parameters():
             if parameter.requires_grad:
                 key, slot = _key(model, name)
-                places.append(Place(name, key, slot, tuple(parameter.shape)))
+                places.append(ParameterPlace(name, key, slot, tuple(parameter.shape)))
         trained = {place.name for place in places}
         state = model.state_dict()
         fixed = {name: value for name, value in state.items() if name not in trained}
@@ -61,14 +61,16 @@ def _key(model: HardSharing, name: str) -> tuple[str, int | None]:
     return HEAD + rest, int(number)
 
 
-class Stack:
+class StackedParameters:
     """One number for each trained parameter of each member: the parameters, or a moment of theirs."""
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
         self.tensors = tensors
 
     @classmethod
-    def of(cls, layouts: Sequence[Layout], values: Sequence[Mapping[str, Tensor] | None]) -> Stack:
+    def of(
+        cls, layouts: Sequence[ParameterLayout], values: Sequence[Mapping[str, Tensor] | None]
+    ) -> StackedParameters:
         """Stacks the values of each member, by name; a member that has none gets zeros."""
         slots = 1 + max(place.slot or 0 for layout in layouts for place in layout.places)
         shapes: dict[str, tuple[int, ...]] = {}
@@ -93,7 +95,7 @@ class Stack:
                         view.copy_(given[place.name])
         return stack
 
-    def views(self, member: int, layout: Layout) -> list[tuple[Place, Tensor]]:
+    def views(self, member: int, layout: ParameterLayout) -> list[tuple[ParameterPlace, Tensor]]:
         """Each parameter of a member, within the stacked tensors."""
         found = []
         for place in layout.places:
@@ -102,28 +104,32 @@ class Stack:
             found.append((place, whole[tuple(slice(size) for size in place.shape)]))
         return found
 
-    def of_member(self, member: int, layout: Layout) -> dict[str, Tensor]:
+    def of_member(self, member: int, layout: ParameterLayout) -> dict[str, Tensor]:
         """A member's own values, by name, as a solo model has them."""
         return {place.name: view.contiguous() for place, view in self.views(member, layout)}
 
-    def zeros(self) -> Stack:
-        return Stack({key: torch.zeros_like(value) for key, value in self.tensors.items()})
+    def zeros(self) -> StackedParameters:
+        return StackedParameters(
+            {key: torch.zeros_like(value) for key, value in self.tensors.items()}
+        )
 
-    def clone(self) -> Stack:
-        return Stack({key: value.clone() for key, value in self.tensors.items()})
+    def clone(self) -> StackedParameters:
+        return StackedParameters({key: value.clone() for key, value in self.tensors.items()})
 
-    def to(self, device: torch.device | str) -> Stack:
-        return Stack({key: value.to(device) for key, value in self.tensors.items()})
+    def to(self, device: torch.device | str) -> StackedParameters:
+        return StackedParameters({key: value.to(device) for key, value in self.tensors.items()})
 
-    def keep(self, members: Tensor) -> Stack:
+    def keep(self, members: Tensor) -> StackedParameters:
         """Only these members."""
-        return Stack({key: value.index_select(0, members) for key, value in self.tensors.items()})
+        return StackedParameters(
+            {key: value.index_select(0, members) for key, value in self.tensors.items()}
+        )
 
-    def block(self, first: int, end: int) -> Stack:
+    def block(self, first: int, end: int) -> StackedParameters:
         """Some members in a row, as views."""
-        return Stack({key: value[first:end] for key, value in self.tensors.items()})
+        return StackedParameters({key: value[first:end] for key, value in self.tensors.items()})
 
-    def copy_members(self, members: Tensor, source: Stack) -> None:
+    def copy_members(self, members: Tensor, source: StackedParameters) -> None:
         """Takes over the values of these members."""
         for key, value in self.tensors.items():
             value.index_copy_(0, members, source.tensors[key].index_select(0, members))

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from taskmix.engine._fleet._decisions import AllTasks, Decision, OneTask
-from taskmix.engine._fleet._layout import Layout
-from taskmix.engine._fleet._optimizer import Optimizer
+from taskmix.engine._fleet._layout import ParameterLayout
+from taskmix.engine._fleet._optimizer import StackedOptimizer
 from taskmix.engine._run import Run, first_model
 from taskmix.errors import DivergedError
 from taskmix.models import target_scale
@@ -41,7 +41,7 @@ class Member:
     run: Run
     tasks: EncodedTasks
     writer: RecordWriter
-    layout: Layout
+    layout: ParameterLayout
     seed: int  # of its rows and its dropout
     decision: Decision
     watch: Watch
@@ -66,7 +66,7 @@ class Member:
             both=run.policy is not None and run.weighting is not None,
         )
         model = first_model(run, tasks)
-        layout = Layout.of(model)
+        layout = ParameterLayout.of(model)
         resumed = writer.resumed.state if writer.resumed is not None else None
         best = writer.resumed.best if writer.resumed is not None else None
         generator = np.random.default_rng(run.seed)
@@ -112,7 +112,7 @@ def _decision(run: Run, tasks: EncodedTasks, generator: np.random.Generator, see
 
 
 def _start(
-    run: Run, layout: Layout, state: Mapping[str, Any], best: Mapping[str, Tensor] | None
+    run: Run, layout: ParameterLayout, state: Mapping[str, Any], best: Mapping[str, Tensor] | None
 ) -> Start:
     """The tree of a checkpoint, by parameter."""
     names = [place.name for place in layout.places]
@@ -123,7 +123,7 @@ def _start(
             for number, values in kept.items()
             if isinstance(values.get(moment), Tensor)
         }
-        for moment in Optimizer.names(run.optimization)
+        for moment in StackedOptimizer.names(run.optimization)
     }
     steps = {
         names[number]: float(torch.as_tensor(values.get("step", state["step"])))

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from taskmix.engine._fleet._layout import Stack
+from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._optimization import Optimization
 
 BETAS = (0.9, 0.999)  # those of torch.optim, which solo runs have
@@ -44,14 +44,14 @@ def slices_of(options: Sequence[Optimization]) -> list[Slice]:
     return found
 
 
-class Optimizer:
+class StackedOptimizer:
     """Adam, AdamW or SGD with momentum; `moments` and the counts of steps are its whole state."""
 
     def __init__(
         self,
         options: Sequence[Optimization],  # of each member: alike but for rate and decay
-        parameters: Stack,
-        moments: Mapping[str, Stack],
+        parameters: StackedParameters,
+        moments: Mapping[str, StackedParameters],
         step: int,
         head_steps: Tensor | None,  # [member, slot]; None where all heads take every step
         device: torch.device,
@@ -72,7 +72,7 @@ class Optimizer:
         """What `torch.optim` calls the moments."""
         return ("momentum_buffer",) if options.optimizer == "sgd" else ("exp_avg", "exp_avg_sq")
 
-    def move(self, gradients: Mapping[str, Tensor], factor: Factor) -> None:
+    def step_all(self, gradients: Mapping[str, Tensor], factor: Factor) -> None:
         """One step of the parameters that have a gradient, [member, ...]."""
         self.step += 1
         stacks = [self.parameters, *self.moments.values()]
@@ -115,7 +115,7 @@ class Optimizer:
         torch._foreach_add_(buffers, gradients)
         torch._foreach_sub_(parameters, torch._foreach_mul(buffers, rate))
 
-    def move_drawn(
+    def step_drawn(
         self,
         drawn: Tensor,  # [member], the place of its drawn head among all heads
         heads: Mapping[str, Tensor],  # [member, ...], the parameters of those heads
@@ -155,13 +155,13 @@ class Optimizer:
                 tensor.index_copy_(0, drawn, moment)
 
     def keep(
-        self, members: Tensor, options: Sequence[Optimization], parameters: Stack
-    ) -> Optimizer:
+        self, members: Tensor, options: Sequence[Optimization], parameters: StackedParameters
+    ) -> StackedOptimizer:
         """The same for some of the members."""
         moments = {name: stack.keep(members) for name, stack in self.moments.items()}
         steps = None if self.head_steps is None else self.head_steps.index_select(0, members)
         count = int(self.step)
-        return Optimizer(options, parameters, moments, count, steps, self._device)
+        return StackedOptimizer(options, parameters, moments, count, steps, self._device)
 
 
 def clip(gradients: Mapping[str, Tensor], most: Tensor) -> dict[str, Tensor]:

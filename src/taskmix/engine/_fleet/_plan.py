@@ -35,7 +35,7 @@ def can_join(run: Run) -> bool:
     return run.policy is None or isinstance(run.policy, Unchanging)
 
 
-def family(run: Run) -> Hashable:
+def family_of(run: Run) -> Hashable:
     """What runs that train together have in common."""
     optimization = replace(run.optimization, learning_rate=1.0, weight_decay=0.0)
     data = (run.source, run.architecture, run.device, run.precision)

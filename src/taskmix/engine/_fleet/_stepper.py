@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.engine._fleet._ahead import Ahead
-from taskmix.engine._fleet._fleet import Fleet
+from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.errors import TaskmixWarning
 
 MEMORY = 1 << 27  # bytes that the steps ahead may take
@@ -30,7 +30,7 @@ WARM = 3  # steps before a capture: libraries set themselves up in the first one
 class Stepper:
     """Advances a fleet by any number of steps."""
 
-    def __init__(self, fleet: Fleet, *, graphs: bool | None = None) -> None:
+    def __init__(self, fleet: StackedModels, *, graphs: bool | None = None) -> None:
         self._fleet = fleet
         bytes_a_step = len(fleet.members) * fleet.rows * (8 * fleet.groups + 16 * fleet.active)
         self._most = int(np.clip(MEMORY // bytes_a_step, 1, MOST))
@@ -91,7 +91,7 @@ def _stream(device: torch.device) -> torch.cuda.Stream:
 class _Replayed:
     """Steps as CUDA graphs, one for each amount of room that the rows need."""
 
-    def __init__(self, fleet: Fleet, most: int) -> None:
+    def __init__(self, fleet: StackedModels, most: int) -> None:
         self.works = True
         self._fleet = fleet
         self._most = most

@@ -6,59 +6,21 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from taskmix.engine._fleet._fleet import Fleet
+from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._members import Member
-from taskmix.engine._fleet._plan import can_join, family, plan_chunks
+from taskmix.engine._fleet._plan import can_join, family_of, plan_chunks
 from taskmix.engine._fleet._train import WRITERS, train_fleet
-from taskmix.engine._run import Executed, Run, begin_record, encode, find_device
-from taskmix.engine._units import Alone, Progress, ShouldStop, Tell, Unit, work_off
-from taskmix.engine._workers import Workers, count_workers
+from taskmix.engine._run import Executed, Run, begin_record, encode
+from taskmix.engine._units import Alone, Progress, Stop, Tell, Unit
 from taskmix.records import RecordWriter, RunFolder, Study
 from taskmix.tasks import EncodedTasks
 
 _TELL_EVERY = 0.5  # seconds between two words about all members
-
-
-def run_fleet(
-    runs: Sequence[Run],
-    study: Study,
-    *,
-    chunk: int | None = None,
-    workers: int | Workers | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-    fresh: bool = False,
-) -> list[Executed]:
-    """Executes every run that the study does not hold already, as `run_all` does, many at once.
-
-    Runs of one family (the same source, architecture, steps, batch size, optimiser and times of
-    evaluation) are cut into chunks that fit the device's memory; `chunk` sets how many models
-    train at once. Runs that no fleet can take, because what they train on depends on their losses
-    or their architecture has no stacked form, are executed one by one. On a GPU all is done in
-    this process unless `workers` is a number: several pay where there are several families, as the
-    host of one works while the steps of another run.
-    """
-    on_cpu = all(find_device(run.device).type == "cpu" for run in runs)
-    if isinstance(workers, Workers):
-        workers = workers if on_cpu else 1
-    else:
-        workers = count_workers(1 if workers is None and not on_cpu else workers)
-    hands = workers.count if isinstance(workers, Workers) else workers
-    units = plan_units(runs, chunk=chunk, workers=hands)
-    return work_off(
-        units,
-        runs,
-        study,
-        workers=workers,
-        on_progress=on_progress,
-        should_stop=should_stop,
-        fresh=fresh,
-    )
 
 
 def plan_units(runs: Sequence[Run], *, chunk: int | None, workers: int) -> list[Unit]:
@@ -67,9 +29,9 @@ def plan_units(runs: Sequence[Run], *, chunk: int | None, workers: int) -> list[
     alone: list[int] = []
     seen: set[Run] = set()
     for number, run in enumerate(runs):
-        if can_join(run) and run not in seen:
-            seen.add(run)
-            families.setdefault(family(run), []).append(number)
+        if can_join(run) and replace(run, label="") not in seen:
+            seen.add(replace(run, label=""))
+            families.setdefault(family_of(run), []).append(number)
         else:  # asked for again, a run is found finished
             alone.append(number)
     units: list[Unit] = []
@@ -91,12 +53,10 @@ class Together:
     numbers: tuple[int, ...]
     runs: tuple[Run, ...]
 
-    def work(
-        self, study: Study, tell: Tell | None, should_stop: ShouldStop | None, *, fresh: bool
-    ) -> list[Executed]:
+    def work(self, study: Study, tell: Tell, stop: Stop, *, fresh: bool) -> list[Executed]:
         """Trains them; where that takes more memory than there is, in halves."""
         try:
-            return _train(self, study, tell, should_stop, fresh=fresh)
+            return _train(self, study, tell, stop, fresh=fresh)
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not _is_memory(error) or len(self.runs) == 1:
                 raise
@@ -107,7 +67,7 @@ class Together:
             for part in (slice(half), slice(half, None))
         ]
         # Whatever was to be started over has been, when all were claimed the first time.
-        results = [part.work(study, tell, should_stop, fresh=False) for part in parts]
+        results = [part.work(study, tell, stop, fresh=False) for part in parts]
         return [*results[0], *results[1]]
 
 
@@ -116,16 +76,14 @@ def _is_memory(error: Exception) -> bool:
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate" in words
 
 
-def _train(
-    unit: Together, study: Study, tell: Tell | None, should_stop: ShouldStop | None, *, fresh: bool
-) -> list[Executed]:
+def _train(unit: Together, study: Study, tell: Tell, stop: Stop, *, fresh: bool) -> list[Executed]:
     results: dict[int, Executed] = {}
     claimed: list[_Claimed] = []
     with ExitStack() as claims:
         try:
             for number, run in zip(unit.numbers, unit.runs, strict=True):
                 specification = run.specification()
-                folder = study.run(specification)
+                folder = study.run(specification, label=run.label)
                 claim = claims.enter_context(folder.claim(fresh=fresh))
                 if claim.writer is not None:
                     claimed.append(_Claimed(number, run, specification, folder, claim.writer))
@@ -135,7 +93,7 @@ def _train(
                     results[number] = Executed(outcome="busy", summary=folder.summary())
             members = _members(claimed)
             for fleet in _fleets(members):
-                train_fleet(fleet, tell=_thinned(tell), should_stop=should_stop)
+                train_fleet(fleet, tell=_thinned(tell), should_stop=stop)
         except Exception as error:
             if not _is_memory(error):
                 for each in claimed:
@@ -174,13 +132,13 @@ def _members(claimed: Sequence[_Claimed]) -> list[Member]:
     return members
 
 
-def _fleets(members: Sequence[Member]) -> Iterator[Fleet]:
+def _fleets(members: Sequence[Member]) -> Iterator[StackedModels]:
     """Members that begin at the same step: all of them, but for what was interrupted."""
     by_step: dict[int, list[Member]] = {}
     for member in members:
         by_step.setdefault(member.checkpoint or 0, []).append(member)
     for group in by_step.values():
-        yield Fleet(group)
+        yield StackedModels(group)
 
 
 def _executed(member: Member, folder: RunFolder) -> Executed:
@@ -193,13 +151,13 @@ def _executed(member: Member, folder: RunFolder) -> Executed:
     )
 
 
-def _thinned(tell: Tell | None) -> Callable[[int, int, bool], None]:
+def _thinned(tell: Tell) -> Callable[[int, int, bool], None]:
     """Word of each member, but of all together only now and then."""
     last: dict[int, float] = {}
 
     def say(run: int, step: int, done: bool) -> None:
         now = time.monotonic()
-        if tell is not None and (done or now - last.get(run, 0.0) > _TELL_EVERY):
+        if done or now - last.get(run, 0.0) > _TELL_EVERY:
             last[run] = now
             tell(Progress(run, step, done))
 

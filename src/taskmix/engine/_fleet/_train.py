@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from taskmix.engine._fleet._evaluate import evaluate_members
-from taskmix.engine._fleet._fleet import Fleet
+from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._stepper import Stepper
 from taskmix.engine._fleet._trees import model_tree, state_tree
@@ -25,7 +25,7 @@ FEWER = 0.75  # of the members still at work: below, the others are dropped from
 
 
 def train_fleet(
-    fleet: Fleet,
+    fleet: StackedModels,
     *,
     tell: Tell,
     should_stop: Callable[[], bool] | None,
@@ -61,20 +61,20 @@ def train_fleet(
                 return
 
 
-def _next_stop(fleet: Fleet) -> int:
+def _next_stop(fleet: StackedModels) -> int:
     """The next step after which something other than a step is due."""
     run, step = fleet.run, fleet.step
     times = [every for every in (run.evaluate_every, run.checkpoint_every) if every is not None]
     return min([run.steps, *((step // every + 1) * every for every in times)])
 
 
-def _is_over(fleet: Fleet, place: int) -> bool:
+def _is_over(fleet: StackedModels, place: int) -> bool:
     member = fleet.members[place]
     return member.error is not None or member.watch.over or fleet.step >= fleet.run.steps
 
 
 def _record_steps(
-    fleet: Fleet, at_work: Sequence[int], losses: NDArray[np.float64], seconds: float
+    fleet: StackedModels, at_work: Sequence[int], losses: NDArray[np.float64], seconds: float
 ) -> None:
     """Adds the steps just taken, [step, member, active slot], to the records."""
     count = len(losses)
@@ -99,7 +99,7 @@ def _record_steps(
 
 
 def _after_steps(
-    fleet: Fleet, at_work: Sequence[int], threads: ThreadPoolExecutor, *, asked: bool
+    fleet: StackedModels, at_work: Sequence[int], threads: ThreadPoolExecutor, *, asked: bool
 ) -> None:
     """Evaluation and checkpoints, where they are due."""
     run, step = fleet.run, fleet.step
@@ -113,7 +113,7 @@ def _after_steps(
         _checkpoint(fleet, wanted, threads)
 
 
-def _evaluate(fleet: Fleet, at_work: Sequence[int]) -> None:
+def _evaluate(fleet: StackedModels, at_work: Sequence[int]) -> None:
     sound = [place for place in at_work if fleet.members[place].error is None]
     if not sound:
         return
@@ -129,7 +129,7 @@ def _evaluate(fleet: Fleet, at_work: Sequence[int]) -> None:
         fleet.best.copy_members(torch.tensor(better, device=fleet.device), fleet.parameters)
 
 
-def _must_be_finite(fleet: Fleet, places: Sequence[int]) -> list[int]:
+def _must_be_finite(fleet: StackedModels, places: Sequence[int]) -> list[int]:
     """Those whose parameters are; a checkpoint of the others would be no way back."""
     finite = fleet.parameters.finite().tolist()
     for place in places:
@@ -139,7 +139,7 @@ def _must_be_finite(fleet: Fleet, places: Sequence[int]) -> list[int]:
     return [place for place in places if fleet.members[place].error is None]
 
 
-def _checkpoint(fleet: Fleet, places: Sequence[int], threads: ThreadPoolExecutor) -> None:
+def _checkpoint(fleet: StackedModels, places: Sequence[int], threads: ThreadPoolExecutor) -> None:
     places = _must_be_finite(fleet, places)
     chosen = torch.tensor(places, device=fleet.device)
     parameters, best = (s.keep(chosen).to("cpu") for s in (fleet.parameters, fleet.best))
@@ -163,7 +163,9 @@ def _checkpoint(fleet: Fleet, places: Sequence[int], threads: ThreadPoolExecutor
     _each(threads, commit, [fleet.members[place] for place in places])
 
 
-def _end(fleet: Fleet, over: Sequence[int], tell: Tell, threads: ThreadPoolExecutor) -> None:
+def _end(
+    fleet: StackedModels, over: Sequence[int], tell: Tell, threads: ThreadPoolExecutor
+) -> None:
     """Final scores and the end of the record for members that are done; words for who failed."""
     done = _must_be_finite(fleet, over)
     if done:

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from taskmix.engine._fleet._layout import Layout, Stack
+from taskmix.engine._fleet._layout import ParameterLayout, StackedParameters
 from taskmix.engine._fleet._members import Member
 from taskmix.engine._optimization import Optimization
 
 
-def model_tree(layout: Layout, values: dict[str, Tensor]) -> dict[str, Tensor]:
+def model_tree(layout: ParameterLayout, values: dict[str, Tensor]) -> dict[str, Tensor]:
     """A solo model's `state_dict`, in its order."""
     return {name: values[name] if name in values else layout.fixed[name] for name in layout.names}
 
@@ -23,8 +23,8 @@ def state_tree(
     member: Member,
     place: int,  # among the members of the stacks
     step: int,
-    parameters: Stack,  # on the CPU, as are the others
-    moments: dict[str, Stack],
+    parameters: StackedParameters,  # on the CPU, as are the others
+    moments: dict[str, StackedParameters],
     head_steps: Tensor | None,  # [member, slot]
 ) -> dict[str, Any]:
     """What `train` yields as the state of a checkpoint."""

@@ -11,7 +11,7 @@ from taskmix.engine._fleet._perceptron import Parameters
 KEY = "encoder.words.weight"
 
 
-class Words:
+class StackedWords:
     """Ids [..., member, row] to vectors [..., member, row, dimension]."""
 
     def __init__(self, table: Tensor | None) -> None:

@@ -8,6 +8,6 @@ What dies is tried again, from the last checkpoint that anybody has.
 """
 
 from taskmix.engine._ray._cluster import choose_cluster_device, cluster
-from taskmix.engine._ray._drive import run_ray, stream_ray
+from taskmix.engine._ray._drive import Ray
 
-__all__ = ["choose_cluster_device", "cluster", "run_ray", "stream_ray"]
+__all__ = ["Ray", "choose_cluster_device", "cluster"]

@@ -60,7 +60,8 @@ class Cluster:
                 raise InputError(
                     f"A Ray cluster should answer at {self.address or 'this machine'}. Found: "
                     f"{words[:300]}. Start one with `ray start --head`, and set RAY_AUTH_MODE=token "
-                    "where it wants a token; or leave --address out."
+                    "where it wants a token; or leave `address` out.",
+                    arguments=("address",),
                 ) from error
 
 
@@ -161,8 +162,9 @@ def choose_cluster_device(name: str) -> str:
 def require_gpus(places: Places) -> None:
     if not places.gpus:
         raise OptionError(
-            "The cluster should have GPUs for runs on cuda. Found none in it. Use --device cpu, or "
-            "join a machine that has one."
+            "The cluster should have GPUs for runs on cuda. Found none in it. Use `device` cpu, or "
+            "join a machine that has one.",
+            arguments=("device",),
         )
 
 

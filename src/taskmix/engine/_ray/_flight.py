@@ -22,9 +22,9 @@ from taskmix.engine._ray._sender import Sender
 from taskmix.engine._ray._store import Copies
 from taskmix.engine._ray._work import Done
 from taskmix.engine._run import Executed, Run
-from taskmix.engine._units import Progress, ShouldStop, Tell
+from taskmix.engine._units import Progress, Stop, Tell
 from taskmix.errors import InputError, RecordError, RunError
-from taskmix.records import RunFolder, RunSummary, Study, unpack_run
+from taskmix.records import RunFolder, RunSummary, Study, named_with, unpack_run
 
 Outcome = tuple[int, Executed]
 
@@ -44,16 +44,18 @@ class Flight:
         sender: Sender,
         *,
         copies: Copies | None,
-        on_progress: Tell | None,
-        should_stop: ShouldStop | None,
+        tell: Tell,
+        stop: Stop,
         fresh: bool,
     ) -> None:
         self._study, self._sender, self._copies, self._fresh = study, sender, copies, fresh
-        self._on_progress = on_progress
-        self._should_stop = should_stop or (lambda: False)
+        self._tell, self._stop = tell, stop
         self._queue = Queue(runs, self._is_done)
         self._flying: dict[Any, Job] = {}  # by Ray's reference to the result
         self._drawn: dict[int, RunFolder] = {}  # of runs that have no result yet
+        self._names: set[str] = set()  # of these folders
+        # By the name of a run that has no result yet: equal ones, which will have the same.
+        self._equals: dict[str, list[tuple[int, Run, RunFolder]]] = {}
         self._ready: deque[Outcome] = deque()
         self._stopping = False
         self._restarts = 0
@@ -61,7 +63,7 @@ class Flight:
     def results(self) -> Iterator[Outcome]:
         """Yields results until all runs have one, or until the work has stopped."""
         while True:
-            self._stopping = self._stopping or self._should_stop()
+            self._stopping = self._stopping or self._stop()
             if not self._stopping:
                 self._send_jobs()
             if self._copies is not None:
@@ -167,12 +169,18 @@ class Flight:
 
     def _settle(self, number: int, run: Run, executed: Executed) -> None:
         folder = self._drawn.pop(number)
+        self._names.discard(folder.name)
+        if executed.summary is not None:
+            folder.keep_label()
         if executed.outcome != "stopped":
             self._tell(Progress(number, run.steps, done=True))
         if self._copies is not None and executed.outcome in ("finished", "already finished"):
             self._copies.make(folder, (number, executed))
         else:
             self._ready.append((number, executed))
+        for other, equal, theirs in self._equals.pop(folder.name, ()):
+            self._drawn[other] = theirs
+            self._settle(other, equal, executed.for_equal(theirs))
 
     def _lost(self, job: Job, error: Exception) -> None:
         """A worker is dead; what it had finished is in the study, and the rest goes on elsewhere."""
@@ -209,7 +217,7 @@ class Flight:
 
     def _start_again(self) -> None:
         """Our own cluster, after its death; one that is not ours is its owner's to mend."""
-        self._stopping = self._stopping or self._should_stop()
+        self._stopping = self._stopping or self._stop()
         if self._stopping:  # a signal to all processes ended it too
             self._flying.clear()
             return
@@ -227,28 +235,41 @@ class Flight:
 
     def _is_done(self, number: int, run: Run) -> bool:
         """Whether a run needs no worker; one that starts over is emptied here, once."""
-        folder = self._drawn[number] = self._study.run(run.specification())
+        folder = run.folder(self._study)
+        if folder.name in self._names:
+            self._equals.setdefault(folder.name, []).append((number, run, folder))
+            return True
+        self._drawn[number] = folder
         executed = None
         if self._fresh:
             with folder.claim(fresh=True) as claim:
                 if claim.writer is None:
                     executed = Executed(outcome="busy", summary=folder.summary())
-        elif folder.is_finished or (self._copies is not None and self._copies.fetch(folder)):
-            executed = Executed(outcome="already finished", summary=folder.summary())
+        elif folder.is_finished or self._fetch(number, run):
+            summary = self._drawn[number].summary()
+            executed = Executed(outcome="already finished", summary=summary)
         if executed is None:
+            self._names.add(folder.name)
             return False
         self._settle(number, run, executed)
         return True
+
+    def _fetch(self, number: int, run: Run) -> bool:
+        """Whether the second home has the run, perhaps by the name that version 0.1 gave it."""
+        if self._copies is None:
+            return False
+        for name in (self._drawn[number].name, named_with(run.specification(), run.label)):
+            folder = self._study.run_named(name or "", label=run.label)
+            if name is not None and self._copies.fetch(folder):
+                self._drawn[number] = folder
+                return True
+        return False
 
     def _summary(self, number: int) -> RunSummary | None:
         try:
             return self._drawn[number].summary()
         except RecordError:  # whoever claims the run sees to it
             return None
-
-    def _tell(self, progress: Progress) -> None:
-        if self._on_progress is not None:
-            self._on_progress(progress)
 
     def __enter__(self) -> Flight:
         return self

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from taskmix.engine._fleet import can_join, family
+from taskmix.engine._fleet import can_join, family_of
 from taskmix.engine._ray._cluster import Places
 from taskmix.engine._run import Run
 
@@ -108,7 +108,7 @@ class Queue:
                 continue
             if run.device.startswith("cuda"):
                 run = replace(run, device="cuda")  # the one that the worker is given
-                key = family(run) if can_join(run) else number
+                key = family_of(run) if can_join(run) else number
                 families.setdefault(key, []).append((number, run))
             else:
                 self._single.append((number, run))

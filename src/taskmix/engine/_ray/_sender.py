@@ -52,10 +52,10 @@ class Sender:
             for on_gpu in (False, True)
         }
         self._data: dict[TaskSource, Any] = {}
+        self._study.look_for_older_runs()  # once, not in every job
         self._common = ray.put(
             Common(
-                study=self._study.path,
-                lean=self._study.lean,
+                study=self._study,
                 home=Path.cwd(),
                 token=self._token,
                 marker=self._marker.name if self._marker is not None else None,
@@ -83,11 +83,12 @@ class Sender:
         if self._marker is None or not is_ours():  # who sees the study finds it there
             for number in job.numbers:
                 summary = folders[number].summary()
-                if summary is not None and summary.step > 0:
+                if summary is not None:
                     begun[number] = ray.put(pack_run(folders[number]))
         return self._work[job.on_gpu].remote(
             job.numbers,
             job.runs,
+            [folders[number].name for number in job.numbers],
             job.on_gpu,
             self._common,
             self.ear.post,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from taskmix.engine._run import Executed
 from taskmix.errors import OptionError, RecordError
 from taskmix.extras import load
-from taskmix.records import RunFolder, pack_run, unpack_run
+from taskmix.records import RunFolder, pack_labels, pack_run, unpack_run
 
 LAST = "run.json"  # a run is there when this is
 THREADS = 8  # a copy mostly waits for the network
@@ -48,7 +49,13 @@ class Store:
 
     def keep(self, folder: RunFolder) -> None:
         """Copies a finished run, its `run.json` last."""
-        files = pack_run(folder)
+        self._write(folder, pack_run(folder))
+
+    def keep_labels(self, folder: RunFolder) -> None:
+        """Copies the labels of a run that is there: it may have got some since."""
+        self._write(folder, pack_labels(folder))
+
+    def _write(self, folder: RunFolder, files: Mapping[str, bytes]) -> None:
         try:
             for name in sorted(files, key=lambda name: name == LAST):
                 path = f"{self._root}/{folder.name}/{name}"
@@ -85,7 +92,9 @@ class Copies:
         self._waiting[self._threads.submit(self._copy, folder, was_there)] = outcome
 
     def _copy(self, folder: RunFolder, was_there: bool) -> None:
-        if not (was_there and self._store.has(folder)):
+        if was_there and self._store.has(folder):
+            self._store.keep_labels(folder)
+        else:
             self._store.keep(folder)
 
     def made(self) -> list[tuple[int, Executed]]:

@@ -26,8 +26,7 @@ from taskmix.records import RunFolder, Study, pack_run, specification_hash, unpa
 class Common:
     """What holds for all jobs of a driver."""
 
-    study: Path
-    lean: bool  # of what is written to it
+    study: Study
     home: Path  # where the driver stands: relative paths of options are meant from there
     token: str  # of this driver, by which its folders are told
     marker: (
@@ -52,6 +51,7 @@ class Done:
 def work(
     numbers: Sequence[int],
     runs: Sequence[Run],
+    names: Sequence[str],  # of their folders
     on_gpu: bool,
     common: Common,
     post: Any,
@@ -73,7 +73,7 @@ def work(
         units = plan_units(runs, chunk=None, workers=1)
     done = []
     with Voice(post, common.token, common.talk_every) as voice:
-        desk = _desk(common, voice, numbers, runs)
+        desk = _desk(common, voice, numbers, runs, names)
         desk.fetch({place: begun[n] for place, n in enumerate(numbers) if n in begun})
         for unit in units:
             if voice.should_stop():
@@ -122,11 +122,23 @@ class _Desk:
 class _FarDesk(_Desk):
     """Where the study's folder is out of sight: in a folder of this machine, sent home as bytes."""
 
-    def __init__(self, common: Common, *rest: Any) -> None:
+    def __init__(
+        self,
+        common: Common,
+        voice: Voice,
+        numbers: Sequence[int],
+        runs: Sequence[Run],
+        names: Sequence[str],
+    ) -> None:
         self._here = Path(tempfile.gettempdir()) / f"taskmix-{common.token}"
-        super().__init__(Study(self._here, lean=common.lean), *rest)
+        older = {
+            specification_hash(run.specification()): [name]
+            for run, name in zip(runs, names, strict=True)
+        }
+        study = Study(self._here, lean=common.study.lean, older=older)  # named as in the driver's
+        super().__init__(study, voice, numbers, runs)
         self._snapshots = Snapshots(self._send, self._has_checkpoint, common.send_every)
-        self._names = [specification_hash(run.specification()) for run in self.runs]
+        self._folders = [run.folder(study) for run in runs]
 
     def fetch(self, begun: Mapping[int, Any]) -> None:
         import ray
@@ -146,7 +158,7 @@ class _FarDesk(_Desk):
         return True
 
     def _folder(self, place: int) -> RunFolder:
-        return self.study.run_named(self._names[place])
+        return self._folders[place]
 
     def _has_checkpoint(self, place: int) -> bool:
         summary = self._folder(place).summary()
@@ -157,7 +169,13 @@ class _FarDesk(_Desk):
         return not files or self.voice.send(self.numbers[place], files)
 
 
-def _desk(common: Common, voice: Voice, numbers: Sequence[int], runs: Sequence[Run]) -> _Desk:
-    if common.marker is not None and (common.study / common.marker).is_file():
-        return _Desk(Study(common.study, lean=common.lean), voice, numbers, runs)
-    return _FarDesk(common, voice, numbers, runs)
+def _desk(
+    common: Common,
+    voice: Voice,
+    numbers: Sequence[int],
+    runs: Sequence[Run],
+    names: Sequence[str],
+) -> _Desk:
+    if common.marker is not None and (common.study.path / common.marker).is_file():
+        return _Desk(common.study, voice, numbers, runs)
+    return _FarDesk(common, voice, numbers, runs, names)

@@ -1,0 +1,57 @@
+"""From tasks to a plan with evidence: `advise` from a folder or data, `advise_on` from a run."""
+
+from taskmix.adviser._advise import ASK_AGAIN, MODEL, advise, advise_on
+from taskmix.adviser._advised import Advised
+from taskmix.adviser._adviser import Advice, AdviseOptions, Adviser, News
+from taskmix.adviser._alone import advising_alone
+from taskmix.adviser._answer import Answer, answer, best_runs, plan_of
+from taskmix.adviser._budget import Budget, PricedBudget, Prices, Timer, typed_time
+from taskmix.adviser._document import advice_document
+from taskmix.adviser._given_tasks import gather_tasks
+from taskmix.adviser._history import History, Milestone
+from taskmix.adviser._look import Finding, FindingKind, look_at
+from taskmix.adviser._outlook import Outlook, outlook
+from taskmix.adviser._own_module import OwnModule, own_module
+from taskmix.adviser._prices import measure_prices
+from taskmix.adviser._probe import probe_of
+from taskmix.adviser._race import Race, Standing, run_race
+from taskmix.adviser._scores import Entry
+
+__all__ = [
+    "ASK_AGAIN",
+    "MODEL",
+    "Advice",
+    "AdviseOptions",
+    "Advised",
+    "Adviser",
+    "Answer",
+    "Budget",
+    "Entry",
+    "Finding",
+    "FindingKind",
+    "History",
+    "Milestone",
+    "News",
+    "Outlook",
+    "OwnModule",
+    "PricedBudget",
+    "Prices",
+    "Race",
+    "Standing",
+    "Timer",
+    "advice_document",
+    "advise",
+    "advise_on",
+    "advising_alone",
+    "answer",
+    "best_runs",
+    "gather_tasks",
+    "look_at",
+    "measure_prices",
+    "outlook",
+    "own_module",
+    "plan_of",
+    "probe_of",
+    "run_race",
+    "typed_time",
+]

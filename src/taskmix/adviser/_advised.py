@@ -1,0 +1,85 @@
+"""What one gets from `taskmix.advise`: the answer, and everything that can be done with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from taskmix.adviser._adviser import Advice
+from taskmix.adviser._answer import Answer, best_runs, plan_of
+from taskmix.engine import TrainedModel, trained_model
+from taskmix.errors import printable
+from taskmix.plans import Plan
+from taskmix.records import Document, Study
+from taskmix.report import write_report
+from taskmix.tasks import NewRows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Advised:
+    """The answer in words (`print` it), the plan, and the trained model."""
+
+    advice: Advice
+    answer: Answer
+    study: Study
+    document: Document  # what `advice.json` says
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return self.answer.lines
+
+    @cached_property
+    def plan(self) -> Plan:
+        return plan_of(self.advice, self.answer)
+
+    @cached_property
+    def model(self) -> TrainedModel:
+        """For each group of the plan the best of its seeds on dev."""
+        return trained_model(best_runs(self.advice, self.answer), self.study)
+
+    def predict(self, rows: NewRows, task: str | None = None) -> list[dict[str, Any]]:
+        """The trained model's answers for new rows, given as the tasks were, without targets."""
+        return self.model.predict(rows, task)
+
+    def save_report(self, path: Path | str) -> Path:
+        """Writes the page with the evidence."""
+        return write_report(self.study, Path(path))
+
+    def __repr__(self) -> str:
+        return "\n".join(map(printable, self.lines))
+
+    def table(self) -> list[tuple[str, ...]]:
+        """The race as rows of words, the header first."""
+        race = self.advice.race
+        rows: list[tuple[str, ...]] = [
+            ("way of training", "score", "behind", "seeds", "may be the best")
+        ]
+        for standing in race.standings:
+            behind, words = standing.behind, self.advice.entries[standing.name][0].candidate.words
+            gap = f"{behind.mean:.4f}"
+            if behind.low == behind.low:
+                gap += f" ({behind.low:.4f} to {behind.high:.4f})"
+            rows.append(
+                (
+                    f"{standing.name}: {words}",
+                    f"{standing.mean:.4f}",
+                    "" if standing is race.leader else gap,
+                    str(standing.seeds),
+                    "yes" if standing.is_open else "no",
+                )
+            )
+        return rows
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the lines, and the race as a table."""
+        header, *rows = self.table()
+        head = "".join(f"<th>{escape(name)}</th>" for name in header)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<div><ul>{lines}</ul>{table}</div>"

@@ -1,0 +1,114 @@
+"""Shares from learning curves: more of the batches to tasks whose scores still rise with them.
+
+The evaluations of the first shared runs say how the score of each task rises with its own batches:
+score = a − b n^−c after n of them. The sum of the scores after N batches in all is the largest where
+one more batch brings the same to every task, b c n^−(c + 1) = λ. What the batches of other tasks teach
+a task counts here as its own doing, so this is a proposal for the race and not a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.adviser._candidates import with_shares
+from taskmix.adviser._scores import Entry, comparable
+from taskmix.engine import Run
+from taskmix.plans import Part, Plan
+from taskmix.records import Study
+from taskmix.tasks import TaskSet
+
+SHARED = ("uniform", "size")  # the runs whose evaluations are read
+POWERS = np.linspace(0.1, 1.5, 15)
+FEWEST = 6  # evaluations of a task
+EVEN = 0.25  # of the batches are divided evenly, whatever the curves say
+
+
+@dataclass(frozen=True)
+class Curve:
+    """score = limit − lack · n^−power, n the task's own batches."""
+
+    limit: float
+    lack: float  # 0: the score does not rise
+    power: float
+
+
+def dev_curve(
+    part: Part, run: Run, tasks: TaskSet, study: Study
+) -> list[tuple[float, Mapping[str, float]]]:
+    """Batches, and the dev scores of what the part is for, at each evaluation of its run."""
+    steps: dict[int, dict[str, float]] = {}
+    for row in study.run(run.specification()).scores().to_pylist():
+        named = row["task"] in part.scored and row["metric"] == tasks[row["task"]].metric
+        if row["split"] == "dev" and named and row["value"] is not None:
+            steps.setdefault(row["step"], {})[row["task"]] = row["value"]
+    return [(float(step * run.batches_a_step), scores) for step, scores in sorted(steps.items())]
+
+
+def from_curves(
+    entries: Mapping[str, Sequence[Entry]],
+    tasks: TaskSet,
+    usable: Sequence[str],
+    batches: int,
+    study: Study,
+) -> Plan | None:
+    """One model, each task as often as its curve asks for; None where the curves say nothing."""
+    points = _points(entries, tasks, usable, study)
+    if len(usable) < 2 or min(len(points[name]) for name in usable) < FEWEST:
+        return None
+    curves = [fit_curve(*np.array(points[name]).T) for name in usable]
+    if not any(curve.lack > 0 for curve in curves):
+        return None
+    shares = EVEN / len(usable) + (1 - EVEN) * best_shares(curves, batches)
+    words = "shares by which one more batch brings the same to every task"
+    return with_shares("curves", words, usable, shares.tolist())
+
+
+def _points(
+    entries: Mapping[str, Sequence[Entry]], tasks: TaskSet, usable: Sequence[str], study: Study
+) -> dict[str, list[tuple[float, float]]]:
+    """Own batches and score of each task, at every evaluation."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in usable}
+    for entry in (entry for name in SHARED for entry in entries.get(name, ())):
+        ((part, run),) = zip(entry.candidate.parts, entry.runs, strict=True)
+        shares = part.probabilities
+        for spent, scores in dev_curve(part, run, tasks, study):
+            for name in usable:
+                if np.isfinite(score := scores.get(name, np.nan)):
+                    own = max(spent * shares[name], 1.0)
+                    found[name].append((own, comparable(tasks[name], score)))
+    return found
+
+
+def fit_curve(own: NDArray[np.float64], scores: NDArray[np.float64]) -> Curve:
+    """Least squares; a score that falls has a curve that is flat."""
+    best, least = Curve(float(scores.mean()), 0.0, 1.0), float(scores.var())
+    for power in POWERS:
+        design = np.stack([np.ones_like(own), -(own**-power)], axis=1)
+        (limit, lack), *_ = np.linalg.lstsq(design, scores, rcond=None)
+        error = float(np.mean((design @ [limit, lack] - scores) ** 2))
+        if lack > 0 and error < least:
+            best, least = Curve(float(limit), float(lack), float(power)), error
+    return best
+
+
+def best_shares(curves: Sequence[Curve], batches: float) -> NDArray[np.float64]:
+    """Of the batches, where the sum of all curves is the largest."""
+    lack = np.array([curve.lack for curve in curves])
+    power = np.array([curve.power for curve in curves])
+
+    def wanted(price: float) -> NDArray[np.float64]:
+        """Batches of each task at which one more brings so much."""
+        found: NDArray[np.float64] = (lack * power * np.exp(-price)) ** (1 / (power + 1))
+        return found
+
+    low, high = -100.0, 100.0  # the logarithm of what one more batch brings
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if wanted(middle).sum() > batches else (low, middle)
+    found = wanted(low)
+    shares: NDArray[np.float64] = found / found.sum()
+    return shares

@@ -1,0 +1,97 @@
+"""The small, fast model on which transfer is studied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from taskmix.adviser._budget import PricedBudget
+from taskmix.engine import Run
+from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.tasks import TaskSet
+from taskmix.transfer import SubsetDesign, TransferStudy
+from taskmix.weighting import Equal
+
+STEPS = 200  # of every task in a run of the probe
+EVALUATIONS = 4
+SHARE = 0.2  # of a budget
+ALONE = 4  # runs of each task alone
+MOST = 400  # subsets of a task's sources
+FEWEST_TASKS = 4
+
+
+def probe_of(template: Run) -> Run:
+    """A run of the same tasks with a narrower model; one that is not known stays as it is.
+
+    What helps what depends on the model, so the probe is of the same family: fewer filters, shorter
+    texts, fewer hidden units.
+    """
+    architecture = _narrower(template.architecture)
+    return replace(
+        template,
+        label="probe",
+        architecture=architecture,
+        steps=STEPS,
+        evaluate_every=STEPS // EVALUATIONS,
+        checkpoint_every=STEPS,
+        patience=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probes:
+    """A study of transfer that an adviser can pay for: subsets of tasks, trained with the probe."""
+
+    probe: Run
+    tasks: int
+    targets: tuple[str, ...]
+
+    @classmethod
+    def of(cls, probe: Run, tasks: TaskSet, targets: Sequence[str]) -> Probes | None:
+        """None where there are too few tasks: a surrogate wants three sources."""
+        if len(tasks) < FEWEST_TASKS:
+            return None
+        return cls(probe=probe, tasks=len(tasks), targets=tuple(targets))
+
+    @property
+    def size(self) -> int:
+        """Tasks of a run: its sources and the target."""
+        return SubsetDesign().source_size(self.tasks - 1) + 1
+
+    @property
+    def fewest(self) -> int:
+        """Subsets of each target's sources below which nothing can be told."""
+        return 2 * self.tasks
+
+    def price(self, budget: PricedBudget) -> float:
+        """Of a run, in batches of the model."""
+        return self.probe.steps * self.size * budget.probe_price
+
+    def affordable(self, budget: PricedBudget) -> tuple[int, int]:
+        """Subsets of each target's sources, and runs in all."""
+        runs = SHARE * budget.batches / self.price(budget)
+        # Each run on a subset is a row of every member where all tasks are targets.
+        shared = len(self.targets) == self.tasks
+        rows = runs * (self.size / self.tasks if shared else 1 / len(self.targets))
+        return min(int(rows * 0.8), MOST), round(runs + ALONE * len(self.targets) / self.size)
+
+    def study(self, count: int, seed: int) -> TransferStudy:
+        design = SubsetDesign(count=count, held_out=max(count // 4, 3), alone=ALONE, seed=seed)
+        template = replace(self.probe, weighting=Equal())
+        return TransferStudy(template=template, targets=self.targets, design=design)
+
+
+def _narrower(architecture: Architecture) -> Architecture:
+    match architecture:
+        case Perceptron():
+            return replace(architecture, hidden=tuple(min(w, 32) for w in architecture.hidden))
+        case TextConvolution():
+            return replace(
+                architecture,
+                filters=min(architecture.filters, 20),
+                max_length=min(architecture.max_length, 80),
+            )
+        case WindowBiLSTM():
+            return replace(architecture, hidden=min(architecture.hidden, 32))
+        case _:
+            return architecture

@@ -1,0 +1,148 @@
+"""Plans that the first runs suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from taskmix.adviser._candidates import grouped, together, with_shares
+from taskmix.adviser._scores import Entry, comparable
+from taskmix.counterfactual import improve_policy, log_of_runs
+from taskmix.errors import TaskmixError
+from taskmix.plans import Plan, Shares, Weighted
+from taskmix.policies import Tempered
+from taskmix.records import Study
+from taskmix.tasks import TaskSet
+from taskmix.transfer import TransferLessons
+from taskmix.weighting import BanditMTL, Equal, FairGrad
+
+Entries = Mapping[str, Sequence[Entry]]  # of each candidate, by seed
+
+
+def without(tasks: Sequence[str], usable: Sequence[str]) -> Plan:
+    """One model for the tasks of which something was learned; the others get nothing."""
+    left = [name for name in tasks if name not in usable]
+    words = f"all but {', '.join(left)}, equally often"
+    return together("without", words, usable)
+
+
+def from_logs(entries: Entries, study: Study, usable: Sequence[str]) -> Plan | None:
+    """The policy that the logs of the uniform runs teach; None where they teach none.
+
+    Tasks that are not usable look like hard ones, for which the reward asks for more: they are left
+    out, and the shares of the others grow in proportion.
+    """
+    if "uniform" not in entries or len(usable) < 2:
+        return None
+    runs = [run for entry in entries["uniform"] for run in entry.runs]
+    try:
+        log = log_of_runs([study.run(run.specification()) for run in runs])
+        improved = improve_policy(log)
+    except TaskmixError:  # a log too short to say anything
+        return None
+    shares = dict(zip(improved.tasks, improved.probabilities.tolist(), strict=True))
+    kept = np.array([shares[name] for name in usable])
+    words = "shares learned from the logs of the uniform runs"
+    return with_shares("counterfactual", words, usable, (kept / kept.sum()).tolist())
+
+
+def tempered(tasks: TaskSet, usable: Sequence[str]) -> Plan:
+    """Half-way between equally often and in proportion to rows."""
+    words = "shares in proportion to the root of their rows"
+    shares = Shares.of(Tempered(), tasks.select(usable).sizes)
+    return together("tempered", words, usable, division=shares)
+
+
+def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Plan | None:
+    """Tasks that do better alone than with all others stay alone; the rest share one model."""
+    if "single" not in entries or "uniform" not in entries:
+        return None
+    better = [name for name in targets if _gain(entries, tasks, name) > 0]
+    rest = [name for name in targets if name not in better]
+    if not better or len(rest) < 2:
+        return None
+    shown = ", ".join(better)
+    return grouped("apart", f"{shown} alone, the others together", [rest, *([n] for n in better)])
+
+
+def _gain(entries: Entries, tasks: TaskSet, name: str) -> float:
+    """How much better the task does alone than with all others."""
+    values = [
+        np.array([comparable(tasks[name], entry.dev[name]) for entry in entries[kind]])
+        for kind in ("single", "uniform")
+    ]
+    return float(values[0].mean() - values[1].mean())
+
+
+def from_transfer(lessons: TransferLessons, usable: Sequence[str]) -> list[Plan]:
+    """Without the tasks that surely hurt the others, and in the groups that gain most."""
+    if len(lessons.targets) == 1:
+        return _for_one_target(lessons, usable[0])
+    found = []
+    harmful = [name for name in harmful_tasks(lessons) if name in usable]
+    kept = [name for name in usable if name not in harmful]
+    if harmful and len(kept) > 1:
+        words = f"{', '.join(harmful)} alone, the others together"
+        found.append(grouped("harmful apart", words, [kept, *([name] for name in harmful)]))
+    groups = [[name for name in group if name in usable] for group in lessons.groups]
+    groups = [group for group in groups if group]
+    if 1 < len(groups) < len(usable):
+        words = "; ".join(", ".join(group) for group in groups)
+        found.append(grouped("groups", f"a model for each group: {words}", groups))
+    return found
+
+
+def _for_one_target(lessons: TransferLessons, target: str) -> list[Plan]:
+    (lesson,) = lessons.targets
+    found: list[Plan] = []
+    for selection in lesson.selections:
+        sources = selection.sources
+        if sources and len(sources) < len(lesson.surrogate.sources):
+            words = f"{target} with {', '.join(sources)}"
+            name = f"with {len(sources)} of {len(lesson.surrogate.sources)}"
+            plan = together(name, words, (target, *sources), targets=(target,))
+            if all(plan.parts != each.parts for each in found):
+                found.append(plan)
+    return found
+
+
+def harmful_tasks(lessons: TransferLessons) -> tuple[str, ...]:
+    """Tasks that surely hurt at least half of the others and surely help none, worst first."""
+    votes: dict[str, list[str]] = {}
+    for lesson in lessons.targets:
+        for verdict in lesson.relative:
+            votes.setdefault(verdict.source, []).append(verdict.answer)
+    found = [
+        (answers.count("harms"), name)
+        for name, answers in votes.items()
+        if 2 * answers.count("harms") >= len(answers) and "helps" not in answers
+    ]
+    return tuple(name for _, name in sorted(found, key=lambda pair: (-pair[0], pair[1])))
+
+
+def weightings(tasks: Sequence[str], targets: Sequence[str]) -> list[Plan]:
+    """Equal weights, and two that weigh the losses: one by the losses, one by the gradients."""
+    return [
+        together(
+            "equal without",
+            f"{', '.join(tasks)} every step, equal weights",
+            tasks,
+            targets=targets,
+            division=Weighted(method=Equal()),
+        ),
+        together(
+            "bandit",
+            "all tasks every step, BanditMTL's weights",
+            tasks,
+            targets=targets,
+            division=Weighted(method=BanditMTL(radius=0.1)),
+        ),
+        together(
+            "fairgrad",
+            "all tasks every step, FairGrad's weights",
+            tasks,
+            targets=targets,
+            division=Weighted(method=FairGrad()),
+        ),
+    ]

@@ -1,0 +1,215 @@
+"""What "do these runs" means, wherever it is done.
+
+An executor is the only thing that knows where runs are trained: `Here` (a process a core), `Fleet` (many
+models as one batch), `Auto` (the faster of these two), `Ray` (a cluster), `Launched` (the processes of
+`torchrun`, all for one model). Commands, experiments, the adviser and scripts of one's own all take one
+and call `run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from taskmix.engine._replay import events_of
+from taskmix.engine._run import Executed, Listener, Run
+from taskmix.engine._units import Progress, Stop, Tell
+from taskmix.errors import RunError
+from taskmix.records import RunFolder, Study
+from taskmix.training import Event
+
+
+def never() -> bool:
+    """A wish to stop that never comes."""
+    return False
+
+
+class Executor(Protocol):
+    """Does runs into a study."""
+
+    @property
+    def at_once(self) -> int:
+        """How many processes are at work at the same time."""
+        ...
+
+    def run(
+        self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
+    ) -> list[Executed]:
+        """Does every run that the study does not hold already; the results in the order asked.
+
+        A run that fails is told in its result and does not stop the others. What the user must mend
+        (an `InputError`) stops all: it would come again with the next run. When `stop` says so, runs
+        at work end with a checkpoint. `fresh` starts all of them over.
+        """
+        ...
+
+
+class RunListener(Protocol):
+    """Hears the events of one run, and then that there are no more."""
+
+    def __call__(self, event: Event, /) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def _unseen(runs: Sequence[Run]) -> Iterator[Tell]:
+    yield lambda progress: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observers:
+    """Who hears of runs while they are done, and who may stop them.
+
+    `progress` is opened for the runs of every call and gives a function that hears how far each is.
+    `listeners` gives those who hear all events of a run: as they come where the run begins in this
+    process, and from its record, when it is done, where it was trained elsewhere.
+
+    >>> from taskmix.engine import Progress
+    >>> heard = []
+    >>> with Observers.telling(heard.append).progress([]) as tell:
+    ...     tell(Progress(0, 10))
+    >>> heard[0].step
+    10
+    """
+
+    progress: Callable[[Sequence[Run]], AbstractContextManager[Tell]] = _unseen
+    listeners: Callable[[Run, RunFolder], Sequence[RunListener]] | None = None
+    stop: Stop = never
+
+    @classmethod
+    def telling(cls, on_progress: Tell, *, stop: Stop = never) -> Observers:
+        """One function that hears of the runs of every call."""
+
+        @contextmanager
+        def same(runs: Sequence[Run]) -> Iterator[Tell]:
+            yield on_progress
+
+        return cls(progress=same, stop=stop)
+
+    def either(self, stop: Stop) -> Stop:
+        """Whether either of the two wants to stop."""
+        return lambda: self.stop() or stop()
+
+    @contextmanager
+    def live(self, run: Run, study: Study) -> Iterator[Listener | None]:
+        """A listener for a run that begins in this process now; one that goes on is replayed."""
+        if self.listeners is None:
+            yield None
+            return
+        folder = run.folder(study)
+        found = self.listeners(run, folder) if folder.summary() is None else ()
+
+        def listen(event: Event) -> None:
+            for each in found:
+                each(event)
+
+        try:
+            yield listen
+        finally:
+            for each in found:
+                each.close()
+
+    def replay(self, runs: Sequence[Run], study: Study) -> None:
+        """Tells of runs from their records; who heard one live gives no listeners for it again."""
+        for run in runs if self.listeners is not None else ():
+            assert self.listeners is not None
+            folder = run.folder(study)
+            if folder.summary() is None:
+                continue
+            for listen in self.listeners(run, folder):
+                for event in events_of(folder):
+                    listen(event)
+                listen.close()
+
+
+UNOBSERVED = Observers()
+
+
+def equal_runs(folders: Sequence[RunFolder], wanted: Iterable[int]) -> list[list[int]]:
+    """The places that are wanted, those of runs that are equal but for their labels together."""
+    places: dict[str, list[int]] = {}
+    for place in wanted:
+        places.setdefault(folders[place].name, []).append(place)
+    return list(places.values())
+
+
+def to_each(tell: Tell, places: Sequence[Sequence[int]]) -> Tell:
+    """Says of every one of equal runs what is said of the one that is done."""
+
+    def tell_all(progress: Progress) -> None:
+        for place in places[progress.run]:
+            tell(replace(progress, run=place))
+
+    return tell_all
+
+
+@dataclass(frozen=True)
+class StartingOver:
+    """Another executor, whose runs start over the first time they are asked for.
+
+    A run that is asked for again is the one that was started over: stages of one command share runs.
+
+    >>> StartingOver(Here(workers=2)).at_once
+    2
+    """
+
+    executor: Executor
+    _begun: set[str] = field(default_factory=set, repr=False, compare=False)
+
+    @property
+    def at_once(self) -> int:
+        """As the other's."""
+        return self.executor.at_once
+
+    def run(
+        self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
+    ) -> list[Executed]:
+        """As any executor does."""
+        names = [run.folder(study).name for run in runs]
+        new = {name: run for name, run in zip(names, runs, strict=True) if name not in self._begun}
+        old = {name: run for name, run in zip(names, runs, strict=True) if name not in new}
+        self._begun.update(new)
+        found: dict[str, Executed] = {}
+        for some, over in ((new, True), (old, fresh)):
+            if some:
+                done = self.executor.run(list(some.values()), study, stop=stop, fresh=over)
+                found.update(zip(some, done, strict=True))
+        return [found[name] for name in names]
+
+
+@dataclass(frozen=True)
+class Until:
+    """Another executor, whose runs end with a checkpoint once `is_over` says so.
+
+    >>> Until(Here(workers=2), is_over=lambda: True).at_once
+    2
+    """
+
+    executor: Executor
+    is_over: Stop
+
+    @property
+    def at_once(self) -> int:
+        """As the other's."""
+        return self.executor.at_once
+
+    def run(
+        self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
+    ) -> list[Executed]:
+        """As any executor does."""
+        either = lambda: self.is_over() or stop()  # noqa: E731
+        return self.executor.run(runs, study, stop=either, fresh=fresh)
+
+
+def finish(executor: Executor, runs: Sequence[Run], study: Study) -> None:
+    """Does runs of which all are needed, each once; raises a sentence about one that did not finish."""
+    distinct = list(dict.fromkeys(runs))
+    for run, result in zip(distinct, executor.run(distinct, study), strict=True):
+        if not result.is_done:
+            raise RunError(
+                f"Run `{run.label}` with seed {run.seed} should have finished. Found it "
+                f"{result.outcome}. {result.error or ''} Run the same command again to go on."
+            )

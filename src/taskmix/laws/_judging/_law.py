@@ -1,0 +1,318 @@
+"""A law: a formula with fitted constants, how sure they are, and what it predicts.
+
+Intervals are by the delta method: to first order a prediction moves with the constants along the
+Jacobian, so their covariance gives its variance. The covariance is the sandwich of White
+(Econometrica 48, 1980), which holds for deviations of unequal size too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.errors import InputError, OptionError
+from taskmix.laws._fitting import Fit, Noise, Observations, as_columns, fit_constants
+from taskmix.laws._forms import (
+    Array,
+    Expression,
+    Growth,
+    Number,
+    Power,
+    Program,
+    Sum,
+    add,
+    as_formula,
+    as_latex,
+    as_python,
+    as_sympy,
+    complexity,
+    evaluate_formula,
+    free,
+    free_numbers,
+    growth,
+    multiply,
+    parse_formula,
+    substitute,
+)
+from taskmix.numerics import Interval, student_quantile
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How far predictions are off: mean squares in the target's unit, and shares of variance.
+
+    `held_out` is on rows kept aside, `left_out` on the rows with the largest values of one input,
+    with constants fitted to the others; `cross` is over folds where they were asked for.
+    """
+
+    train: float = float("nan")
+    held_out: float = float("nan")
+    held_out_r2: float = float("nan")
+    left_out: float = float("nan")
+    left_out_relative: float = float("nan")  # root mean square of relative deviations
+    cross: float = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class LawPrediction:
+    """What a law says of rows, with the interval of the law itself or of one more measurement."""
+
+    values: Array  # [row]
+    low: Array
+    high: Array
+    outside: NDArray[np.bool_]  # [row], whether an input lies outside the data
+    warning: str = ""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The change a step from one point to another is expected to bring."""
+
+    before: float
+    after: float
+    interval: Interval  # of the difference
+    warning: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """A formula with fitted constants.
+
+    >>> law = fit_formula("sqrt(n)", {"n": [1, 4, 9, 16]}, [2.0, 4.0, 6.0, 8.0])
+    >>> law.predict({"n": [25, 100]}).values
+    array([10., 20.])
+    >>> law.gain({"n": 25}, n=100).warning
+    'Outside the range of the data: n = 25 (data 1 to 16).'
+    >>> law.growth()["n"].describe("n"), law.latex
+    ('n^0.5', '2 \\\\, \\\\sqrt{n}')
+    """
+
+    expression: Expression
+    target: str
+    covariance: Array  # [constant, constant]
+    noise: Noise
+    deviation: float  # of one measurement: in the target's unit, or as a share of the value
+    rows: int
+    ranges: Mapping[str, tuple[float, float]]  # of the inputs in the data
+    typical: Mapping[str, float]  # the inputs' medians
+    length: float  # nats, of the message that tells law and data
+    errors: Errors = field(default_factory=Errors)
+
+    def __str__(self) -> str:
+        return f"{self.target} = {as_formula(self.expression)}"
+
+    def __repr__(self) -> str:
+        return f"Law({str(self)!r})"
+
+    @property
+    def text(self) -> str:
+        return as_formula(self.expression)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that the formula uses."""
+        return tuple(name for name in self.ranges if name in self.expression.variables)
+
+    @property
+    def complexity(self) -> int:
+        return complexity(self.expression)
+
+    @property
+    def latex(self) -> str:
+        return as_latex(self.expression)
+
+    @property
+    def python(self) -> str:
+        """The source of a function of NumPy arrays."""
+        return as_python(self.expression)
+
+    def sympy(self) -> Any:
+        """The formula as a SymPy expression (extra `laws`)."""
+        return as_sympy(self.expression)
+
+    def function(self) -> Callable[..., Array]:
+        """A function of the inputs by name."""
+        program, names = Program(self.expression), sorted(self.expression.variables)
+
+        def law(**inputs: Any) -> Array:
+            if sorted(inputs) != names:
+                raise InputError(
+                    f"The law should be called with {', '.join(names)}. Found {', '.join(inputs)}."
+                )
+            arrays = np.broadcast_arrays(*(np.asarray(inputs[n], np.float64) for n in names))
+            shape = arrays[0].shape if arrays else ()
+            columns = {n: a.ravel() for n, a in zip(names, arrays, strict=True)}
+            return program.values(columns or {"": np.zeros(1)}).reshape(shape)
+
+        return law
+
+    @property
+    def degrees(self) -> int:
+        """Rows beyond the constants."""
+        return max(self.rows - len(self.expression.constants), 1)
+
+    def constants(self, level: float = 0.95) -> list[Interval]:
+        """The free numbers, in the order in which the formula has them, with their intervals."""
+        half = student_quantile(level, self.degrees) * np.sqrt(np.diag(self.covariance))
+        return [
+            Interval(value, value - spread, value + spread, self.rows, level)
+            for value, spread in zip(self.expression.constants, half.tolist(), strict=True)
+        ]
+
+    def growth(self) -> dict[str, Growth | None]:
+        """How the law grows in each of its inputs, the others at their medians; None if unknown."""
+        return {name: growth(self.expression, name, self.typical) for name in self.inputs}
+
+    def predict(
+        self, table: Any, *, level: float = 0.95, measurement: bool = False
+    ) -> LawPrediction:
+        """Values with intervals of the law, or of one more `measurement`, which has noise of its own."""
+        columns = self._columns(table)
+        program = Program(self.expression)
+        values, jacobian = program.jacobian(columns, program.start)
+        variance = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
+        if measurement:
+            size = np.abs(values) if self.noise == "relative" else 1.0
+            variance = variance + (self.deviation * size) ** 2
+        half = student_quantile(level, self.degrees) * np.sqrt(np.maximum(variance, 0.0))
+        outside = self._outside(columns)
+        return LawPrediction(
+            values.copy(), values - half, values + half, outside, self._warning(columns)
+        )
+
+    def gain(self, before: Mapping[str, float], *, level: float = 0.95, **changes: float) -> Gain:
+        """What changing some inputs is expected to bring: `law.gain({"n": 2000, "T": 2}, T=5)`."""
+        unknown = sorted(set(changes) - set(self.ranges))
+        if unknown:
+            raise OptionError(
+                f"A change should be of an input: {', '.join(self.ranges)}. Found `{unknown[0]}`."
+            )
+        start = {name: float(before.get(name, self.typical[name])) for name in self.ranges}
+        both = {
+            name: np.array([value, float(changes.get(name, value))])
+            for name, value in start.items()
+        }
+        program = Program(self.expression)
+        values, jacobian = program.jacobian(both, program.start)
+        step = jacobian[1] - jacobian[0]
+        spread = float(np.sqrt(max(step @ self.covariance @ step, 0.0)))
+        half = student_quantile(level, self.degrees) * spread
+        mean = float(values[1] - values[0])
+        interval = Interval(mean, mean - half, mean + half, self.rows, level)
+        return Gain(float(values[0]), float(values[1]), interval, self._warning(both))
+
+    def same_form(self, formula: str) -> bool:
+        """Whether the law is the formula but for the values of constants.
+
+        Both are fitted to the other's values with every number free; one form only if each can
+        become the other.
+        """
+        other = free_numbers(parse_formula(formula))
+        if not other.variables <= set(self.ranges):
+            return False
+        grid = _grid(self.ranges)
+        return _contains(self.expression, evaluate_formula(other, grid), grid) and _contains(
+            other, evaluate_formula(self.expression, grid), grid
+        )
+
+    def _columns(self, table: Any) -> dict[str, Array]:
+        by_name = isinstance(table, Mapping) or hasattr(table, "columns")
+        # A law that is a constant still needs to know how many rows are asked for.
+        wanted = sorted(self.expression.variables) or None
+        return as_columns(table, wanted if by_name else list(self.ranges))
+
+    def _outside(self, columns: Mapping[str, Array]) -> NDArray[np.bool_]:
+        result = np.zeros(max(map(len, columns.values())), dtype=np.bool_)
+        for name, column in columns.items():
+            if name in self.expression.variables:
+                low, high = self.ranges[name]
+                result |= (column < low) | (column > high)
+        return result
+
+    def _warning(self, columns: Mapping[str, Array]) -> str:
+        words = []
+        for name, column in columns.items():
+            if name not in self.expression.variables:
+                continue
+            low, high = self.ranges[name]
+            beyond = column[(column < low) | (column > high)]
+            if len(beyond):
+                words.append(f"{name} = {beyond[0]:g} (data {low:g} to {high:g})")
+        if not words:
+            return ""
+        far = self.errors.left_out_relative
+        known = (
+            f" Beyond a left-out range it was off by {far:.1%} in the mean square."
+            if np.isfinite(far)
+            else ""
+        )
+        return f"Outside the range of the data: {', '.join(words)}.{known}"
+
+
+def _open(expression: Expression, *, exponents: bool) -> Expression:
+    """The formula with every number free, the exponents if asked, and factors where it has none."""
+
+    def change(node: Expression) -> Expression | None:
+        if isinstance(node, Sum):
+            return add(*(multiply(free(1.0), substitute(term, change)) for term in node.terms))
+        if isinstance(node, Power) and isinstance(node.exponent, Number):
+            moves = exponents or node.exponent.free
+            return Power(substitute(node.base, change), Number(node.exponent.value, free=moves))
+        return None
+
+    return multiply(free(1.0), substitute(free_numbers(expression), change))
+
+
+def law_of(
+    fit: Fit, data: Observations, *, target: str, length: float, noise: Noise, errors: Errors
+) -> Law:
+    """The law of a fitted formula, with the covariance of its constants."""
+    program = Program(fit.expression)
+    values, jacobian = program.jacobian(data.columns, program.start)
+    weighted = jacobian * data.weight[:, None]
+    residual = data.weight * (values - data.target)
+    rows, count = weighted.shape
+    scale = np.linalg.norm(weighted, axis=0)
+    scale[scale == 0] = 1.0
+    inverse = np.linalg.pinv((weighted / scale).T @ (weighted / scale), rcond=1e-12)
+    meat = (weighted / scale).T @ ((weighted / scale) * residual[:, None] ** 2)
+    covariance = inverse @ meat @ inverse / np.outer(scale, scale) * rows / max(rows - count, 1)
+    deviation = float(np.sqrt(residual @ residual / max(rows - count, 1)))
+    if noise == "absolute":
+        deviation /= float(data.weight[0])
+    return Law(
+        expression=fit.expression,
+        target=target,
+        covariance=covariance,
+        noise=noise,
+        deviation=deviation,
+        rows=rows,
+        ranges={name: (float(c.min()), float(c.max())) for name, c in data.columns.items()},
+        typical={name: float(np.median(c)) for name, c in data.columns.items()},
+        length=length,
+        errors=errors,
+    )
+
+
+def _grid(ranges: Mapping[str, tuple[float, float]]) -> dict[str, Array]:
+    """Points spread over the ranges, the same each time."""
+    generator = np.random.default_rng(0)
+    return {name: generator.uniform(low, high, 200) for name, (low, high) in ranges.items()}
+
+
+def _contains(form: Expression, values: Array, grid: dict[str, Array]) -> bool:
+    """Whether some constants make the form these values."""
+    if not np.isfinite(values).all():
+        return False
+    size = np.abs(values).max()
+    data = Observations(grid, values, 1 / np.maximum(np.abs(values), 1e-3 * size))
+    # An exponent cannot move where what it raises is negative somewhere.
+    return any(
+        fit_constants(_open(form, exponents=moves), data, steps=400, tolerance=1e-15).mean_square
+        < 1e-10
+        for moves in (True, False)
+    )

@@ -1,0 +1,161 @@
+"""From a table to a document about its law: what the command `taskmix laws` does, as a function."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taskmix.errors import OptionError
+from taskmix.laws._fitting import read_table
+from taskmix.laws._judging import (
+    Bootstrap,
+    FormulaComparison,
+    Front,
+    GroupedLaw,
+    Law,
+    bootstrap_law,
+    compare_formulas,
+    fit_groups,
+    fitted_constants,
+    law_row,
+    paper_comparisons,
+)
+from taskmix.laws._learning._document import GainRow, LawsDocument, LeftOutRange, PredictionRow
+from taskmix.laws._learning._regressor import LawRegressor, engine_name
+from taskmix.laws._learning._shown import LawTable, describe_laws, laws_html
+
+PAPER = ("paper", "document")  # the second is what the word was before
+LEAST_REPEATS = 20  # fewer tables give no percentiles
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedLaws:
+    """The laws of a table, and the document that says what they are.
+
+    >>> n = np.arange(1.0, 21.0)
+    >>> table = {"n": n, "f1": 3 * np.sqrt(n)}
+    >>> found = learn_laws(table, target="f1", inputs=["n"], model=LawRegressor(enough=0.99))
+    >>> found.law, len(found.front) == len(found.document.front)
+    (Law('f1 = 3*sqrt(n)'), True)
+    """
+
+    front: Front
+    document: LawsDocument
+    groups: GroupedLaw | None = None  # where a column of groups was named
+    bootstrap: Bootstrap | None = None  # where tables were to be drawn anew
+
+    @property
+    def law(self) -> Law:
+        """The chosen one."""
+        return self.front.chosen
+
+    def __repr__(self) -> str:
+        parts = describe_laws(self.document)
+        return "\n".join(part for part in parts if not isinstance(part, LawTable))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what the command prints."""
+        return laws_html(self.document)
+
+
+def learn_laws(
+    table: Any,  # a mapping, a pandas or Arrow table, or the path of a file
+    *,
+    target: str,
+    inputs: Sequence[str],
+    model: LawRegressor | None = None,
+    compare: Sequence[str] = (),
+    group: str | None = None,
+    at: Mapping[str, float] | None = None,
+    to: Mapping[str, float] | None = None,
+    bootstrap: int = 0,
+) -> LearnedLaws:
+    """Finds the law of a column of results, as `taskmix laws` does.
+
+    `model` says how it is looked for. `compare` are formulas to judge on the same rows, or `paper` for
+    those of the paper. A column `group` gives each of its values constants of its own. The law is
+    asked for its value `at` a point and for the gain of changing inputs `to` others from there.
+    `bootstrap` is the number of tables drawn anew for intervals of the constants.
+
+    >>> n = np.arange(1.0, 21.0)
+    >>> table = {"n": n, "f1": 3 * np.sqrt(n)}
+    >>> model = LawRegressor(enough=0.99)
+    >>> learn_laws(table, target="f1", inputs=["n"], model=model, at={"n": 16}, to={"n": 25})
+    Law: f1 = 3*sqrt(n)
+      3 (3 to 3)
+    For large values it grows like n: n^0.5.
+    At n = 16: 12 (12 to 12).
+    Change to n = 25: +3 (3 to 3). Outside the range of the data: n = 25 (data 1 to 20)...
+    20 rows, absolute noise, ... s.
+    """
+    if target in inputs or len(set(inputs)) != len(inputs) or not inputs:
+        raise OptionError(
+            "The inputs should be different columns, none of them the target. Found "
+            f"{', '.join(inputs) or 'none'} for the target {target}."
+        )
+    if to and not at:
+        raise OptionError(
+            "A change `to` other inputs should come with `at`, where it begins. Found it alone."
+        )
+    if isinstance(table, str | Path):
+        table = read_table(table, [*inputs, target, *([group] if group else [])])
+    X, y = {name: table[name] for name in inputs}, table[target]
+    begin = time.monotonic()
+    compared = _compared(compare, X, y)
+    model = model or LawRegressor()
+    model.fit(X, y, name=target)
+    front, law = model.front_, model.law_
+    drawn, grouped = None, None
+    if bootstrap:
+        generator, repeats = np.random.default_rng(model.seed), max(bootstrap, LEAST_REPEATS)
+        drawn = bootstrap_law(law, X, y, generator=generator, repeats=repeats)
+    if group:
+        grouped = fit_groups(law, X, y, table[group])
+    document = LawsDocument(
+        command="",
+        engine=engine_name(model.engine),
+        target=target,
+        inputs=tuple(inputs),
+        rows=law.rows,
+        noise=law.noise,
+        notes=tuple(model.notes_),
+        law=law_row(law),
+        front=tuple(front.rows()),
+        left_out=LeftOutRange(front.range_input, front.left_out_rows),
+        bootstrap=fitted_constants(drawn.constants()) if drawn is not None else None,
+        comparisons=tuple(compared) if compare else None,
+        groups=tuple(grouped.rows()) if grouped is not None else None,
+        between_groups=tuple(grouped.between.tolist()) if grouped is not None else None,
+        prediction=_prediction(law, at) if at else None,
+        gain=_gain(law, at, to) if at and to else None,
+        seconds=round(time.monotonic() - begin, 2),
+    )
+    return LearnedLaws(front, document, grouped, drawn)
+
+
+def _compared(formulas: Sequence[str], X: dict[str, Any], y: Any) -> list[FormulaComparison]:
+    own = {f"given {n}": text for n, text in enumerate(formulas, 1) if text not in PAPER}
+    found = compare_formulas(own, X, y)
+    return found + (paper_comparisons(X, y) if set(PAPER) & set(formulas) else [])
+
+
+def _prediction(law: Law, point: Mapping[str, float]) -> PredictionRow:
+    missing = [name for name in law.inputs if name not in point]
+    if missing:
+        raise OptionError(
+            f"`at` should give every input of the law a value. Found none for {', '.join(missing)}."
+        )
+    found = law.predict({name: [value] for name, value in point.items()})
+    value, low, high = (float(each[0]) for each in (found.values, found.low, found.high))
+    return PredictionRow(dict(point), value, low, high, found.warning)
+
+
+def _gain(law: Law, point: Mapping[str, float], change: Mapping[str, float]) -> GainRow:
+    found = law.gain(point, **change)
+    interval = found.interval
+    return GainRow(dict(change), interval.mean, interval.low, interval.high, found.warning)

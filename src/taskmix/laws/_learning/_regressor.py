@@ -1,0 +1,179 @@
+"""`LawRegressor`: laws in scikit-learn's manners."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from taskmix.errors import OptionError
+from taskmix.laws._engines import GplearnEngine, OperonEngine
+from taskmix.laws._fitting import Fit, Noise, Observations, as_columns, check_rows, row_weights
+from taskmix.laws._forms import Array, Columns, Program
+from taskmix.laws._judging import Front, Law, make_front
+from taskmix.laws._searching import Describer, SearchOptions, search_laws
+
+
+class FormulaEngine(Protocol):
+    """Another program that finds formulas."""
+
+    polish: bool  # whether its constants may be fitted again
+
+    def find(self, columns: Columns, target: Array, *, seed: int) -> list[Fit]:
+        """Formulas with their constants."""
+        ...
+
+
+ENGINES: dict[str, Any] = {
+    "search": SearchOptions,
+    "operon": OperonEngine,
+    "gplearn": GplearnEngine,
+}
+
+
+def engine_name(engine: Any) -> str:
+    """The word for an engine, which is given by it or by options."""
+    if isinstance(engine, str):
+        return engine
+    return next((word for word, kind in ENGINES.items() if isinstance(engine, kind)), "other")
+
+
+class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Finds a formula for `y` in the columns of `X`, and the front of all that were worth having.
+
+    `engine` is `search` (our own: exhaustive, no seed), `operon` or `gplearn`, or the options of one.
+    `noise` says whether deviations are of one size or in proportion to the target; `auto` asks the
+    data. A share `test_size` of the rows is held out; besides, the rows with the largest values of
+    `range_input` (the first input if None) are left out in turn, since error outside the data is what
+    tells a law from a fit. With `folds` the front has cross-validated errors too. A search ends early
+    at a law whose held-out R² is `enough`.
+
+    After `fit`: `front_`, `law_` (the chosen one), `notes_`.
+
+    >>> n = np.arange(1.0, 21.0)
+    >>> model = LawRegressor(enough=0.99).fit({"n": n}, 3 * np.sqrt(n))
+    >>> model.law_, model.predict({"n": [100]})
+    (Law('y = 3*sqrt(n)'), array([30.]))
+    """
+
+    def __init__(
+        self,
+        engine: Any = "search",
+        *,
+        noise: Noise | Literal["auto"] = "auto",
+        test_size: float = 0.1,
+        range_input: str | None = None,
+        folds: int = 0,
+        enough: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.engine = engine
+        self.noise = noise
+        self.test_size = test_size
+        self.range_input = range_input
+        self.folds = folds
+        self.enough = enough
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any, *, name: str | None = None) -> LawRegressor:
+        """Finds the laws of a table `X` (mapping, pandas, Arrow, array) and a column `y`.
+
+        The target is called by `name`, or as pandas calls the column, or y.
+        """
+        columns = as_columns(X)
+        target_name = str(name or getattr(y, "name", None) or "y")
+        target = as_columns({target_name: y})[target_name]
+        self._check(columns)
+        self.notes_ = check_rows(columns, target, target_name)
+        train, held_out = _divided(len(target), self.test_size, self.seed)
+        seen = {name: column[train] for name, column in columns.items()}
+        fits, weight, polish = self._find(seen, target[train], columns, target, held_out)
+        data = Observations(columns, target, weight)
+        describer = Describer.of(data)
+        for_train = Describer.of(data.rows(train))
+        fits.sort(key=lambda fit: for_train.length(fit.expression, fit.mean_square))
+        self.front_: Front = make_front(
+            fits,
+            data,
+            train=train,
+            held_out=held_out,
+            describer=describer,
+            target=target_name,
+            noise="absolute" if np.ptp(weight) == 0 else "relative",
+            range_input=self.range_input or next(iter(columns)),
+            folds=self.folds,
+            polish=polish,
+        )
+        self.law_: Law = self.front_.chosen
+        self.feature_names_in_ = np.array(list(columns), dtype=object)
+        self.n_features_in_ = len(columns)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The chosen law's values [row]."""
+        check_is_fitted(self, "law_")
+        return self.law_.predict(X).values
+
+    def _check(self, columns: Columns) -> None:
+        if isinstance(self.engine, str) and self.engine not in ENGINES:
+            raise OptionError(
+                f"`engine` should be one of {', '.join(ENGINES)}. Found {self.engine!r}."
+            )
+        if not 0 < self.test_size < 1:
+            raise OptionError(f"`test_size` should lie between 0 and 1. Found {self.test_size}.")
+        if self.folds < 0 or self.folds == 1:
+            raise OptionError(f"`folds` should be 0 or at least 2. Found {self.folds}.")
+        if self.noise not in ("auto", "absolute", "relative"):
+            raise OptionError(
+                f"`noise` should be auto, absolute or relative. Found {self.noise!r}."
+            )
+        if self.range_input is not None and self.range_input not in columns:
+            raise OptionError(
+                f"`range_input` should be an input: {', '.join(columns)}. Found "
+                f"{self.range_input!r}."
+            )
+
+    def _find(
+        self,
+        seen: Columns,
+        target: Array,
+        columns: Columns,
+        whole: Array,
+        held_out: NDArray[np.int64],
+    ) -> tuple[list[Fit], Array, bool]:
+        """The engine's formulas, the weights of all rows, and whether constants may be refitted."""
+        engine = ENGINES[self.engine]() if isinstance(self.engine, str) else self.engine
+        aside = {name: column[held_out] for name, column in columns.items()}
+        spread = float(np.var(whole[held_out])) or 1.0
+
+        def is_enough(fit: Fit) -> bool:
+            values = Program(fit.expression).values(aside)
+            share = 1 - float(np.mean((values - whole[held_out]) ** 2)) / spread
+            return self.enough is not None and share >= self.enough
+
+        if isinstance(engine, SearchOptions):
+            fits, data = search_laws(
+                seen,
+                target,
+                noise=self.noise,
+                options=engine,
+                is_enough=is_enough if self.enough is not None else None,
+            )
+            relative = np.ptp(data.weight) > 0
+            guess = Program(fits[0].expression).values(columns)
+            weight = row_weights(columns, whole, "relative" if relative else "absolute", guess)
+            return fits, weight, True
+        fits = engine.find(seen, target, seed=self.seed)
+        guess = Program(fits[0].expression).values(columns)
+        weight = row_weights(columns, whole, self.noise, guess)
+        return fits, weight, bool(engine.polish)
+
+
+def _divided(count: int, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows to learn from and those held out, drawn at random."""
+    order = np.random.default_rng(seed).permutation(count)
+    aside = max(round(count * share), 2)
+    return np.sort(order[aside:]), np.sort(order[:aside])

@@ -1,0 +1,187 @@
+r"""25 text tasks: which of the others to learn each of them with.
+
+    Li, Nguyen and Zhang, "Identification of Negative Transfers in Multitask Learning Using
+    Surrogate Models", TMLR 2023, "MTL for NLP tasks": 25 tasks of GLUE, SuperGLUE, TweetEval and
+    ANLI, each with the 24 others as sources; 1.8 % above multitask baselines.
+
+By default a perceptron learns on the vectors of a frozen encoder, so that hundreds of runs take
+minutes; `fine_tune` trains the encoder itself. Every task gets the same number of batches, whatever
+it is trained with. `equal` and `bandit` train all tasks together, with equal weights and with
+BanditMTL's; `pairwise` chooses the sources of a target by its runs with one source at a time, which is
+a linear surrogate of subsets of one, and then as ours does: the few prefixes that it predicts best are
+trained, and the best one on dev is taken. Scores are the tasks' metrics on test rows in hundredths;
+`average` is over tasks, and intervals are over seeds, paired where one method is taken from another.
+The paper's figure stands beside ours minus the best of the multitask methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from taskmix.engine import Executor, Optimization, Run, finish
+from taskmix.models import Perceptron, Transformer
+from taskmix.numerics import mean_interval, paired_interval
+from taskmix.papers._shared import PaperRow, row
+from taskmix.papers._transfer._nlp25_data import Nlp25Source
+from taskmix.papers._transfer._options import TransferOptions
+from taskmix.papers._transfer._selected import (
+    cost_rows,
+    f1_rows,
+    held_out_table,
+    scores_on_test,
+    select_sources,
+)
+from taskmix.papers._transfer._sign_test import sign_test
+from taskmix.records import Study
+from taskmix.tasks import FeatureEncoding
+from taskmix.transfer import SubsetDesign, TransferStudy, measure_trials
+from taskmix.weighting import BanditMTL
+
+PAPER_GAIN = 1.8
+BASELINES = ("equal", "bandit", "pairwise")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nlp25Options(TransferOptions):
+    """The setting; the paper gives the benchmarks alone.
+
+    >>> from pathlib import Path
+    >>> options = Nlp25Options(data=Path("data"), encoder="minilm", rows=300)
+    >>> options.source.rows, options.template.weighting
+    (300, Equal())
+    """
+
+    data: Path
+    encoder: str
+    fine_tune: bool = False
+    rows: int = 1000
+    dev_rows: int = 500
+    test_rows: int = 1000
+    max_length: int = 128
+    size: int = 4  # sources of a subset
+    subsets: int = 92  # of a target: four a source
+    outcome: Literal["loss", "metric"] = "loss"  # on dev; the paper's f is a loss
+    cache: Path | None = None
+
+    @property
+    def source(self) -> Nlp25Source:
+        return Nlp25Source(
+            path=str(self.data),
+            rows=self.rows,
+            dev_rows=self.dev_rows,
+            test_rows=self.test_rows,
+            cache=self.cache,
+        )
+
+    @property
+    def encoding(self) -> FeatureEncoding:
+        return FeatureEncoding(path=self.encoder, max_length=self.max_length, as_pairs=True)
+
+    @property
+    def template(self) -> Run:
+        """A run of all tasks with equal weights."""
+        if not self.fine_tune:
+            return self.run(
+                "equal", self.source, Perceptron(hidden=self.hidden, reads=self.encoding)
+            )
+        trained = Optimization(
+            optimizer="adamw", learning_rate=self.learning_rate, schedule="linear", warmup=0.1
+        )
+        encoder = Transformer(path=self.encoder, max_length=self.max_length)
+        return replace(self.run("equal", self.source, encoder), optimization=trained)
+
+    def study(self, design: SubsetDesign) -> TransferStudy:
+        """Every task a target, from the same runs."""
+        template = self.template
+        names = template.load().names
+        return TransferStudy(template=template, targets=names, design=design, outcome=self.outcome)
+
+
+def reproduce_nlp25(
+    options: Nlp25Options,
+    study: Study,
+    executor: Executor,
+    *,
+    on_texts: Callable[[int, int], None] | None = None,  # texts encoded, of how many
+) -> list[PaperRow]:
+    """All targets as rows; runs that the study holds already cost nothing.
+
+    `taskmix reproduce nlp25` runs it.
+    """
+    tasks = options.source.load()
+    if not options.fine_tune:
+        options.encoding.encode(tasks, cache=options.cache, on_progress=on_texts)
+    design = options.design(options.size, options.subsets)
+    description = options.study(design)
+    pairs = options.study(replace(design, kind="fixed", size=1, count=len(tasks) - 1))
+    trial = options.study(options.design(options.size, options.subsets, held_out=True))
+    single = description.alone()
+    fitted = measure_trials(
+        description, [*single, *description.subsets(options.subsets)], study, executor
+    )
+    paired = measure_trials(pairs, [*single, *pairs.subsets(len(tasks) - 1)], study, executor)
+    tried = measure_trials(trial, trial.subsets(options.held_out), study, executor)
+    surrogates, chosen = select_sources(fitted, study, executor)
+    of_pairs, chosen_by_pairs = select_sources(paired, study, executor)
+    selections = {"pairwise": chosen_by_pairs, "selected": chosen}
+    rows = nlp25_score_rows(options, description, selections, study, executor)
+    generator = np.random.default_rng(options.seed)
+    for name, fits in (("nlp25", surrogates), ("nlp25/pairwise", of_pairs)):
+        tests = [
+            sign_test(fit, held_out_table(fitted, tried, target), generator=generator)
+            for target, fit in fits.items()
+        ]
+        rows += f1_rows(f"f1_transfer/{name}", tests)
+    return [*rows, *cost_rows("nlp25", [fitted, paired, tried], chosen)]
+
+
+def nlp25_score_rows(
+    options: Nlp25Options,
+    description: TransferStudy,
+    selections: dict[str, dict[str, tuple[str, ...]]],
+    study: Study,
+    executor: Executor,
+) -> list[PaperRow]:
+    """The score of every method on every task, and ours minus theirs."""
+    names, seeds = description.tasks, range(options.seed, options.seed + options.seeds)
+    template = options.template
+    for_all = {
+        "equal": template,
+        "bandit": replace(template, label="bandit", weighting=BanditMTL()),
+    }
+    # By method and target, a run for each seed.
+    runs: dict[str, dict[str, list[Run]]] = {
+        method: {name: [replace(run, seed=seed) for seed in seeds] for name in names}
+        for method, run in for_all.items()
+    }
+    nobody: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
+    for method, chosen in {"single": nobody, **selections}.items():
+        runs[method] = {
+            target: [
+                description.run([n for n in names if n == target or n in sources], seed)
+                for seed in seeds
+            ]
+            for target, sources in chosen.items()
+        }
+    finish(executor, [run for of in runs.values() for some in of.values() for run in some], study)
+    tables = {
+        method: np.array([scores_on_test(of[name], name, study) for name in names]).T
+        for method, of in runs.items()
+    }  # [seed, task]
+    rows = []
+    for method, table in tables.items():
+        rows.append(row(f"nlp25/{method}/average", None, mean_interval(table.mean(axis=1))))
+        for place, name in enumerate(names):
+            rows.append(row(f"nlp25/{method}/{name}", None, mean_interval(table[:, place])))
+    best = max(BASELINES, key=lambda method: float(tables[method].mean()))
+    ours = tables["selected"].mean(axis=1)
+    for method in ("best", *(other for other in tables if other != "selected")):
+        theirs = tables[best if method == "best" else method].mean(axis=1)
+        paper = PAPER_GAIN if method == "best" else None
+        rows.append(row(f"nlp25/selected_minus_{method}", paper, paired_interval(ours, theirs)))
+    return rows

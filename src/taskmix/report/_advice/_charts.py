@@ -1,0 +1,225 @@
+"""Vega-Lite of the figures about advice, as plain dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from taskmix.report._drawing import FOCUS, PANEL, Spec
+
+STANDINGS = {"leads": "var(--accent)", "may be the best": "var(--ink)", "out": "var(--other)"}
+STAGES = ("baselines", "transfer", "candidates", "race")  # their colours are those of labels
+_ROW_HEIGHT = 26  # pixels
+
+
+def _colour(colours: dict[str, str]) -> Spec:
+    scale = {"domain": list(colours), "range": list(colours.values())}
+    return {"field": "series", "type": "nominal", "scale": scale, "legend": None}
+
+
+def _rows(names: Sequence[str]) -> Spec:
+    return {
+        "field": "row",
+        "type": "nominal",
+        "sort": None,
+        "scale": {"domain": list(names)},
+        "axis": {"title": None, "labelLimit": 128, "domain": False, "grid": True},
+    }
+
+
+def _across(title: str) -> Spec:
+    return {
+        "type": "quantitative",
+        "title": title,
+        "scale": {"zero": False, "nice": True},
+        "axis": {"tickCount": 5, "grid": False},
+    }
+
+
+def gap_dots(names: Sequence[str], title: str) -> Spec:
+    """How far each candidate is from the leader: fields `row`, `series`, `mean`, `low`, `high`."""
+    x = _across(title)
+    x["scale"] = {"zero": True, "nice": True}
+    where: Spec = {
+        "y": _rows(names),
+        "tooltip": [
+            {"field": "row", "title": "way"},
+            {"field": "series", "title": "standing"},
+            {"field": "shown", "title": "difference"},
+            {"field": "seeds", "title": "seeds"},
+        ],
+    }
+    zero = {"x": x | {"datum": 0}, "color": {"value": "var(--ink-soft)"}}
+    return PANEL | {
+        "height": _ROW_HEIGHT * len(names),
+        "params": [FOCUS],
+        "encoding": {"color": _colour(STANDINGS)},
+        "layer": [
+            {"data": {"values": [{}]}, "mark": {"type": "rule"}, "encoding": zero},
+            {
+                "mark": {"type": "rule", "strokeWidth": 2},
+                "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, **where},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+                "encoding": {"x": x | {"field": "mean"}, **where},
+            },
+        ],
+    }
+
+
+def expected_bars(names: Sequence[str], title: str) -> Spec:
+    """A bar from `low` to `high` with a line at `mean`, and a dot where the `test` score came out."""
+    x = _across(title)
+    where: Spec = {
+        "y": _rows(names),
+        "tooltip": [
+            {"field": "row", "title": "task"},
+            {"field": "shown", "title": "expected"},
+            {"field": "observed", "title": "on test"},
+        ],
+    }
+    ink = {"value": "var(--ink)"}
+    return PANEL | {
+        "height": _ROW_HEIGHT * len(names),
+        "params": [FOCUS],
+        "encoding": {"color": _colour({"expected": "var(--label-1)"})},
+        "layer": [
+            {
+                "mark": {"type": "bar", "height": 12, "cornerRadius": 6, "opacity": 0.3},
+                "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, **where},
+            },
+            {
+                "mark": {"type": "tick", "height": 12, "thickness": 2, "orient": "vertical"},
+                "encoding": {"x": x | {"field": "mean"}, **where},
+            },
+            {
+                "transform": [{"filter": "isValid(datum.test)"}],
+                "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
+                "encoding": {"x": x | {"field": "test"}, **where, "color": ink},
+            },
+        ],
+    }
+
+
+def budget_steps(title: str, stages: Sequence[str]) -> Spec:
+    """Stages as bands from `begin` to `step`, and the leader's score after each as a line."""
+    colours = {stage: f"var(--label-{STAGES.index(stage) + 1})" for stage in stages}
+    x: Spec = {
+        "type": "quantitative",
+        "title": title,
+        "scale": {"zero": True, "nice": False},
+        "axis": {"tickCount": 5, "grid": False, "format": "~s"},
+    }
+    y: Spec = {
+        "field": "mean",
+        "type": "quantitative",
+        "title": "mean dev score",
+        "scale": {"zero": False, "nice": True},
+        "axis": {"tickCount": 4},
+    }
+    tooltip = [
+        {"field": "series", "title": "stage"},
+        {"field": "cost", "title": "cost"},
+        {"field": "leader", "title": "leads after it"},
+        {"field": "shown", "title": "mean dev score"},
+        {"field": "open", "title": "may be the best"},
+    ]
+    ink = {"value": "var(--ink)"}
+    return PANEL | {
+        "height": 220,
+        "params": [FOCUS],
+        "encoding": {"color": _colour(colours)},
+        "layer": [
+            {
+                "mark": {"type": "rect", "opacity": 0.22},
+                "encoding": {
+                    "x": x | {"field": "begin"},
+                    "x2": {"field": "step"},
+                    "tooltip": tooltip,
+                },
+            },
+            {
+                "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
+                "encoding": {"x": x | {"field": "step"}, "y": y, "color": ink},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+                "encoding": {"x": x | {"field": "step"}, "y": y, "tooltip": tooltip, "color": ink},
+            },
+        ],
+    }
+
+
+def law_curve(*, last: float, more: float) -> Spec:
+    """Evaluations as dots, the law as a line (broken beyond `last`), and what it says at `more`."""
+    x: Spec = {
+        "field": "step",
+        "type": "quantitative",
+        "title": "batches",
+        "scale": {"zero": True, "nice": False, "domain": [0, 1.04 * more]},
+        "axis": {"tickCount": 5, "grid": False, "format": "~s"},
+    }
+    y: Spec = {
+        "type": "quantitative",
+        "title": "mean dev score",
+        "scale": {"zero": False, "nice": True},
+        "axis": {"tickCount": 5},
+    }
+    mean = {"x": x, "y": y | {"field": "mean"}}
+    tooltip = [
+        {"field": "series", "title": "what"},
+        {"field": "batches", "title": "batches"},
+        {"field": "shown", "title": "mean dev score"},
+    ]
+    colours = {
+        "evaluation": "var(--other)",
+        "law": "var(--label-1)",
+        "beyond the data": "var(--label-1)",
+        "expected": "var(--label-2)",
+    }
+
+    def only(*series: str) -> list[Spec]:
+        return [{"filter": {"field": "series", "oneOf": list(series)}}]
+
+    line = {"type": "line", "strokeWidth": 2}
+    end = {"data": {"values": [{}]}, "mark": {"type": "rule", "strokeDash": [2, 3]}}
+    return PANEL | {
+        "height": 250,
+        "params": [FOCUS],
+        "encoding": {"color": _colour(colours)},
+        "layer": [
+            end
+            | {
+                "encoding": {
+                    "x": {"datum": last, "type": "quantitative"},
+                    "color": {"value": "var(--ink-soft)"},
+                }
+            },
+            {
+                "transform": only("evaluation"),
+                "mark": {"type": "point", "filled": True, "size": 36, "opacity": 0.75},
+                "encoding": {**mean, "tooltip": tooltip},
+            },
+            {"transform": only("law"), "mark": line, "encoding": mean},
+            {
+                "transform": only("beyond the data"),
+                "mark": line | {"strokeDash": [5, 4]},
+                "encoding": mean,
+            },
+            {
+                "transform": only("expected"),
+                "mark": {"type": "rule", "strokeWidth": 2},
+                "encoding": {
+                    "x": x,
+                    "y": y | {"field": "low"},
+                    "y2": {"field": "high"},
+                    "tooltip": tooltip,
+                },
+            },
+            {
+                "transform": only("expected"),
+                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+                "encoding": {**mean, "tooltip": tooltip},
+            },
+        ],
+    }

@@ -1,0 +1,53 @@
+"""Is sharing worth it: what shared generators are compared with, and how many there should be.
+
+`_baselines` are the models that do not share; `_comparison` judges all on sequences that were held
+out, and `_choice` tries several numbers of generators; each fit is asked for by way of `_fitting`,
+so that it may be recorded. `_similarity` says how alike tasks are.
+"""
+
+from taskmix.sequences._comparing._baselines import (
+    PooledMixture,
+    SeparateModels,
+    SeparateState,
+    SequenceModel,
+)
+from taskmix.sequences._comparing._choice import GeneratorChoice, choose_generators, find_symbols
+from taskmix.sequences._comparing._comparison import (
+    SHARED_NAME,
+    Compared,
+    MixtureComparison,
+    compare_with_baselines,
+    make_baselines,
+)
+from taskmix.sequences._comparing._figures import (
+    HeldOutFigures,
+    MixtureTable,
+    held_out_figures,
+    held_out_verdict,
+    mixture_table,
+)
+from taskmix.sequences._comparing._fitting import Fitting, fit_now
+from taskmix.sequences._comparing._similarity import task_similarity
+
+__all__ = [
+    "SHARED_NAME",
+    "Compared",
+    "Fitting",
+    "GeneratorChoice",
+    "HeldOutFigures",
+    "MixtureComparison",
+    "MixtureTable",
+    "PooledMixture",
+    "SeparateModels",
+    "SeparateState",
+    "SequenceModel",
+    "choose_generators",
+    "compare_with_baselines",
+    "find_symbols",
+    "fit_now",
+    "held_out_figures",
+    "held_out_verdict",
+    "make_baselines",
+    "mixture_table",
+    "task_similarity",
+]

@@ -1,0 +1,299 @@
+r"""Markov chains of any order, with initial, transition and halting probabilities.
+
+    Crawford and Pineau (draft), "Markov Chain Topics": $P(x) = \pi(x_1) \prod_i T(x_{i+1}|x_i)\,
+    h(x_n)$ with $\sum_j T(j|i) + h(i) = 1$.
+
+With order n the context is the last n symbols; at the beginning, where there are fewer, what is there
+is a context of its own, so π is the distribution after the empty one. A sequence has at least one
+symbol, so nothing halts after the empty context. Without `halting` lengths are taken as given, the
+paper's h = 0.
+
+A sequence matters only through how often each symbol follows each context. One sparse table of counts
+C [sequence, transition] is made once; the log-likelihoods of all generators are C log θ, the weighted
+statistics Cᵀφ: the cost of plain LDA. The M-step is the mode under `smoothing` pseudo-counts for every
+context, which are spread as all sequences together say (`_backoff.py`): where a generator has few data
+it says what all say, and higher orders fall back on lower ones. With `spread="even"` every symbol gets
+the same part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from taskmix.errors import OptionError
+from taskmix.sequences._counted._backoff import Backoff, Codes, even_backoff, learn_backoff
+from taskmix.sequences._generator import (
+    SHARED,
+    ExpectedStatistics,
+    Floats,
+    Next,
+    check_amount,
+    check_complete,
+    check_fixed,
+    check_observes,
+    check_whole,
+    keep_fixed,
+    normalised,
+    prefix_rows,
+    running_totals,
+    safe_log,
+    weighted_log,
+)
+from taskmix.sequences._observed import Observed, Sequences
+
+# A table this full is multiplied faster as a plain one.
+_DENSE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedMarkov:
+    """How often what follows what, in each sequence."""
+
+    sequences: Sequences
+    counts: Any  # [sequence, transition seen], sparse or not
+    transposed: Any  # the same, for the M-step
+    contexts: Codes  # [context seen]
+    row: Codes  # [transition seen], its context among those seen
+    symbol: Codes  # [transition seen]; the size of the alphabet stands for the end
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovParameters:
+    """`probabilities[:, c, s]` is that of symbol s after context c; the last symbol is the end."""
+
+    probabilities: Floats  # [generator, context, symbol + 1]
+    contexts: Codes = field(metadata=SHARED)  # [context], in order
+    backoff: Backoff = field(metadata=SHARED)  # for pseudo-counts, and after contexts never seen
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovStatistics:
+    """How often what followed what. Sums are over the contexts of both."""
+
+    contexts: Codes  # [context], in order
+    counts: Floats  # [generator, context, symbol + 1]
+
+    def __add__(self, other: MarkovStatistics) -> MarkovStatistics:
+        if np.array_equal(self.contexts, other.contexts):
+            return MarkovStatistics(self.contexts, self.counts + other.counts)
+        contexts = np.union1d(self.contexts, other.contexts)
+        counts = np.zeros((len(self.counts), len(contexts), self.counts.shape[2]))
+        for each in (self, other):
+            counts[:, np.searchsorted(contexts, each.contexts)] += each.counts
+        return MarkovStatistics(contexts, counts)
+
+    def __mul__(self, factor: float) -> MarkovStatistics:
+        return MarkovStatistics(self.contexts, self.counts * factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Markov:
+    """Markov chains of one order over an alphabet.
+
+    >>> chain = Markov(smoothing=0.0)
+    >>> prepared = chain.prepare(flatten_sequences([[0, 1], [0]]))
+    >>> learned = chain.start(prepared, np.ones((2, 1)), np.random.default_rng(0))
+    >>> np.exp(chain.log_likelihood(learned, prepared)).ravel()  # after 0 comes 1, or the end
+    array([0.5, 0.5])
+    """
+
+    order: int = 1
+    smoothing: float = 10.0  # pseudo-counts of each context
+    spread: Literal["pooled", "even"] = "pooled"
+    halting: bool = True
+    fixed: tuple[str, ...] = ()  # of `probabilities`
+
+    def __post_init__(self) -> None:
+        check_whole(0, order=self.order)
+        check_amount(smoothing=self.smoothing)
+        check_fixed(self.fixed, ("probabilities",))
+        if self.spread not in ("pooled", "even"):
+            raise OptionError(f"`spread` should be `pooled` or `even`. Found {self.spread!r}.")
+
+    @property
+    def observes(self) -> Observed:
+        return "symbols"
+
+    @property
+    def additive(self) -> bool:
+        return True
+
+    def prepare(self, sequences: Sequences) -> PreparedMarkov:
+        check_observes(self, "symbols", sequences)
+        if self.order:
+            check_complete(self, sequences)
+        contexts, symbol, owner = self._transitions(sequences)
+        seen, row = _distinct(contexts, (sequences.symbols + 1) ** max(self.order, 1) + 1)
+        width = sequences.symbols + 1
+        keys, column = _distinct(row * width + symbol, len(seen) * width)
+        shape = (len(sequences), len(keys))
+        counts = csr_array((np.ones(len(column)), (owner, column)), shape=shape)
+        counts.sum_duplicates()
+        dense = counts.nnz > _DENSE * shape[0] * shape[1]
+        table = counts.toarray() if dense else counts
+        transposed = table.T if dense else counts.T.tocsr()
+        return PreparedMarkov(sequences, table, transposed, seen, keys // width, keys % width)
+
+    def start(
+        self, prepared: PreparedMarkov, weights: Floats, generator: np.random.Generator
+    ) -> MarkovParameters:
+        symbols = prepared.sequences.symbols
+        backoff = even_backoff(symbols, halting=self.halting)
+        if self.spread == "pooled":
+            backoff = learn_backoff(
+                [replace(self, order=order)._pooled(prepared.sequences, weights.sum(axis=1))
+                 for order in range(self.order + 1)],
+                symbols,
+                halting=self.halting,
+            )  # fmt: skip
+        spread = backoff.after(prepared.contexts, self.order)
+        many = np.repeat(spread[None], weights.shape[1], axis=0)
+        empty = MarkovParameters(many, prepared.contexts, backoff)
+        return self._most_likely(empty, self.expect(empty, prepared, weights).statistics)
+
+    def log_likelihood(self, parameters: MarkovParameters, prepared: PreparedMarkov) -> Floats:
+        found = self._after(parameters, prepared.contexts)
+        logs = safe_log(found[:, prepared.row, prepared.symbol])
+        # Zero times minus infinity is not a number, so what is impossible is counted by itself.
+        impossible = np.isneginf(logs)
+        if not impossible.any():
+            return np.asarray(prepared.counts @ np.ascontiguousarray(logs.T))
+        total = prepared.counts @ np.ascontiguousarray(np.where(impossible, 0.0, logs).T)
+        broken = prepared.counts @ np.ascontiguousarray(impossible.T.astype(np.float64))
+        return np.where(broken > 0, -np.inf, total)
+
+    def expect(
+        self, parameters: MarkovParameters, prepared: PreparedMarkov, weights: Floats
+    ) -> ExpectedStatistics:
+        totals = prepared.transposed @ weights  # [transition, generator]
+        shape = (weights.shape[1], len(prepared.contexts), prepared.sequences.symbols + 1)
+        counts = np.zeros(shape)
+        counts[:, prepared.row, prepared.symbol] = totals.T
+        return ExpectedStatistics(MarkovStatistics(prepared.contexts, counts))
+
+    def maximise(
+        self, parameters: MarkovParameters, statistics: MarkovStatistics
+    ) -> MarkovParameters:
+        return keep_fixed(parameters, self._most_likely(parameters, statistics), self.fixed)
+
+    def log_prior(self, parameters: MarkovParameters) -> Floats:
+        pseudo = self.smoothing * parameters.backoff.after(parameters.contexts, self.order)
+        return np.asarray(weighted_log(pseudo, parameters.probabilities).sum(axis=(1, 2)))
+
+    def follow(self, parameters: MarkovParameters, prepared: PreparedMarkov) -> Next:
+        sequences = prepared.sequences
+        starts, rows = prefix_rows(sequences)
+        contexts = np.zeros(starts[-1], np.int64)
+        contexts[rows] = self._contexts(sequences, after=True)
+        found = safe_log(self._after(parameters, contexts)).transpose(1, 0, 2)
+        before = found[rows - 1]
+        missing = sequences.values < 0
+        steps = np.where(
+            missing[:, None],
+            0.0,
+            np.take_along_axis(
+                before, np.where(missing, 0, sequences.values)[:, None, None], axis=2
+            )[..., 0],
+        )
+        return Next(running_totals(steps, sequences), np.ascontiguousarray(found))
+
+    def sample(
+        self,
+        parameters: MarkovParameters,
+        which: int,
+        prefix: NDArray[Any],
+        length: int | None,
+        generator: np.random.Generator,
+    ) -> NDArray[Any]:
+        one = replace(parameters, probabilities=parameters.probabilities[which : which + 1])
+        symbols = list(prefix)
+        end = parameters.probabilities.shape[2] - 1
+        while length is None or len(symbols) < length:
+            code = self._context_of(symbols, end + 1)
+            shares = self._after(one, np.array([code]))[0, 0]
+            symbol = int(generator.choice(end + 1, p=shares / shares.sum()))
+            if symbol == end:
+                break
+            symbols.append(symbol)
+        return np.array(symbols, dtype=np.int32)
+
+    def _most_likely(
+        self, parameters: MarkovParameters, statistics: MarkovStatistics
+    ) -> MarkovParameters:
+        spread = parameters.backoff.after(statistics.contexts, self.order)
+        # Eq. 15 in its closed form: counts, with pseudo-counts.
+        shares = normalised(statistics.counts + self.smoothing * spread, spread)
+        return MarkovParameters(shares, statistics.contexts, parameters.backoff)
+
+    def _after(self, parameters: MarkovParameters, contexts: Codes) -> Floats:
+        """[generator, context, symbol + 1]"""
+        if contexts is parameters.contexts or np.array_equal(contexts, parameters.contexts):
+            return parameters.probabilities
+        places = np.minimum(
+            np.searchsorted(parameters.contexts, contexts), len(parameters.contexts) - 1
+        )
+        known = parameters.contexts[places] == contexts
+        found = parameters.probabilities[:, places]
+        if not known.all():
+            found[:, ~known] = parameters.backoff.after(contexts[~known], self.order)
+        return np.asarray(found)
+
+    def _transitions(self, sequences: Sequences) -> tuple[Codes, Codes, Codes]:
+        """Context, symbol and sequence of everything observed, ends among them."""
+        contexts, symbol = self._contexts(sequences, after=False), sequences.values.astype(np.int64)
+        owner = np.repeat(np.arange(len(sequences)), sequences.lengths)
+        seen = symbol >= 0
+        parts = [(contexts[seen], symbol[seen], owner[seen])]
+        if self.halting:
+            begun = np.flatnonzero(sequences.lengths)  # a prefix may be empty
+            last = self._contexts(sequences, after=True)[sequences.starts[begun + 1] - 1]
+            parts.append((last, np.full(len(begun), sequences.symbols), begun))
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))  # type: ignore[return-value]
+
+    def _pooled(self, sequences: Sequences, weights: Floats) -> tuple[Codes, Codes, Floats]:
+        """Contexts, symbols and how often one followed the other in all sequences."""
+        contexts, symbol, owner = self._transitions(sequences)
+        return contexts, symbol, weights[owner]
+
+    def _contexts(self, sequences: Sequences, *, after: bool) -> Codes:
+        """[observation], the context before it, or the one it leaves."""
+        base = sequences.symbols + 1
+        if base ** max(self.order, 1) >= 2**62:
+            raise OptionError(
+                f"`order` {self.order} over {sequences.symbols} symbols should have fewer contexts "
+                "than 2^62. Lower the order."
+            )
+        place = np.arange(len(sequences.values)) - np.repeat(
+            sequences.starts[:-1], sequences.lengths
+        )
+        if self.order == 0:
+            return (place >= (0 if after else 1)).astype(np.int64)
+        contexts = np.zeros(len(place), np.int64)
+        for back in range(self.order):
+            shift = back if after else back + 1
+            digit = np.zeros(len(place), np.int64)
+            digit[shift:] = sequences.values[: len(place) - shift] + 1
+            digit[place < shift] = 0
+            contexts += digit * base**back
+        return contexts
+
+    def _context_of(self, symbols: list[Any], base: int) -> int:
+        if self.order == 0:
+            return int(len(symbols) > 0)
+        recent = symbols[-self.order :][::-1]
+        return sum((int(symbol) + 1) * base**back for back, symbol in enumerate(recent))
+
+
+def _distinct(keys: Codes, bound: int) -> tuple[Codes, Codes]:
+    """The distinct keys in order, and the place of each among them; fast where they are small."""
+    if bound > max(4 * len(keys), 1 << 20):
+        seen, place = np.unique(keys, return_inverse=True)
+        return seen, place
+    present = np.zeros(bound, np.bool_)
+    present[keys] = True
+    return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]

@@ -1,0 +1,20 @@
+"""The mixture as scikit-learn has it: `fit`, `score`, `predict`, and what comes next in a sequence.
+
+`_estimator` is `SequenceMixture`, which learns; `_fitted` is what it answers once it has learned,
+by way of `_prediction`.
+"""
+
+from taskmix.sequences._estimator._continuation import Continuation, continue_sequence
+from taskmix.sequences._estimator._estimator import SequenceMixture
+from taskmix.sequences._estimator._fitted import LearnedMixture, Tasks
+from taskmix.sequences._estimator._prediction import Judgement, SequencePrediction
+
+__all__ = [
+    "Continuation",
+    "Judgement",
+    "LearnedMixture",
+    "SequenceMixture",
+    "SequencePrediction",
+    "Tasks",
+    "continue_sequence",
+]

@@ -1,0 +1,286 @@
+"""What a fitted mixture answers: shares, likelihoods, predictions and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self, TypedDict, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from taskmix.errors import InputError
+from taskmix.sequences._estimator._prediction import (
+    Judgement,
+    SequencePrediction,
+    complete_sequence,
+    judge,
+    log_likelihoods,
+    posteriors,
+    predict_after,
+    sample_sequence,
+)
+from taskmix.sequences._generator import Floats
+from taskmix.sequences._mixture import Bank, Settling, divide_sequences
+from taskmix.sequences._observed import (
+    Alphabet,
+    Corpus,
+    Sequences,
+    flatten_sequences,
+    gather_corpus,
+    number_tasks,
+)
+
+Tasks = Sequence[Hashable] | NDArray[Any]
+
+
+class LearnedMixture(TypedDict, total=False):
+    """What a fit has found, by the names of the model's attributes; files have it in this form."""
+
+    bank_: Bank
+    parameters_: tuple[Any, ...]
+    alpha_: Floats
+    tasks_: tuple[Hashable, ...]
+    gamma_: Floats
+    theta_: Floats
+    alphabet_: Alphabet | None
+    n_symbols_: int
+    dimension_: int
+    longest_: int
+    bounds_: list[float]
+    n_iter_: int
+    converged_: bool
+
+
+_LEARNED = tuple(LearnedMixture.__annotations__)
+
+
+class FittedMixture(BaseEstimator):  # type: ignore[misc]
+    """Everything but fitting, for `SequenceMixture`."""
+
+    n_jobs: int
+    random_state: int | np.random.RandomState | None
+    bank_: Bank
+    parameters_: tuple[Any, ...]
+    alpha_: Floats  # [generator]
+    tasks_: tuple[Hashable, ...]
+    gamma_: Floats  # [task, generator]
+    theta_: Floats  # [task, generator]
+    alphabet_: Alphabet | None
+    n_symbols_: int
+    dimension_: int
+    longest_: int
+
+    def transform(
+        self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
+    ) -> Floats:
+        """[task, generator]: the shares of tasks from these sequences alone, in the order in which
+        tasks first appear. The generators stay as they are."""
+        gathered = self._gather(sequences, lengths)
+        corpus = gather_corpus(gathered, self._named(tasks, len(gathered)))
+        gamma = self._gamma(corpus, self.alpha_)
+        return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
+
+    def adapt(self, sequences: Any, tasks: Tasks, *, lengths: ArrayLike | None = None) -> Self:
+        """A copy that also knows these tasks, from a handful of sequences; those it knew already
+        learn from them as well. The generators stay as they are."""
+        gathered = self._gather(sequences, lengths)
+        corpus = gather_corpus(gathered, self._named(tasks, len(gathered)))
+        known = {name: place for place, name in enumerate(self.tasks_)}
+        priors = np.repeat(self.alpha_[None], len(corpus.tasks), axis=0)
+        for place, name in enumerate(corpus.tasks):
+            if name in known:
+                priors[place] = self.gamma_[known[name]]
+        gamma = self._gamma(corpus, priors)
+        rows = {name: self.gamma_[place] for name, place in known.items()}
+        rows.update(zip(corpus.tasks, gamma, strict=True))
+        other = copy(self)
+        other._keep(self.parameters_, self.alpha_, tuple(rows), np.array(list(rows.values())))
+        return other
+
+    def score_samples(
+        self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
+    ) -> Floats:
+        """[sequence], log-likelihoods of sequences of known tasks."""
+        gathered = self._gather(sequences, lengths)
+        return log_likelihoods(
+            self.bank_, self.parameters_, gathered, self._theta(tasks, len(gathered))
+        )
+
+    def score(
+        self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
+    ) -> float:
+        """The mean log-likelihood of a sequence."""
+        return float(self.score_samples(sequences, tasks, lengths=lengths).mean())
+
+    def perplexity(
+        self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
+    ) -> float:
+        """exp of the mean negative log-likelihood of an observation, ends counted where modelled."""
+        found = self.judge(sequences, tasks, lengths=lengths)
+        return float(np.exp(-found.log_likelihood.sum() / found.symbols.sum()))
+
+    def judge(
+        self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
+    ) -> Judgement:
+        """How well every symbol or vector is foreseen from those before it, by sequence."""
+        gathered = self._gather(sequences, lengths)
+        theta = self._theta(tasks, len(gathered))
+        return judge(self.bank_, self.parameters_, gathered, theta)
+
+    def predict_proba(
+        self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
+    ) -> Floats:
+        """[sequence, generator], which generator a sequence is from."""
+        gathered = self._gather(sequences, lengths)
+        theta = self._theta(tasks, len(gathered))
+        return posteriors(self.bank_, self.parameters_, gathered, theta)
+
+    def predict(
+        self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
+    ) -> NDArray[np.int64]:
+        """[sequence], the most likely generator."""
+        return np.asarray(self.predict_proba(sequences, tasks, lengths=lengths).argmax(axis=1))
+
+    def predict_next(self, prefix: Any, task: Hashable = None) -> SequencePrediction:
+        """What comes after the prefix, which may be empty, in a task (None: in a task not known)."""
+        given, theta = self._prefix(prefix), self._shares_of(task)
+        found = predict_after(self.bank_, self.parameters_, given, theta[None])
+        parts = ("generators", "log_prefix", "probabilities", "mean", "covariance")
+        values = {name: getattr(found, name) for name in parts}
+        return replace(
+            found, **{name: value[0] for name, value in values.items() if value is not None}
+        )
+
+    def complete(
+        self, prefix: Any, task: Hashable = None, *, length: int | None = None, width: int = 8
+    ) -> tuple[Any, float]:
+        """A most likely whole sequence that begins with the prefix, by beam search, and the
+        logarithm of its probability given the prefix. Vectors go on by their mean."""
+        given = self._prefix(prefix)
+        if length is None and not self.bank_.halting:
+            raise InputError(
+                "`length` should be given: these generators do not say when a sequence ends."
+            )
+        longest = length if length is not None else max(2 * self.longest_, len(given.values) + 1)
+        way, level = complete_sequence(
+            self.bank_, self.parameters_, given, self._shares_of(task), longest, width
+        )
+        return self._decoded(way), level
+
+    def sample(
+        self,
+        task: Hashable = None,
+        prefix: Any = None,
+        *,
+        length: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> Any:
+        """A sequence of a task that begins with the prefix. `length` is needed where generators do
+        not halt, and is the largest where they do."""
+        given = self._prefix(() if prefix is None else prefix)
+        made = sample_sequence(
+            self.bank_,
+            self.parameters_,
+            given,
+            self._shares_of(task),
+            length,
+            self._random(random_state),
+        )
+        return self._decoded(made)
+
+    def learned(self) -> LearnedMixture:
+        """What `fit` has found."""
+        found = {name: getattr(self, name) for name in _LEARNED if hasattr(self, name)}
+        return cast("LearnedMixture", found)
+
+    def restore(self, learned: LearnedMixture) -> Self:
+        """Becomes a model that has learned this; a KeyError where it is something else."""
+        for name in learned:
+            if name not in _LEARNED:
+                raise KeyError(name)
+        for name, value in learned.items():
+            setattr(self, name, value)
+        return self
+
+    def _gather(
+        self, sequences: Any, lengths: ArrayLike | None = None, *, prefix: bool = False
+    ) -> Sequences:
+        check_is_fitted(self, "bank_")
+        gathered = flatten_sequences(
+            sequences,
+            lengths,
+            observes=self.bank_.observes,
+            symbols=self.n_symbols_ or None,
+            alphabet=self.alphabet_,
+            allow_empty=prefix,
+        )
+        if gathered.dimension != self.dimension_:
+            if prefix and not len(gathered.values):
+                return Sequences(np.empty((0, self.dimension_)), gathered.starts)
+            raise InputError(
+                f"Vectors should have {self.dimension_} numbers, as those that were fitted. Found "
+                f"{gathered.dimension}."
+            )
+        return gathered
+
+    def _prefix(self, prefix: Any) -> Sequences:
+        check_is_fitted(self, "parameters_")
+        return self._gather([prefix], prefix=True)
+
+    def _named(self, tasks: Tasks | None, count: int) -> Tasks:
+        return ["all"] * count if tasks is None else tasks
+
+    def _random(self, state: int | np.random.RandomState | None = None) -> np.random.Generator:
+        """A generator of our own from what scikit-learn calls a random state."""
+        seeds = check_random_state(self.random_state if state is None else state)
+        return np.random.default_rng(seeds.randint(2**31, size=4))
+
+    def _keep(
+        self, parameters: tuple[Any, ...], alpha: Floats, tasks: tuple[Hashable, ...], gamma: Floats
+    ) -> None:
+        self.parameters_, self.alpha_ = parameters, alpha
+        self.tasks_, self.gamma_ = tasks, gamma
+        self.theta_ = gamma / gamma.sum(axis=1, keepdims=True)
+
+    def _gamma(self, corpus: Corpus, priors: Floats) -> Floats:
+        check_is_fitted(self, "parameters_")
+        found = self.bank_.log_likelihood(
+            self.parameters_, self.bank_.prepare(corpus.sequences, self.n_jobs)
+        )
+        settling = Settling(iterations=500, tolerance=1e-6)
+        return divide_sequences(corpus, found, priors, None, settling, workers=self.n_jobs).gamma
+
+    def _theta(self, tasks: Tasks | None, count: int) -> Floats:
+        """[sequence, generator]"""
+        names, codes = number_tasks(self._named(tasks, count))
+        if len(codes) != count:
+            raise InputError(
+                f"`tasks` should name the task of each of the {count} sequences. Found {len(codes)}."
+            )
+        return np.array([self._shares_of(name) for name in names])[codes]
+
+    def _shares_of(self, task: Hashable) -> Floats:
+        check_is_fitted(self, "parameters_")
+        if task is None:
+            return np.asarray(self.alpha_ / self.alpha_.sum())
+        try:
+            return np.asarray(self.theta_[self.tasks_.index(task)])
+        except ValueError:
+            raise InputError(
+                f"The task should be one of the {len(self.tasks_)} that were fitted. Found {task!r}. "
+                "Let the model learn it from a few sequences with `adapt`, or give None."
+            ) from None
+
+    def _decoded(self, values: NDArray[Any]) -> Any:
+        """Codes as the symbols they stand for; letters as a string, as they came."""
+        if not isinstance(self.alphabet_, Alphabet):
+            return values
+        words = [None if code < 0 else self.alphabet_.symbols[code] for code in values]
+        if all(isinstance(word, str) and len(word) == 1 for word in words):
+            return "".join(map(str, words))
+        return words

@@ -1,0 +1,173 @@
+"""Everything that is done for one folder of tasks: choose, fit, keep, compare and write down.
+
+Whatever is in the folder already is not done again; whatever is interrupted is gone on with.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from taskmix.sequences._comparing import (
+    SHARED_NAME,
+    GeneratorChoice,
+    HeldOutFigures,
+    MixtureComparison,
+    choose_generators,
+    compare_with_baselines,
+    held_out_figures,
+    make_baselines,
+)
+from taskmix.sequences._estimator import SequenceMixture
+from taskmix.sequences._from_tasks._recipe import MixtureRecipe
+from taskmix.sequences._from_tasks._splits import SequenceData
+from taskmix.sequences._keeping import (
+    MixtureDocument,
+    MixtureFolder,
+    RecordedFits,
+    load_mixture,
+    save_mixture,
+)
+
+COUNTS = (1, 2, 4, 8, 16)  # tried where the number of generators is to be chosen
+Tell = Callable[[int, float], None]  # an iteration and its bound
+PageWriter = Callable[[SequenceMixture, tuple[HeldOutFigures, ...], Path], Path]
+
+
+@contextmanager
+def _unwatched(iterations: int) -> Iterator[Tell]:
+    yield lambda iteration, bound: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureWork:
+    """A mixture of the tasks in `data`, kept in `folder`.
+
+    >>> from pathlib import Path
+    >>> part = TaskSequences(["ab", "ba", "bb"], ["x", "y", "x"])
+    >>> work = MixtureWork(
+    ...     recipe=MixtureRecipe(generator=Markov(), generators=1, iterations=2, restarts=1),
+    ...     data=SequenceData(part, part, "symbols", content="abc"), folder=MixtureFolder(Path("out")))
+    >>> work.learn().tasks_
+    ('x', 'y')
+    """
+
+    recipe: MixtureRecipe
+    data: SequenceData
+    folder: MixtureFolder
+    fresh: bool = False  # start over whatever there is
+    workers: int = 1  # threads
+    should_stop: Callable[[], bool] | None = None
+    on_fit: Callable[[str], None] | None = None  # what a fit that begins is for
+    on_choice: Callable[[GeneratorChoice], None] | None = None
+    on_note: Callable[[str], object] = warnings.warn
+    watch: Callable[[int], AbstractContextManager[Tell]] = (
+        _unwatched  # the fit of the mixture itself
+    )
+
+    @property
+    def name(self) -> str:
+        return self.recipe.name(self.data.content)
+
+    def check(self) -> None:
+        """Raises where a file of somebody else is in the way; looks only, and writes nothing."""
+        self.folder.check(self.name)
+
+    def learn(self) -> SequenceMixture:
+        """The mixture, read where it was learned before."""
+        if not self.fresh and self.folder.model(self.name).exists():
+            return load_mixture(self.folder.model(self.name))
+        with self._recorded() as fits:
+            return self._learned(fits)
+
+    def describe(
+        self, *, command: str = "", baselines: bool = True, write_page: PageWriter | None = None
+    ) -> MixtureDocument:
+        """Its figures and, with `baselines`, those of models that do not share.
+
+        `write_page` is given the mixture, the held-out figures and where the page goes.
+        """
+        with self._recorded() as fits:
+            model = self._learned(fits)
+            known = None if self.fresh else self.folder.document(self.name)
+            if known is not None:
+                lacks_rows = baselines and not known.rows
+                lacks_page = write_page is not None and known.page is None
+                if not lacks_rows and not lacks_page:
+                    return known
+            figures = held_out_figures(self._compared(model, fits) if baselines else None)
+            page = None if write_page is None else write_page(model, figures, self.folder.page)
+            document = self._document(model, figures, command, page)
+            self.folder.write_document(document)  # last: it says that all is done
+            return document
+
+    @contextmanager
+    def _recorded(self) -> Iterator[RecordedFits]:
+        with self.folder.claimed() as study:
+            yield RecordedFits(
+                study=study,
+                data=self.data.content,
+                fresh=self.fresh,
+                should_stop=self.should_stop,
+                on_note=self.on_note,
+            )
+
+    def _learned(self, fits: RecordedFits) -> SequenceMixture:
+        model = self.recipe.model(self.data.every_sequence, workers=self.workers)
+        if self.recipe.generators is None:
+            model.set_params(n_generators=self._chosen(model, fits).best)
+        train = self.data.train
+        with self.watch(model.max_iter) as tell:
+            model.set_params(on_state=lambda state: tell(state.iteration, state.bound))
+            fits(SHARED_NAME, model, train.sequences, train.tasks, lambda: None)
+        model.set_params(on_state=None)
+        path = self.folder.model(self.name)
+        if self.fresh or not path.exists():
+            save_mixture(model, path)
+        return model
+
+    def _chosen(self, model: SequenceMixture, fits: RecordedFits) -> GeneratorChoice:
+        train = self.data.train
+        found = choose_generators(
+            model, train.sequences, train.tasks, COUNTS, on_progress=self.on_fit, fitting=fits
+        )
+        if self.on_choice is not None:
+            self.on_choice(found)
+        return found
+
+    def _compared(self, model: SequenceMixture, fits: RecordedFits) -> MixtureComparison:
+        train, held_out = self.data.train, self.data.held_out.of_tasks(set(model.tasks_))
+        return compare_with_baselines(
+            model,
+            train.sequences,
+            train.tasks,
+            held_out.sequences,
+            held_out.tasks,
+            models=make_baselines(model) | {SHARED_NAME: model},
+            on_progress=self.on_fit,
+            fitting=fits,
+        )
+
+    def _document(
+        self,
+        model: SequenceMixture,
+        figures: tuple[HeldOutFigures, ...],
+        command: str,
+        page: Path | None,
+    ) -> MixtureDocument:
+        shares = zip(model.tasks_, model.theta_.tolist(), strict=True)
+        return MixtureDocument(
+            generators=model.bank_.count,
+            bound=float(model.bounds_[-1]),
+            iterations=int(model.n_iter_),
+            alpha=tuple(model.alpha_.tolist()),
+            theta={str(task): tuple(row) for task, row in shares},
+            rows=figures,
+            name=self.name,
+            command=command,
+            model=str(self.folder.model(self.name)),
+            page=None if page is None else str(page),
+        )

@@ -1,0 +1,125 @@
+"""The folder of a command that fits a mixture: its model, its figures, its page and its fits.
+
+    OUT/fits/                      a study with a run for every fit, and the lock of the folder
+    OUT/model-<name>.safetensors   the mixture; `load_mixture` reads it
+    OUT/summary.json               the figures, those of the last command
+    OUT/report.html                the page, likewise
+
+All but the fits can be made again from them, and nothing in the folder is ever deleted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from taskmix.errors import RecordError, RunError
+from taskmix.files import (
+    check_output,
+    check_output_folder,
+    holding,
+    list_folder,
+    make_folder,
+    open_plain,
+    read_plain,
+    remove_stale,
+    write_bytes,
+)
+from taskmix.records import Study
+from taskmix.sequences._keeping._document import MixtureDocument
+
+FITS = "fits"
+LOCK = ".lock"
+SUMMARY = "summary.json"
+PAGE = "report.html"
+_MODELS = re.compile(r"model-[0-9a-f]{16}\.safetensors")
+_OLD = "checkpoint.safetensors"  # of version 0.1; it is left alone
+
+
+@dataclass(frozen=True)
+class MixtureFolder:
+    """Where a command writes what it finds.
+
+    >>> from pathlib import Path
+    >>> MixtureFolder(Path("out")).model("0123456789abcdef").name
+    'model-0123456789abcdef.safetensors'
+    >>> MixtureFolder(Path("out")).document("0123456789abcdef") is None  # nothing is there yet
+    True
+    """
+
+    path: Path
+
+    @property
+    def page(self) -> Path:
+        return self.path / PAGE
+
+    def model(self, name: str) -> Path:
+        """The file of the mixture whose specification has this hash."""
+        return self.path / f"model-{name}.safetensors"
+
+    def check(self, name: str) -> None:
+        """Raises where a file of somebody else is in the way; looks only, and writes nothing."""
+        check_output_folder(self.path, is_ours=_is_ours, what="the mixture")
+        check_output(self.model(name), is_ours=_is_state, what="the mixture")
+        check_output(self.path / SUMMARY, is_ours=_is_summary, what="the summary")
+        check_output(self.page, is_ours=_is_page, what="the page")
+
+    @contextmanager
+    def claimed(self) -> Iterator[Study]:
+        """Gives the study of the folder's fits to its only writer, for the length of the block."""
+        fits = self.path / FITS
+        make_folder(fits)
+        with holding(fits / LOCK) as held:
+            if not held:
+                raise RunError(
+                    f"`{self.path}` should be written to by one command at a time. Found it busy: "
+                    "another one is at work. Wait until it is done, or choose another folder."
+                )
+            remove_stale(self.path)
+            yield Study(fits)
+
+    def document(self, name: str) -> MixtureDocument | None:
+        """The figures, where they are those of this name."""
+        try:
+            found = MixtureDocument.read(read_plain(self.path / SUMMARY))
+        except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
+            return None  # none, or of another form: they can be made again
+        except RecordError:
+            return None  # no plain file, or one too large to be ours
+        return found if found.name == name else None
+
+    def write_document(self, document: MixtureDocument) -> None:
+        """Replaces the figures of the command before."""
+        write_bytes(self.path / SUMMARY, document.written())
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a command like this has made it, or one of version 0.1."""
+    fits = folder / FITS
+    if fits.is_dir() and (LOCK in list_folder(fits) or not list_folder(fits)):
+        return True
+    names = list_folder(folder)
+    models = [name for name in names if name == _OLD or _MODELS.fullmatch(name)]
+    return any(_begins(folder / name, _is_state) for name in models) or (
+        SUMMARY in names and _begins(folder / SUMMARY, _is_summary)
+    )
+
+
+def _begins(path: Path, known: Callable[[bytes], bool]) -> bool:
+    with open_plain(path) as file:
+        return known(file.read(1 << 16))
+
+
+def _is_state(data: bytes) -> bool:
+    return data[8:].startswith(b'{"__metadata__":{"crc32":') and b'"taskmix":' in data
+
+
+def _is_summary(data: bytes) -> bool:
+    return data.startswith(b'{\n  "generators": ')
+
+
+def _is_page(data: bytes) -> bool:
+    return b'<meta name="generator" content="taskmix ' in data

@@ -1,0 +1,150 @@
+r"""Stochastic EM: batch after batch, for data that do not fit or never end.
+
+    Cappé and Moulines, "On-line EM Algorithm for Latent Data Models", JRSS B 2009; Hoffman, Blei and
+    Bach, "Online Learning for Latent Dirichlet Allocation", NIPS 2010.
+
+Statistics for one sequence are averaged with the step size $\rho_i = (i + \tau)^{-\kappa}$ and counted
+as those of all sequences seen so far. A step costs what its batch costs, and nothing is kept but the
+parameters, their statistics and the counts of each task: how many of its sequences came from which
+generator. These are what a task brings along into the next batch that has sequences of it.
+
+In a second pass over the same data (`rest`) a task's counts of the pass before stand for its sequences
+outside the batch. Generators that learn by gradients take a step on the batch alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from taskmix.errors import OptionError
+from taskmix.sequences._generator import Floats, dense
+from taskmix.sequences._mixture._alpha import learn_alpha
+from taskmix.sequences._mixture._bank import Bank
+from taskmix.sequences._mixture._expectation import Settling, divide_sequences
+from taskmix.sequences._mixture._restarts import draw_start
+from taskmix.sequences._observed import Corpus
+
+
+@dataclass(frozen=True, kw_only=True)
+class StochasticOptions:
+    """Step sizes, and what is learned besides the generators."""
+
+    delay: float = 1.0  # τ
+    forgetting: float = 0.7  # κ, above one half and at most one
+    learn_alpha: bool = True
+    settling: Settling = field(default_factory=Settling)
+    workers: int = 1
+    inner: int = 5  # EM steps on the first batch, which has nothing to build on
+
+    def __post_init__(self) -> None:
+        if not (0.5 < self.forgetting <= 1 and self.delay >= 0):
+            raise OptionError(
+                "`forgetting` should lie above 0.5 and up to 1, and `delay` at 0 or above. Found "
+                f"{self.forgetting} and {self.delay}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class StochasticState:
+    """What is known after some batches."""
+
+    parameters: tuple[Any, ...]
+    statistics: tuple[
+        Any, ...
+    ]  # of one sequence, on average; None for those that learn by gradients
+    alpha: Floats
+    counts: Mapping[Hashable, Floats]  # of each task, sequences by generator
+    seen: float = 0.0  # sequences
+    steps: int = 0
+    bound: float = float("nan")  # of the last batch, for each of its sequences
+    rest: Mapping[Hashable, Floats] = field(default_factory=dict)  # counts of the pass before
+
+
+def begin(
+    bank: Bank,
+    corpus: Corpus,
+    alpha: Floats,
+    generator: np.random.Generator,
+    parameters: tuple[Any, ...] | None = None,
+) -> StochasticState:
+    """Before the first batch, which the parameters start from unless they are given."""
+    first = draw_start(bank, corpus, generator) if parameters is None else parameters
+    return StochasticState(first, (), alpha, {})
+
+
+def absorb(
+    bank: Bank, state: StochasticState, corpus: Corpus, options: StochasticOptions
+) -> StochasticState:
+    """The state after one more batch of sequences that were not seen in this pass."""
+    for _ in range(options.inner - 1 if state.steps == 0 else 0):
+        warmed = _step(bank, state, corpus, options)
+        state = replace(warmed, counts=state.counts, seen=state.seen, steps=0, statistics=())
+    return _step(bank, state, corpus, options)
+
+
+def next_pass(state: StochasticState) -> StochasticState:
+    """Before the same data are gone through again."""
+    return replace(state, rest=state.counts, counts={}, seen=0.0)
+
+
+def _step(
+    bank: Bank, state: StochasticState, corpus: Corpus, options: StochasticOptions
+) -> StochasticState:
+    chunks = bank.prepare(corpus.sequences, options.workers)
+    likelihood = bank.log_likelihood(state.parameters, chunks)
+    carried = _carried(state, corpus)
+    division = divide_sequences(
+        corpus,
+        likelihood,
+        state.alpha + carried,
+        None,
+        options.settling,
+        workers=options.workers,
+    )
+    found, _ = bank.expect(state.parameters, chunks, division.responsibility)
+    rate = (state.steps + 1 + options.delay) ** -options.forgetting if state.statistics else 1.0
+    seen = state.seen + corpus.total
+    whole = max(seen, sum(float(counts.sum()) for counts in state.rest.values()))
+    averages = tuple(
+        old * (1 - rate) + new * (rate / corpus.total)
+        if state.statistics and block.additive
+        else new * (1 / corpus.total)
+        for block, old, new in zip(bank.blocks, state.statistics or found, found, strict=True)
+    )
+    parameters = bank.maximise(state.parameters, tuple(each * whole for each in averages))
+    alpha = state.alpha
+    if options.learn_alpha and bank.count > 1 and state.steps:
+        alpha = (1 - rate) * alpha + rate * learn_alpha(alpha, division.gamma)
+    fresh = division.gamma - (state.alpha + carried)
+    counts = dict(state.counts)
+    for name, row in zip(corpus.tasks, fresh, strict=True):
+        counts[name] = counts[name] + row if name in counts else row
+    return replace(
+        state,
+        parameters=parameters,
+        statistics=tuple(
+            dense(each) if block.additive else None
+            for block, each in zip(bank.blocks, averages, strict=True)
+        ),
+        alpha=alpha,
+        counts=counts,
+        seen=seen,
+        steps=state.steps + 1,
+        bound=division.bound / corpus.total,
+    )
+
+
+def _carried(state: StochasticState, corpus: Corpus) -> Floats:
+    """[task, generator], what is known of the task's sequences outside the batch."""
+    carried = np.zeros((len(corpus.tasks), len(state.alpha)))
+    for place, (name, size) in enumerate(zip(corpus.tasks, corpus.weight_of_tasks(), strict=True)):
+        if name in state.rest:
+            before = state.rest[name]
+            carried[place] = before * max(0.0, 1 - size / max(before.sum(), 1e-300))
+        elif name in state.counts:
+            carried[place] = state.counts[name]
+    return carried

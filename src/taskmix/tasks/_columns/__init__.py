@@ -1,0 +1,26 @@
+"""What the columns of a task say, over all of its files.
+
+`StackedFiles` are the files of a task one below the other, each column of one type. The others ask
+them questions: which cells are the same label (`_spelling.py`), whether a column only names its rows
+(`_identifiers.py`), which one holds sentences, and what `train` has never seen.
+"""
+
+from taskmix.tasks._columns._identifiers import identifies
+from taskmix.tasks._columns._sentences import as_pair, holds_sentences
+from taskmix.tasks._columns._spelling import SpelledColumn, normal, normal_cells, spell, words_of
+from taskmix.tasks._columns._stack import StackedFiles, cell_family
+from taskmix.tasks._columns._unseen import unseen_categories
+
+__all__ = [
+    "SpelledColumn",
+    "StackedFiles",
+    "as_pair",
+    "cell_family",
+    "holds_sentences",
+    "identifies",
+    "normal",
+    "normal_cells",
+    "spell",
+    "unseen_categories",
+    "words_of",
+]

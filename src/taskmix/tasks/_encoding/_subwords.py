@@ -1,0 +1,175 @@
+"""Texts as pieces of words, by the tokenizer of a Hugging Face model."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from taskmix.errors import InputError
+from taskmix.tasks._encoding._assemble import (
+    SourceSplit,
+    at_least,
+    distinct_tables,
+    encoded_tasks,
+    plain_targets,
+    source_split,
+)
+from taskmix.tasks._encoding._cache import cached
+from taskmix.tasks._encoding._encoded import EncodedTasks, SubwordInputs
+from taskmix.tasks._encoding._pretrained import load_pretrained
+from taskmix.tasks._task import MISSING, Task, TaskSet
+
+_COLUMNS = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubwordEncoding:
+    """Texts, pairs of texts and lists of tokens as `SubwordInputs`.
+
+    A tagged sentence is one row and its targets are [row, word]. A word is read at its first piece.
+    One without a piece, because `max_length` cuts it off or the tokenizer drops its characters, is
+    left out of training; elsewhere its target stays and it is read at the last piece, so that what
+    is lost counts against the model. `extra["lost_words"]` has the number of such words by task.
+
+    >>> SubwordEncoding(path="bert-base-uncased", max_length=64)
+    SubwordEncoding(path='bert-base-uncased', max_length=64)
+    >>> SubwordEncoding(path="bert-base-uncased", max_length=3)
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.OptionError: `max_length` should be at least 4. Found 3. Give a larger one.
+    """
+
+    path: str  # a folder, or a name on the hub
+    max_length: int = 128  # pieces, the special ones included
+
+    def __post_init__(self) -> None:
+        at_least("max_length", self.max_length, 4)
+
+    def encode(self, tasks: TaskSet, *, cache: Path | None = None) -> EncodedTasks:
+        """The tasks as tensors; from the folder `cache` where the same was encoded before."""
+        tokenizer = load_tokenizer(self.path)
+        # By what it does, not by its name: a name on the hub may come to mean another tokenizer.
+        rules = hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
+        options = repr((self, tokenizer.pad_token_id, tokenizer.model_input_names, rules))
+        return cached(lambda: self._encode(tasks, tokenizer), tasks, options, cache)
+
+    def _encode(self, tasks: TaskSet, tokenizer: Any) -> EncodedTasks:
+        tables = distinct_tables(
+            tasks,
+            "SubwordEncoding",
+            lambda task: task.inputs in _COLUMNS,
+            advice="Use `TableEncoding` for tables.",
+            needs_train=False,
+        )
+        inputs: dict[SourceSplit, SubwordInputs] = {}
+        words: dict[SourceSplit, _Words] = {}
+        for key, table in tables.items():
+            columns = [table.column(name).to_pylist() for name in _COLUMNS[key.inputs]]
+            batch = self._pieces(tokenizer, columns, split_into_words=key.inputs == "tokens")
+            if key.tagged:
+                words[key] = _Words.find(batch, columns[0])
+            inputs[key] = subword_inputs(batch, tokenizer.pad_token_id or 0, words.get(key))
+
+        def targets(task: Task, split_name: str) -> Tensor:
+            flat = plain_targets(task, split_name)
+            if task.kind != "tagging":
+                return flat
+            return words[source_split(task, split_name)].targets(flat, train=split_name == "train")
+
+        lost = {
+            task.name: sum(words[source_split(task, name)].lost for name in task.splits)
+            for task in tasks
+            if task.kind == "tagging"
+        }
+        extra = {"tokenizer": self.path, "vocabulary_size": len(tokenizer), "lost_words": lost}
+        return encoded_tasks(tasks, inputs, targets=targets, extra=extra)
+
+    def _pieces(self, tokenizer: Any, columns: list[list[Any]], *, split_into_words: bool) -> Any:
+        if not columns[0]:  # tokenizers refuse to be given nothing
+            return {"input_ids": []}
+        empty: Any = [] if split_into_words else ""
+        return tokenizer(
+            *([row or empty for row in column] for column in columns),
+            is_split_into_words=split_into_words,
+            truncation=True,
+            max_length=self.max_length,
+            return_attention_mask=False,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """Where the words of each row are."""
+
+    starts: NDArray[np.int64]  # [row, word], the first piece of each
+    inside: NDArray[np.bool_]  # [row, word], whether the row has that many words
+    read: NDArray[np.bool_]  # [row, word], whether a piece stands for it
+
+    @classmethod
+    def find(cls, batch: Any, rows: list[list[str]]) -> _Words:
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        shape = (len(rows), int(lengths.max(initial=0)))
+        starts, read = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
+        for row in range(len(rows)):
+            pieces = batch.encodings[row].word_ids
+            starts[row] = max(len(pieces) - 1, 0)
+            for piece in range(len(pieces) - 1, -1, -1):  # the first piece has the last word
+                if pieces[piece] is not None:
+                    starts[row, pieces[piece]] = piece
+                    read[row, pieces[piece]] = True
+        inside = np.arange(shape[1]) < lengths[:, None]
+        return cls(starts * inside, inside, read)
+
+    @property
+    def lost(self) -> int:
+        return int((self.inside & ~self.read).sum())
+
+    def targets(self, flat: Tensor, *, train: bool) -> Tensor:
+        """[row, word], from one target for each word."""
+        padded = torch.full(self.inside.shape, MISSING, dtype=flat.dtype)
+        padded[torch.from_numpy(self.inside)] = flat
+        if train:
+            padded[torch.from_numpy(~self.read)] = MISSING
+        return padded
+
+
+def subword_inputs(batch: Any, padding: int, words: _Words | None = None) -> SubwordInputs:
+    """What a tokenizer gives for all rows, as tensors."""
+    # A tokenizer without special pieces gives nothing for an empty text; a model needs something.
+    rows = [row or [padding] for row in batch["input_ids"]]
+    types = None
+    if "token_type_ids" in batch:
+        types = _flat([row or [0] for row in batch["token_type_ids"]])
+    offsets = torch.zeros(len(rows) + 1, dtype=torch.int64)
+    offsets[1:] = torch.tensor([len(row) for row in rows], dtype=torch.int64).cumsum(0)
+    starts = None if words is None else torch.from_numpy(words.starts)
+    return SubwordInputs(_flat(rows), offsets, padding, types, starts)
+
+
+def _flat(rows: list[list[int]]) -> Tensor:
+    return torch.tensor(list(chain.from_iterable(rows)), dtype=torch.int64)
+
+
+def load_tokenizer(path: str) -> Any:
+    try:
+        tokenizer = load_pretrained("AutoTokenizer", path)
+    except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(
+            f"`path` should be a folder with a tokenizer or a name on the hub. Found `{path}`: "
+            f"{reason} Save the tokenizer there with `save_pretrained`."
+        ) from error
+    if not getattr(tokenizer, "is_fast", False):
+        raise InputError(
+            f"The tokenizer of `{path}` should be a fast one, which knows the words of its pieces. "
+            f"Found {type(tokenizer).__name__}. Convert it to `tokenizer.json`."
+        )
+    return tokenizer

@@ -1,0 +1,68 @@
+"""From the bytes of a file to Arrow tables.
+
+One module a format (CSV, JSON lines, CoNLL; Parquet is in `_readers.py`), all on the checked streams
+of `_streams.py`, which gunzip, count and refuse what no honest file has. What a cell of text says as a
+number is here too, because JSON has to spell numbers back as they stood in the file.
+"""
+
+from taskmix.tasks._formats._jsonl import exact_cells
+from taskmix.tasks._formats._numbers import (
+    LARGEST_EXACT,
+    NOTED_SHARE,
+    NUMERIC_SHARE,
+    OddCells,
+    are_numbers,
+    numbers_of,
+    spell_number,
+    trimmed_cells,
+)
+from taskmix.tasks._formats._readers import (
+    FORMATS,
+    TABLES,
+    Rows,
+    column_names,
+    file_format,
+    read_parquet,
+    read_rows,
+)
+from taskmix.tasks._formats._streams import (
+    DamagedError,
+    FileAllowance,
+    bad_file,
+    is_too_long,
+    open_file,
+    quoted,
+    show_path,
+    tame,
+    text_lines,
+    unpacked,
+)
+
+__all__ = [
+    "FORMATS",
+    "LARGEST_EXACT",
+    "NOTED_SHARE",
+    "NUMERIC_SHARE",
+    "TABLES",
+    "DamagedError",
+    "FileAllowance",
+    "OddCells",
+    "Rows",
+    "are_numbers",
+    "bad_file",
+    "column_names",
+    "exact_cells",
+    "file_format",
+    "is_too_long",
+    "numbers_of",
+    "open_file",
+    "quoted",
+    "read_parquet",
+    "read_rows",
+    "show_path",
+    "spell_number",
+    "tame",
+    "text_lines",
+    "trimmed_cells",
+    "unpacked",
+]

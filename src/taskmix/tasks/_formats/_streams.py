@@ -1,0 +1,314 @@
+"""The bytes of a task file, gunzipped, counted and checked while they go by.
+
+Nothing larger than a block is held. What a file may become is an `Allowance` of `taskmix.files`, a ratio
+and a share of free memory, and `byte_limit` takes their place where it is given.
+Whatever is wrong with the bytes themselves (gzip, UTF-8, a NUL, an endless line) is said here, once,
+for every text format; `rows` counts the line ends seen so far, so the sentence can name the row.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+import pyarrow as pa
+
+from taskmix.errors import TaskFileError
+from taskmix.files import Allowance, UnreadableError, open_plain
+
+_BLOCK = 2**20
+_MARK = codecs.BOM_UTF8
+_LONGEST_QUOTE = 500  # characters of a sentence that may come from a file
+_LONGEST_NAME = 255  # bytes, of a file
+_LONGEST_PATH = 4000
+
+
+def quoted(thing: object, *, limit: int = 60) -> str:
+    """A value as it may stand in a sentence: escaped, and cut when it is long."""
+    if isinstance(thing, bytes):
+        thing = thing[: 4 * limit].decode("utf-8", "backslashreplace")
+    if isinstance(thing, str):
+        thing = thing[: 2 * limit]
+    text = repr(thing)
+    text = text if text.isprintable() else ascii(thing)
+    return text if len(text) <= limit else f"{text[: limit - 4]}...{text[-1]}"
+
+
+def show_path(path: Path) -> str:
+    """A path as it may stand in a sentence, whatever bytes its name has."""
+    text = str(path)
+    text = text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def bad_file(path: Path, should: str, found: str, remedy: str, row: int | None = None) -> NoReturn:
+    """Raise the sentence every bad task file gets."""
+    where = show_path(path) + (f", row {row}" if row is not None else "")
+    should, found = tame(should), tame(found)
+    raise TaskFileError(f"{should} Found {found} in {where}. {remedy}", path=path, row=row)
+
+
+def is_too_long(path: Path) -> bool:
+    """Whether no file can have this path: asking the system for one would raise."""
+    parts = [part.encode("utf-8", "surrogatepass") for part in path.parts]
+    return max(map(len, parts), default=0) > _LONGEST_NAME or sum(map(len, parts)) > _LONGEST_PATH
+
+
+def tame(words: str) -> str:
+    """Names of columns come from files: they may be endless, or steer a terminal."""
+    words = words if len(words) <= _LONGEST_QUOTE else f"{words[:_LONGEST_QUOTE]}..."
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in words)
+
+
+class FileAllowance(Allowance):
+    """What the reading of a task file may take; `byte_limit` None is a ratio and a share of memory."""
+
+    def refuse(self, should: str, found: str, remedy: str) -> NoReturn:
+        bad_file(self.path, should, found, remedy.replace("{option}", "`byte_limit`"))
+
+
+def allowance(path: Path, byte_limit: int | None, *, is_table: bool = False) -> FileAllowance:
+    """For a file as large as it is now."""
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+    return FileAllowance(path, size, limit=byte_limit, is_table=is_table)
+
+
+def arrow_file(stream: io.RawIOBase) -> pa.PythonFile:
+    """A stream as Arrow reads it, to be closed by `with`.
+
+    One that is left open is let go of by a thread of Arrow's, some time later; a process that ends in
+    between, for instance with a sentence about the file, is aborted.
+    """
+    return pa.PythonFile(stream, mode="r")
+
+
+class CheckedStream(io.RawIOBase):
+    """A text file as a readable stream of valid UTF-8 without NUL, byte order mark taken off."""
+
+    def __init__(self, path: Path, *, byte_limit: int | None = None) -> None:
+        self.path = path
+        self.allowance = allowance(path, byte_limit)
+        self.rows = 0  # line ends so far
+        self.size = 0  # uncompressed bytes so far
+        self.problem: Exception | None = None
+        self._blocks = _text_blocks(path, self.allowance)
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._pending = False  # a character is cut by the end of the last block
+        self._line = 0  # bytes of the line that is not yet ended
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        parts = [self._rest]
+        have = len(self._rest)
+        while size < 0 or have < size:
+            block = self._next()
+            if not block:
+                break
+            parts.append(block)
+            have += len(block)
+        whole = b"".join(parts)
+        if size < 0:
+            self._rest = b""
+            return whole
+        self._rest = whole[size:]
+        return whole[:size]
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines, without their ends (a line feed, alone or after a carriage return)."""
+        rest = b""
+        while block := self._next():
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                yield line.removesuffix(b"\r")
+        if rest:
+            yield rest.removesuffix(b"\r")
+
+    def _next(self) -> bytes:
+        try:
+            block = self._next_block()
+            self.check(block)
+        except Exception as problem:
+            self.problem = problem  # Arrow may dress up what is raised inside it
+            raise
+        self.size += len(block)
+        self.rows += block.count(b"\n")
+        return block
+
+    def _next_block(self) -> bytes:
+        try:
+            return next(self._blocks, b"")
+        except DamagedError as damage:
+            bad_file(
+                self.path,
+                "A .gz file should be whole.",
+                f"{damage} after {self.size} uncompressed bytes",
+                "Copy or make the file again.",
+                self.rows + 1,
+            )
+
+    def check(self, block: bytes) -> None:
+        """Raise what is wrong with the next block; at the end of the file it is empty."""
+        if b"\0" in block:
+            self._bad(block.index(b"\0"), block, "A text file should have no NUL.", "one")
+        self._check_utf8(block)
+        self._check_lines(block)
+
+    def _check_utf8(self, block: bytes) -> None:
+        if block and not self._pending and block.isascii():
+            return
+        try:
+            self._decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            wrong = bytes(error.object[error.start : error.start + 12])
+            self._bad(
+                error.start,
+                bytes(error.object),
+                "A text file should be UTF-8.",
+                f"the bytes {wrong!r}",
+            )
+        self._pending = bool(self._decoder.getstate()[0])
+
+    def _bad(self, place: int, block: bytes, should: str, found: str) -> NoReturn:
+        bad_file(
+            self.path,
+            should,
+            found,
+            "Save the file again as UTF-8 text, or correct that row.",
+            self.rows + block.count(b"\n", 0, place) + 1,
+        )
+
+    def _check_lines(self, block: bytes) -> None:
+        # A block is far shorter than the limit, so only the line that goes on can be too long.
+        first = block.find(b"\n")
+        self._line += len(block) if first < 0 else first
+        if self._line > self.allowance.line:
+            bad_file(
+                self.path,
+                f"A row should have at most {self.allowance.line:,} bytes.",
+                f"a longer one, beginning near byte {self.size - self._line + len(block)},",
+                "Check that the file has line ends.",
+                self.rows + 1,
+            )
+        if first >= 0:
+            self._line = len(block) - block.rfind(b"\n") - 1
+
+
+def text_lines(path: Path, *, byte_limit: int | None = None) -> Iterator[str]:
+    r"""The lines of a text file, plain or `.gz`, without their ends.
+
+    >>> from pathlib import Path
+    >>> _ = Path("words.txt").write_text("good\nbad\n")
+    >>> list(text_lines(Path("words.txt")))
+    ['good', 'bad']
+    """
+    with CheckedStream(path, byte_limit=byte_limit) as stream:
+        for line in stream.lines():
+            yield line.decode()
+
+
+def file_bytes(path: Path, *, byte_limit: int | None = None) -> bytes:
+    """The whole of a file that is not text, gunzipped."""
+    try:
+        return b"".join(_blocks(path, allowance(path, byte_limit)))
+    except DamagedError as damage:
+        bad_file(path, "A .gz file should be whole.", f"{damage}", "Copy or make the file again.")
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a regular file for reading; anything else gets a sentence."""
+    try:
+        return open_plain(path)
+    except UnreadableError as error:
+        should = "A task file should be a plain file that can be read."
+        bad_file(path, should, error.found, "Rename it, or check its rights.")
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        bad_file(path, "A task file should be readable.", reason, "Check the path and its rights.")
+    except ValueError:  # a NUL in the name
+        bad_file(path, "A path should have no NUL.", "one", "Check the path.")
+
+
+class DamagedError(Exception):
+    """What is wrong with a gzip file."""
+
+
+def _text_blocks(path: Path, allowance: Allowance) -> Iterator[bytes]:
+    blocks = _blocks(path, allowance)
+    first = b""
+    for block in blocks:  # a block may be as short as the writer flushed it
+        first += block
+        if len(first) >= len(_MARK):
+            break
+    rest = b""
+    for block in chain([first.removeprefix(_MARK)], blocks):
+        # A line end of two characters is not cut in half.
+        whole = rest + block
+        rest = b"\r" if whole.endswith(b"\r") else b""
+        if whole := whole.removesuffix(b"\r"):
+            yield whole
+    if rest:
+        yield rest
+
+
+def _blocks(path: Path, allowance: Allowance) -> Iterator[bytes]:
+    total = 0
+    with open_file(path) as file:
+        for block, packed in unpacked(file, is_gzip=path.suffix.lower() == ".gz"):
+            total += len(block)
+            allowance.check(total, packed=packed)
+            yield block
+
+
+def unpacked(file: BinaryIO, *, is_gzip: bool) -> Iterator[tuple[bytes, int]]:
+    """Blocks of a file, and how many of its bytes all blocks so far came from."""
+    if is_gzip:
+        yield from _gunzip(file)
+        return
+    while block := file.read(_BLOCK):
+        yield block, file.tell()
+
+
+def _gunzip(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Uncompressed blocks, each of at most `_BLOCK` bytes; several members may follow each other."""
+    engine = zlib.decompressobj(wbits=31)
+    data = file.read(_BLOCK)
+    if not data:
+        raise DamagedError("an empty file, not gzip,")
+    while True:
+        try:
+            block = engine.decompress(data, _BLOCK)
+        except zlib.error as error:
+            raise DamagedError(f"broken gzip data ({error})") from None
+        if block:
+            yield block, file.tell() - len(engine.unconsumed_tail) - len(engine.unused_data)
+        if engine.eof:
+            data = engine.unused_data.lstrip(b"\0")  # zeros after the end are padding
+            while not data:
+                data = file.read(_BLOCK)
+                if not data:
+                    return
+                data = data.lstrip(b"\0")
+            engine = zlib.decompressobj(wbits=31)
+        elif engine.unconsumed_tail:
+            data = engine.unconsumed_tail
+        elif not block or not data:
+            data = file.read(_BLOCK)
+            if not data:
+                raise DamagedError("gzip data that break off")
+        else:
+            data = b""  # the engine may still hold output

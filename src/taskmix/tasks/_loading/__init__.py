@@ -1,0 +1,26 @@
+"""From a folder, a file or the name of a data set to tasks.
+
+`_folder.py` has `load_tasks`; `_discover.py` finds which files make which tasks, `_settings.py` what
+`task.toml` says of them, and `_build.py` makes them: every row gets its task and split (`_layout.py`,
+`_splits.py`), its inputs (`_inputs.py`) and its target (`_targets.py`).
+"""
+
+from taskmix.tasks._loading._build import Origin, Wanted, make_tasks
+from taskmix.tasks._loading._folder import load_tasks
+from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_cells
+from taskmix.tasks._loading._notes import Notes
+from taskmix.tasks._loading._settings import TaskSettings
+from taskmix.tasks._loading._targets import guess_kind
+
+__all__ = [
+    "InputPlan",
+    "Notes",
+    "Origin",
+    "TaskSettings",
+    "Wanted",
+    "build_inputs",
+    "guess_kind",
+    "load_tasks",
+    "make_tasks",
+    "remarks_on_cells",
+]

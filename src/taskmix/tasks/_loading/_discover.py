@@ -1,0 +1,258 @@
+"""Which files make which tasks: the shapes a folder may have, and the entries of a settings file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from taskmix.errors import InputError, OptionError
+from taskmix.tasks._formats import (
+    FORMATS,
+    TABLES,
+    bad_file,
+    column_names,
+    file_format,
+    is_too_long,
+    quoted,
+)
+from taskmix.tasks._loading._build import Origin, Wanted, make_tasks
+from taskmix.tasks._loading._hub import hub_parts
+from taskmix.tasks._loading._notes import Notes
+from taskmix.tasks._loading._settings import (
+    TaskEntry,
+    TaskSettings,
+    path_inside,
+    read_task_entries,
+    read_task_settings,
+)
+from taskmix.tasks._loading._splits import split_files
+from taskmix.tasks._loading._table_cache import TableReader
+from taskmix.tasks._task import Task
+
+_PROSE = ("readme", "license", "licence", "notice", "changelog", "requirements")
+_HUB = "hf:"
+
+
+@dataclass(frozen=True)
+class Loader:
+    """Finds the files of tasks and has tasks made of them."""
+
+    reader: TableReader
+    notes: Notes
+    given: TaskSettings  # by keyword
+    only: tuple[str, ...] | None  # the tasks asked for
+    strict: bool = False  # whether cells that are no numbers, among numbers, are refused
+
+    def load(self, source: str | Path, settings: Path | None) -> list[Task]:
+        """All tasks of the source, or at least those asked for."""
+        if settings is not None:
+            return self._load_entries(source, Path(settings))
+        if isinstance(source, str) and source.startswith(_HUB):
+            return self._make(self._hub(source), self.given)
+        path = Path(source)
+        if is_too_long(path):
+            should = "The path of the source should be one that a file can have."
+            bad_file(path, should, "a longer one", "Check the path.")
+        if not path.is_dir():
+            if file_format(path) is None and not path.exists():
+                should = "The source should be a folder, a file or `hf:` and a name."
+                bad_file(path, should, "nothing", "Check the path.")
+            return self._make(self._whole(path), self.given)
+        own = self.given.over(read_task_settings(path))
+        if origin := self._split_folder(path):
+            return self._make(origin, own)
+        folders = [entry for entry in _entries(path) if entry.is_dir()]
+        with_tasks = [folder for folder in folders if split_files(folder, _entries(folder))]
+        if not with_tasks:
+            return self._make(self._table_of(path, own), own)
+        others = [folder.name for folder in folders if folder not in with_tasks]
+        if others:
+            self.notes.add(f"no train, dev or test file is in {some_of(others)}: left alone")
+        tasks: list[Task] = []
+        for folder in self._asked_for(with_tasks):
+            if origin := self._split_folder(folder):
+                tasks += self._make(origin, self.given.over(read_task_settings(folder)).over(own))
+        return tasks
+
+    def _make(self, origin: Origin, settings: TaskSettings) -> list[Task]:
+        columns = settings.label or (None,)
+        if len(columns) > 1 and settings.labels is not None:
+            raise OptionError(
+                f"`labels` should be given for one label column. Found {len(columns)}. "
+                "Use a settings file with one [[task]] for each."
+            )
+        wanted = [Wanted(label=column, settings=settings) for column in columns]
+        return make_tasks(origin, wanted, self.notes, strict=self.strict)
+
+    def _hub(self, source: str) -> Origin:
+        name, _, config = source.removeprefix(_HUB).partition(":")
+        parts = hub_parts(name, config or None, self.notes)
+        title = name.rpartition("/")[2] + (f"/{config}" if config else "")
+        return Origin(name=title, parts=parts, is_only=True)
+
+    def _whole(self, path: Path, name: str | None = None) -> Origin:
+        known = file_format(path)
+        rows = self.reader.read(path)
+        stem = known[0] if known else path.name
+        return Origin(name=name or stem, parts={"": rows}, whole=True, is_only=name is None)
+
+    def _split_folder(self, folder: Path) -> Origin | None:
+        files = split_files(folder, _entries(folder))
+        if not files:
+            return None
+        parts = {split: self.reader.read(path) for split, path in files.items()}
+        return Origin(name=_name(folder), parts=parts)
+
+    def _asked_for(self, folders: list[Path]) -> list[Path]:
+        """A task is called after its folder, so the others need not be read."""
+        if self.only is None:
+            return folders
+        known = [folder.name for folder in folders]
+        firsts = [name.partition("/")[0] for name in self.only]
+        for first in firsts:
+            if first not in known:
+                raise InputError(
+                    f"`{first}` should be one of the tasks. Found {some_of(known)}. "
+                    "Check the spelling."
+                )
+        return [folder for folder in folders if folder.name in firsts]
+
+    def _table_of(self, folder: Path, settings: TaskSettings) -> Origin:
+        """The one table of a folder that has the columns asked for."""
+        files = [entry for entry in _entries(folder) if entry.is_file()]
+        formats = {path: known[1] for path in files if (known := file_format(path)) is not None}
+        tables = [path for path, found in formats.items() if found in TABLES]
+        if not tables:
+            prose = {path for path in formats if path.name.lower().startswith(_PROSE)}
+            tables = [path for path in formats if path not in prose]
+        if not tables:
+            endings = ", ".join(f".{ending}" for ending in FORMATS)
+            bad_file(
+                folder,
+                "A task folder should have train, dev and test files, sub-folders with such files, "
+                f"or a table; they end in {endings}, and .gz may follow.",
+                "none of these",
+                "Check the path.",
+            )
+        fitting = tables
+        if len(tables) > 1:
+            asked = _asked_columns(settings)
+            fitting = [path for path in tables if asked <= set(column_names(path))]
+        if len(fitting) != 1:
+            names = some_of([path.name for path in fitting or tables])
+            bad_file(
+                folder,
+                "One table of a folder should have the columns asked for.",
+                f"{len(fitting)} such tables among {names}",
+                "Give the file itself, name the columns, or name the `file` in a settings file.",
+            )
+        return replace(self._whole(fitting[0], _name(folder)), is_only=True)
+
+    def _load_entries(self, source: str | Path, path: Path) -> list[Task]:
+        """The tasks of a settings file, in its order."""
+        if self.given.label is not None:
+            raise OptionError(
+                "Label columns should be named by keyword or in a settings file. Found both. "
+                "Leave `label_columns` out."
+            )
+        entries = read_task_entries(path)
+        if self.only is not None:
+            entries = tuple(
+                entry
+                for entry in entries
+                if any(f"{name}/".startswith(f"{entry.name}/") for name in self.only)
+            )
+        places = [self._place(source, entry, path) for entry in entries]
+        targets: dict[_Place, set[str]] = {}  # of every task of a place: nobody's features
+        jobs: dict[tuple[_Place, object], list[tuple[int, Wanted]]] = {}
+        for number, (entry, place) in enumerate(zip(entries, places, strict=True)):
+            settings = self.given.over(entry.settings)
+            if place.folder is not None:
+                settings = settings.over(read_task_settings(place.folder))
+            columns = settings.label or (None,)
+            targets.setdefault(place, set()).update(settings.label or ())
+            # Tasks that differ in their target alone share their inputs.
+            alike: object = replace(
+                settings, label=None, metric=None, kind=None, extend_labels=None
+            )
+            if not settings.label or settings.labels or settings.kind == "sequences":
+                alike = number
+            for column in columns:
+                name = entry.name if len(columns) == 1 else f"{entry.name}/{column}"
+                want = Wanted(label=column, settings=settings, name=name)
+                jobs.setdefault((place, alike), []).append((number, want))
+        made: list[list[Task]] = [[] for _ in entries]
+        for (place, _), members in jobs.items():
+            wanted = [want for _, want in members]
+            origin = self._origin(place, wanted[0].settings)
+            tasks = make_tasks(origin, wanted, self.notes, targets[place], strict=self.strict)
+            for position, (number, _) in enumerate(members):
+                made[number] += tasks[position :: len(members)]
+        return [task for tasks in made for task in tasks]
+
+    def _place(self, source: str | Path, entry: TaskEntry, settings: Path) -> _Place:
+        root = Path(source)
+        if root.is_dir():
+            folder = path_inside(root, root, entry.folder, settings)
+            file = None if entry.file is None else path_inside(root, folder, entry.file, settings)
+            if not folder.is_dir():
+                should, remedy = "`folder` should be a folder of the source.", "Check the path."
+                bad_file(
+                    settings, should, f"{quoted(entry.folder)} of task {quoted(entry.name)}", remedy
+                )
+            return _Place(folder, file)
+        if entry.folder != "." or entry.file is not None:
+            should = "`folder` and `file` should be given where the source is a folder."
+            found = f"them for the source {quoted(str(source))}"
+            bad_file(settings, should, found, "Leave them out, or give the folder as the source.")
+        if isinstance(source, str) and source.startswith(_HUB):
+            return _Place(None, None, hub=source)
+        return _Place(None, root)
+
+    def _origin(self, place: _Place, settings: TaskSettings) -> Origin:
+        if place.hub is not None:
+            return self._hub(place.hub)
+        if place.file is not None:
+            return self._whole(place.file)
+        if place.folder is None:
+            raise AssertionError("a place is a folder, a file or a name")
+        return self._split_folder(place.folder) or self._table_of(place.folder, settings)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the files of a [[task]] lie."""
+
+    folder: Path | None
+    file: Path | None
+    hub: str | None = None
+
+
+def some_of(names: Sequence[str]) -> str:
+    """The first twenty names, and how many more there are."""
+    return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What a folder holds, by name, without hidden things."""
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        bad_file(folder, "A task folder should be readable.", reason, "Check its rights.")
+
+
+def _name(folder: Path) -> str:
+    """The folder's own name, also where the path is `.`"""
+    return folder.name or folder.resolve().name or "tasks"
+
+
+def _asked_columns(settings: TaskSettings) -> set[str]:
+    """Columns that a table must have to be the one that is meant."""
+    single = (settings.task_column, settings.split_column, settings.text, settings.text2)
+    asked = {*single, settings.tokens, settings.sequence, settings.time, *(settings.values or ())}
+    asked |= {*(settings.features or ())}
+    is_sequences = settings.kind == "sequences" or settings.sequence or settings.time
+    asked |= set(settings.label or (() if is_sequences else ("label",)))
+    return {name for name in asked if name is not None}

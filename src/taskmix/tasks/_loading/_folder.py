@@ -1,0 +1,144 @@
+"""`load_tasks`: from a folder, a file or the name of a data set to a `TaskSet`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from taskmix.errors import InputError, OptionError
+from taskmix.tasks._formats import quoted
+from taskmix.tasks._loading._discover import Loader, some_of
+from taskmix.tasks._loading._notes import Notes
+from taskmix.tasks._loading._settings import Symbols, TaskSettings
+from taskmix.tasks._loading._table_cache import TableReader
+from taskmix.tasks._reading import TaskKind
+from taskmix.tasks._task import TaskSet
+
+
+def load_tasks(
+    source: str | Path,
+    *,
+    tasks: Sequence[str] | None = None,
+    settings: Path | None = None,
+    task_column: str | None = None,
+    label_columns: Sequence[str] | None = None,
+    text_columns: Sequence[str] | None = None,
+    tokens_column: str | None = None,
+    feature_columns: Sequence[str] | None = None,
+    ignore_columns: Sequence[str] | None = None,
+    split_column: str | None = None,
+    conll_columns: Sequence[str] | None = None,
+    kind: TaskKind | None = None,
+    metric: str | None = None,
+    labels: Sequence[str] | None = None,
+    extend_labels: bool | None = None,
+    sequence_column: str | None = None,
+    time_column: str | None = None,
+    value_columns: Sequence[str] | None = None,
+    symbols: Symbols | None = None,
+    first_symbol_is_task: bool | None = None,
+    strict: bool = False,
+    cache: Path | None = None,
+    byte_limit: int | None = None,
+) -> TaskSet:
+    r"""Load tasks from a folder, a file, or the Hugging Face hub (`hf:name` or `hf:name:config`).
+
+    A folder is one of these, and the first that fits is taken:
+
+    - it holds `train`, `dev` (or `valid`, `val`, `validation`) and `test` files: one task, named as
+      the folder, or with several `label_columns` one for each, named `folder/column`;
+    - its sub-folders hold such files: each is a task, or several;
+    - it holds a table with the column `task_column` (`task` unless said): one task for each value.
+      A `split` column is honoured; without one the rows are divided 80/10/10 by a fixed rule.
+
+    Where `dev` is missing, a tenth of `train` is put aside by a fixed rule. `TaskSet.notes` says
+    what was decided so. What a task reads and predicts follows from its columns:
+
+    - `text`, and `text2` for a pair, with `label`: `text_columns` names others; without a column of
+      that name, the only one that holds sentences;
+    - `tokens` with a list of tags, or CoNLL columns, where the tags are the last column unless
+      `label_columns` has others, by number from 1 or by the names of `conll_columns`;
+    - otherwise a table: all columns are features but the label, the task, the split, names and
+      numbers of rows, and `ignore_columns`; or just `feature_columns`;
+    - sequences: lines of symbols in a `.txt` file, cells of the column `sequence_column`, or rows
+      with the columns `sequence`, `t` and values. `symbols` says whether a cell is cut at white
+      space or into characters; `first_symbol_is_task` that a line begins with its task's name.
+
+    Whether classes or numbers are predicted follows from the labels (`_targets.py` has the rule);
+    `kind` overrides it. `labels` keeps the rows with these labels. `settings` is a TOML file with a
+    `[[task]]` for each task, and `task.toml` in a folder has the same keys; keywords go before both.
+
+    A column that is a number in 95 of 100 cells is one of numbers, and its other cells are missing,
+    which is noted; with `strict` they are an error. `Task.reading` has what a task was taken for.
+
+    With `cache`, parsed tables are kept in that folder under a hash of the file's bytes. A file that
+    becomes more than 200 times its size, or takes half of the free memory, is refused (see
+    `taskmix.files.Allowance`); `byte_limit` says instead how many bytes a file may have unpacked.
+
+    >>> from pathlib import Path
+    >>> folder = Path("reviews/films")
+    >>> folder.mkdir(parents=True)
+    >>> _ = (folder / "train.csv").write_text("text,label\ngood,yes\nbad,no\nfine,yes\n")
+    >>> _ = (folder / "dev.csv").write_text("text,label\nawful,no\n")
+    >>> load_tasks("reviews")["films"].sizes
+    {'train': 3, 'dev': 1}
+    """
+    texts = _text_columns(text_columns)
+    given = TaskSettings(
+        label=_names("label_columns", label_columns),
+        labels=_names("labels", labels),
+        metric=metric,
+        kind=kind,
+        text=texts[0],
+        text2=texts[1],
+        tokens=tokens_column,
+        columns=_names("conll_columns", conll_columns),
+        features=_names("feature_columns", feature_columns),
+        ignore=_names("ignore_columns", ignore_columns),
+        task_column=task_column,
+        split_column=split_column,
+        sequence=sequence_column,
+        time=time_column,
+        values=_names("value_columns", value_columns),
+        symbols=symbols,
+        first_symbol_is_task=first_symbol_is_task,
+        extend_labels=extend_labels,
+    )
+    notes = Notes()
+    reader = TableReader(cache=cache, byte_limit=byte_limit, notes=notes)
+    only = _names("tasks", tasks)
+    loader = Loader(reader, notes, given, only, strict)
+    made = loader.load(source, settings)
+    names = [task.name for task in made]
+    if only is not None:
+        for name in only:
+            if name not in names:
+                raise InputError(
+                    f"`{name}` should be one of the tasks. Found {some_of(names)}. "
+                    "Check the spelling."
+                )
+        made = [made[names.index(name)] for name in only]
+    return TaskSet(tuple(made), notes.sentences({task.name for task in made}))
+
+
+def _names(option: str, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """A list of names; a single string is one too, and not a list of letters."""
+    if names is None:
+        return None
+    result = (names,) if isinstance(names, str) else tuple(names)
+    if not result or len(set(result)) != len(result):
+        raise OptionError(
+            f"`{option}` should have different names, at least one. Found {quoted(list(result))}. "
+            "Correct it, or leave it out."
+        )
+    return result
+
+
+def _text_columns(names: Sequence[str] | None) -> tuple[str | None, str | None]:
+    texts = _names("text_columns", names) or ()
+    if len(texts) > 2:
+        raise OptionError(
+            f"`text_columns` should name one column, or two for a pair. Found {len(texts)}. "
+            "Join the others to one of them first."
+        )
+    return (texts[0] if texts else None, texts[1] if len(texts) > 1 else None)

@@ -1,0 +1,256 @@
+"""Which row belongs to which task and split, and the order that makes every split a slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from taskmix.tasks._columns import StackedFiles, cell_family, spell, words_of
+from taskmix.tasks._formats import quoted
+from taskmix.tasks._loading._settings import TaskSettings
+from taskmix.tasks._loading._splits import (
+    MAIN_SPLITS,
+    divide_rows,
+    order_splits,
+    put_aside,
+    split_name,
+)
+
+_TAKE_LIMIT = 2**30  # bytes; Arrow's `take` first joins a column, which may then be too long for it
+_REMEDY = "Correct that row or take it out."
+_NO_DEV = (
+    "there is no dev split, so every tenth row of train, by a fixed rule, was put aside as dev"
+)
+_NO_DEV_OF_ONE = "there is no dev split, and train has only one row, so there is none now either"
+_NO_TRAIN = "there is no train split, so it can be evaluated but not trained on"
+_DIVIDED = (
+    "the table does not say which rows are train, so 80, 10 and 10 in a hundred, by a fixed rule, "
+    "became train, dev and test"
+)
+_TOO_FEW = "there are too few rows to give one to each of train, dev and test"
+_DEV_AS_TRAIN = "the table has no train rows, so its dev rows became train"
+_BRIEFLY = {
+    _NO_DEV: "dev is a tenth of train",
+    _NO_DEV_OF_ONE: "no dev",
+    _NO_TRAIN: "no train",
+    _DIVIDED: "divided 80/10/10",
+    _TOO_FEW: "too few rows to divide",
+    _DEV_AS_TRAIN: "dev became train",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RowLayout:
+    """The rows in the order of tasks and splits, and what had to be decided for that."""
+
+    groups: tuple[str | None, ...]  # what the task column calls the tasks; None without one
+    order: NDArray[np.int64]  # rows of the stack
+    pieces: tuple[dict[str, slice], ...]  # for each group, the places in `order` of each split
+    known: NDArray[np.bool_]  # [row of the stack], whether its label is known from train
+    remarks: tuple[tuple[int, str], ...]  # a group, and what was decided about it
+
+    @property
+    def divided(self) -> list[tuple[str, ...]]:
+        """What the loader did to the splits of each group, in a few words each."""
+        words: list[tuple[str, ...]] = [() for _ in self.groups]
+        for group, remark in self.remarks:
+            words[group] += (_BRIEFLY[remark],)
+        return words
+
+    @property
+    def trained_on(self) -> NDArray[np.bool_]:
+        """[row of the stack], whether it is in `train` of its task."""
+        result = np.zeros(len(self.known), dtype=np.bool_)
+        for group in self.pieces:
+            if "train" in group:
+                result[self.order[group["train"]]] = True
+        return result
+
+    def tables(self, table: pa.Table) -> list[dict[str, pa.Table]]:
+        """The table's rows of each group and split."""
+        if not np.array_equal(self.order, np.arange(table.num_rows)):
+            if table.nbytes > _TAKE_LIMIT:
+                return [
+                    {split: self._filter(table, piece) for split, piece in group.items()}
+                    for group in self.pieces
+                ]
+            table = table.take(pa.array(self.order))
+        table = table.combine_chunks()
+        return [
+            {
+                split: table.slice(piece.start, piece.stop - piece.start)
+                for split, piece in group.items()
+            }
+            for group in self.pieces
+        ]
+
+    def _filter(self, table: pa.Table, piece: slice) -> pa.Table:
+        """The rows of one piece, which are in their order, chunk by chunk."""
+        mask = np.zeros(table.num_rows, dtype=np.bool_)
+        mask[self.order[piece]] = True
+        return table.filter(pa.array(mask))
+
+    def arrays(
+        self,
+        values: NDArray[Any],  # [row], or [token]
+        offsets: NDArray[np.int64] | None = None,  # [row + 1], the first token of each row
+    ) -> list[dict[str, NDArray[Any]]]:
+        """The values of each group and split."""
+        ends = np.arange(len(self.order) + 1)
+        if offsets is None:
+            values = values[self.order]
+        else:
+            lengths = np.diff(offsets)[self.order]
+            ends = np.concatenate(([0], np.cumsum(lengths)))
+            shift = np.repeat(offsets[self.order] - ends[:-1], lengths)
+            values = values[shift + np.arange(ends[-1])]
+        return [
+            {split: values[ends[piece.start] : ends[piece.stop]] for split, piece in group.items()}
+            for group in self.pieces
+        ]
+
+
+@dataclass
+class _Division:
+    """Splits while they are being decided."""
+
+    names: list[str]
+    codes: NDArray[np.int64]  # [kept row], into `names`
+    remarks: list[tuple[int, str]] = field(default_factory=list)
+
+    def code(self, name: str) -> int:
+        if name not in self.names:
+            self.names.append(name)
+        return self.names.index(name)
+
+
+def find_split_column(stack: StackedFiles, settings: TaskSettings, whole: bool) -> str | None:
+    """The column named in settings; of a whole table also `split`, if it names nothing but splits."""
+    if settings.split_column is not None or not whole or "split" not in stack.names:
+        return settings.split_column
+    cells = stack.column("split")
+    if cell_family(cells.type) != "text" or cells.null_count:
+        return None
+    known = all(split_name(word) is not None for word in pc.unique(cells).to_pylist())
+    return "split" if known else None
+
+
+def lay_out(
+    stack: StackedFiles,
+    kept: NDArray[np.bool_],  # [row]
+    *,
+    task_column: str | None,
+    split_column: str | None,
+    whole: bool,
+) -> RowLayout:
+    """Group the kept rows by task and by split."""
+    rows = np.flatnonzero(kept)
+    groups: tuple[str | None, ...] = (None,)
+    owners = np.zeros(len(rows), dtype=np.int64)
+    if task_column is not None:
+        words, codes = _task_words(stack, task_column)
+        present, owners = np.unique(codes[rows], return_inverse=True)
+        groups = tuple(words[place] for place in present)
+    members = _members(owners, len(groups))
+    known = np.zeros(len(stack), dtype=np.bool_)
+    if whole and split_column is None:
+        division = _divide(members, len(rows))
+        known[rows] = True  # where the loader divides, a label may miss train by chance
+    else:
+        division = _read_division(stack, rows, split_column)
+        known[rows] = _complete(division, members, whole)
+    names = order_splits(division.names)
+    ranks = np.array([names.index(name) for name in division.names], dtype=np.int64)
+    splits = ranks[division.codes]
+    places = np.lexsort((splits, owners))  # stable, so rows keep their order
+    return RowLayout(
+        groups,
+        rows[places],
+        _pieces(owners[places], splits[places], names, len(groups)),
+        known,
+        tuple(division.remarks),
+    )
+
+
+def _task_words(stack: StackedFiles, column: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    cells = stack.column(column)
+    should = f"`{column}` should name the task of every row."
+    if cell_family(cells.type) not in ("number", "text", "truth"):
+        stack.bad(0, should, quoted(cells[0].as_py()), _REMEDY)
+    if cell_family(cells.type) == "text":
+        stack.check_characters(column, cells)
+    found = spell(stack, column)
+    for place in np.flatnonzero(found.codes < 0)[:1]:
+        stack.bad(int(place), should, "nothing", _REMEDY)
+    return found.words, found.codes
+
+
+def _members(owners: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
+    """For each group the places of its rows, in their order."""
+    order = np.argsort(owners, kind="stable")
+    ends = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=count))))
+    return [order[start:stop] for start, stop in pairwise(ends)]
+
+
+def _divide(members: list[NDArray[np.int64]], count: int) -> _Division:
+    division = _Division(list(MAIN_SPLITS), np.zeros(count, dtype=np.int64))
+    for group, places in enumerate(members):
+        division.codes[places] = divide_rows(len(places))
+        division.remarks.append((group, _DIVIDED if len(places) > 2 else _TOO_FEW))
+    return division
+
+
+def _read_division(stack: StackedFiles, rows: NDArray[np.int64], column: str | None) -> _Division:
+    if column is None:
+        return _Division(list(stack.splits), stack.split_codes[rows])
+    cells = stack.text(column, "as the name of a split")
+    found = words_of(cells)
+    for code, word in enumerate(found.words):
+        if split_name(word) is None:
+            place = int(np.flatnonzero(found.codes == code)[0])
+            should = f"`{column}` should be train, dev (or valid, validation) or test in every row."
+            stack.bad(place, should, quoted(word), _REMEDY)
+    names = [split_name(word) or word for word in found.words]
+    distinct = list(dict.fromkeys(names))
+    codes = np.array([distinct.index(name) for name in names], dtype=np.int64)
+    return _Division(distinct, codes[found.codes][rows])
+
+
+def _complete(
+    division: _Division, members: list[NDArray[np.int64]], whole: bool
+) -> NDArray[np.bool_]:
+    """Give every task that has rows to train on some to choose by; which rows were train before."""
+    train, dev = division.code("train"), division.code("dev")
+    codes = division.codes
+    if whole and not (codes == train).any() and (codes == dev).any():
+        codes[codes == dev] = train
+        division.remarks += [(group, _DEV_AS_TRAIN) for group in range(len(members))]
+    known: NDArray[np.bool_] = codes == train
+    for group, places in enumerate(members):
+        to_train = places[codes[places] == train]
+        if len(to_train) == 0:
+            division.remarks.append((group, _NO_TRAIN))
+        elif not (codes[places] == dev).any():
+            codes[to_train[put_aside(len(to_train))]] = dev
+            division.remarks.append((group, _NO_DEV if len(to_train) > 1 else _NO_DEV_OF_ONE))
+    return known
+
+
+def _pieces(
+    owners: NDArray[np.int64],  # [place], in order
+    splits: NDArray[np.int64],  # [place], in order within each owner
+    names: tuple[str, ...],
+    count: int,
+) -> tuple[dict[str, slice], ...]:
+    pieces: tuple[dict[str, slice], ...] = tuple({} for _ in range(count))
+    keys, starts = np.unique(owners * len(names) + splits, return_index=True)
+    for key, (start, stop) in zip(keys, pairwise([*starts, len(owners)]), strict=True):
+        owner, split = divmod(int(key), len(names))
+        pieces[owner][names[split]] = slice(int(start), int(stop))
+    return pieces

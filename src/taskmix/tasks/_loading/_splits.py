@@ -1,0 +1,105 @@
+"""Which rows are `train`, `dev` and `test`: by the names of files, by a column, or by a fixed rule.
+
+The fixed rule depends on how many rows there are and on nothing else, so that it gives the same rows
+on every machine, to every task that shares the rows, and after any edit that keeps their number. It
+walks the rows in a fixed disorder: the first of every ten goes to `dev`, and the second to `test`
+where a whole table is divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.tasks._formats import bad_file, file_format
+
+MAIN_SPLITS = ("train", "dev", "test")
+_SPLIT_OF_WORD = {
+    "train": "train",
+    "dev": "dev",
+    "valid": "dev",
+    "val": "dev",
+    "validation": "dev",
+    "test": "test",
+}
+
+
+def split_name(word: str) -> str | None:
+    """The split a word stands for: `valid`, `val` and `validation` are `dev`."""
+    return _SPLIT_OF_WORD.get(word.strip().lower())
+
+
+def name_splits(stems: Iterable[str]) -> dict[str, str]:
+    """The split of each stem that names one.
+
+    Where there is no plain `dev`, the first of `dev_...` in the order of the alphabet is `dev`; the
+    others are splits under their own names. The same holds for `test`.
+    """
+    ordered = sorted(set(stems))
+    result = {stem: name for stem in ordered if (name := split_name(stem)) is not None}
+    for stem in ordered:
+        base = split_name(stem.partition("_")[0])
+        if stem not in result and base in ("dev", "test"):
+            result[stem] = stem if base in result.values() else base
+    return result
+
+
+def split_files(folder: Path, files: Sequence[Path]) -> dict[str, Path]:
+    """The file of each split, `train`, `dev` and `test` first."""
+    stems = {path: known[0] for path in files if (known := file_format(path)) is not None}
+    names = name_splits(stems.values())
+    result: dict[str, Path] = {}
+    for path, stem in sorted(stems.items()):
+        if stem not in names:
+            continue
+        name = names[stem]
+        if name in result:
+            should = (
+                f"A task should have one file for each split, and `{folder.name}` for `{name}`."
+            )
+            found = f"two, {result[name].name} and {path.name},"
+            bad_file(folder, should, found, "Take one of the two away.")
+        result[name] = path
+    return dict(sorted(result.items(), key=lambda item: _order(item[0])))
+
+
+def _order(name: str) -> tuple[int, str]:
+    return (MAIN_SPLITS.index(name) if name in MAIN_SPLITS else len(MAIN_SPLITS), name)
+
+
+def order_splits(names: Iterable[str]) -> tuple[str, ...]:
+    """`train`, `dev`, `test`, then the others by name."""
+    return tuple(sorted(set(names), key=_order))
+
+
+def divide_rows(count: int) -> NDArray[np.int64]:
+    """[row], the position in `MAIN_SPLITS`: 80, 10 and 10 in a hundred, but never none to train on."""
+    result = np.zeros(count, dtype=np.int64)
+    order = _disorder(count)
+    if count > 1:
+        result[order[0::10]] = 1
+    if count > 2:
+        result[order[1::10]] = 2
+    return result
+
+
+def put_aside(count: int) -> NDArray[np.bool_]:
+    """[row], whether it goes from `train` to `dev`: a tenth, at least one, but never the only one."""
+    result = np.zeros(count, dtype=np.bool_)
+    if count > 1:
+        result[_disorder(count)[::10]] = True
+    return result
+
+
+def _disorder(count: int) -> NDArray[np.int64]:
+    """A fixed permutation: the numbers below `count` by their hash (SplitMix64, Steele et al. 2014).
+
+    numpy's own generators may change their streams between releases.
+    """
+    state = (np.arange(1, count + 1, dtype=np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.argsort(state ^ (state >> np.uint64(31)), kind="stable")

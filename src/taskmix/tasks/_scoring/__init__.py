@@ -1,0 +1,26 @@
+"""How answers are scored: metrics by name, and entity F1 by the rules of CoNLL.
+
+From what a head gives and what the rows say to one number; nothing here knows of files or models.
+"""
+
+from taskmix.tasks._scoring._entities import (
+    conlleval_report,
+    entity_counts,
+    io_to_iob2,
+)
+from taskmix.tasks._scoring._metrics import (
+    METRICS,
+    Metric,
+    evaluate_outputs,
+    find_metric,
+)
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "conlleval_report",
+    "entity_counts",
+    "evaluate_outputs",
+    "find_metric",
+    "io_to_iob2",
+]

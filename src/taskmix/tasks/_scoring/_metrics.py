@@ -1,0 +1,257 @@
+"""Metrics by name, from what a head gives to one number.
+
+A classifier's outputs are logits [row, class], a regressor's are values [row]. Rows whose target is
+`MISSING` or NaN are left out. Every metric is a fraction or in the unit of the target, never a
+percentage. Where a metric is not defined it is one of these, so that a run goes on:
+
+| case                                                     | value |
+|----------------------------------------------------------|-------|
+| no row has a target, or an output is NaN                 | NaN   |
+| `pearson`, `spearman`: predictions or targets constant   | 0     |
+| `matthews`: predictions or targets of one class          | 0     |
+| `f1`, `macro_f1`, `entity_f1`: nothing right             | 0     |
+| `auc`: no class has both positive and negative rows      | NaN   |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.errors import OptionError, ShapeError
+from taskmix.tasks._scoring._entities import entity_counts, keep_offsets
+from taskmix.tasks._task import MISSING
+
+Needs = Literal["classes", "scores", "values", "tags"]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Outputs beside their targets; rows without a target are gone."""
+
+    outputs: NDArray[np.float64]  # [row, class], logits, or [row], values
+    targets: NDArray[Any]  # [row]
+    labels: tuple[str, ...] = ()
+    sentences: NDArray[np.int64] | None = None  # [sentence + 1], where rows are tokens
+
+    @cached_property
+    def classes(self) -> NDArray[np.int64]:
+        """[row], the class with the largest logit; the first of equals."""
+        return np.asarray(self.outputs.argmax(axis=1), dtype=np.int64)
+
+    @cached_property
+    def log_probabilities(self) -> NDArray[np.float64]:
+        """[row, class]"""
+        shifted = self.outputs - self.outputs.max(axis=1, keepdims=True)
+        result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        return result
+
+    @cached_property
+    def confusion(self) -> NDArray[np.int64]:
+        """[target, predicted], how many rows."""
+        count = self.outputs.shape[1]
+        cells = np.bincount(self.targets * count + self.classes, minlength=count * count)
+        return np.asarray(cells.reshape(count, count), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A name, what it is computed from, and the direction in which it improves.
+
+    >>> METRICS["rmse"].higher_is_better, METRICS["accuracy"].needs
+    (False, 'classes')
+    """
+
+    name: str
+    higher_is_better: bool
+    needs: Needs
+    compute: Callable[[ScoredRows], float]
+
+
+def evaluate_outputs(
+    metric: str,
+    *,
+    outputs: NDArray[Any],  # logits [row, class] or [row, word, class]; values [row] or [row, 1]
+    targets: NDArray[Any],  # [row] or [row, word]
+    labels: tuple[str, ...] = (),
+    sentences: NDArray[Any] | None = None,  # [sentence + 1], where every token is a row
+) -> float:
+    """The metric of that name. Where `targets` is [row, word], each row is a sentence.
+
+    >>> logits, targets = np.array([[2.0, 1.0], [0.0, 3.0], [1.0, 0.0]]), np.array([0, 1, 1])
+    >>> round(evaluate_outputs("accuracy", outputs=logits, targets=targets, labels=("no", "yes")), 4)
+    0.6667
+    >>> evaluate_outputs("rmse", outputs=np.array([1.0, 5.0]), targets=np.array([3.0, 3.0]))
+    2.0
+    """
+    chosen = find_metric(metric)
+    if (chosen.needs == "values") == bool(labels):
+        has = f"{len(labels)} classes" if labels else "no classes"
+        fitting = [m.name for m in METRICS.values() if (m.needs == "values") != bool(labels)]
+        raise OptionError(
+            f"`{metric}` should be asked of a task {'without' if labels else 'with'} classes. "
+            f"Found one with {has}. Choose one of {', '.join(fitting)}."
+        )
+    width = (len(labels),) if labels else ()
+    if not labels and outputs.ndim == targets.ndim + 1 and outputs.shape[-1] == 1:
+        outputs = outputs[..., 0]
+    if outputs.shape != (*targets.shape, *width):
+        raise ShapeError(
+            f"`outputs` should have the shape {(*targets.shape, *width)}: one "
+            f"{'logit for each class' if labels else 'value'} beside each target. "
+            f"Found {outputs.shape}."
+        )
+    if targets.ndim == 2:
+        rows, words = targets.shape
+        sentences = np.arange(rows + 1) * words
+        outputs, targets = outputs.reshape(rows * words, *width), targets.reshape(rows * words)
+    kept = targets != MISSING if labels else ~np.isnan(targets)
+    if sentences is not None:
+        sentences = keep_offsets(np.asarray(sentences), kept)
+    outputs, targets = outputs[kept].astype(np.float64), targets[kept]
+    if len(targets) == 0 or np.isnan(outputs).any():
+        return float("nan")
+    return float(chosen.compute(ScoredRows(outputs, targets, labels, sentences)))
+
+
+def find_metric(name: str) -> Metric:
+    """The metric of that name; `f1+accuracy` is the mean of the two, as GLUE scores some tasks.
+
+    >>> find_metric("f1+accuracy").name
+    'f1+accuracy'
+    >>> find_metric("acuracy")
+    Traceback (most recent call last):
+        ...
+    taskmix.errors.OptionError: `acuracy` should be the name of a metric. The ...
+    """
+    if "+" in name:
+        parts = [find_metric(part) for part in name.split("+")]
+        if len({(part.higher_is_better, part.needs == "values") for part in parts}) > 1:
+            raise OptionError(
+                f"The metrics of a mean should improve in the same direction and be asked of the "
+                f"same kind of task. Found `{name}`."
+            )
+        return Metric(
+            name,
+            parts[0].higher_is_better,
+            parts[0].needs,
+            lambda rows: float(np.mean([part.compute(rows) for part in parts])),
+        )
+    if name not in METRICS:
+        raise OptionError(
+            f"`{name}` should be the name of a metric. The metrics are {', '.join(METRICS)}. "
+            "Check the spelling."
+        )
+    return METRICS[name]
+
+
+def _accuracy(rows: ScoredRows) -> float:
+    return float((rows.classes == rows.targets).mean())
+
+
+def _f1(rows: ScoredRows) -> float:
+    # Of the second class, the one that is looked for.
+    confusion = rows.confusion
+    if len(confusion) < 2:
+        return 0.0
+    size = confusion[1].sum() + confusion[:, 1].sum()
+    return float(2 * confusion[1, 1] / size) if size else 0.0
+
+
+def _macro_f1(rows: ScoredRows) -> float:
+    # The mean over the classes that occur, in the targets or among the predictions.
+    confusion = rows.confusion
+    sizes = confusion.sum(axis=0) + confusion.sum(axis=1)
+    return float((2 * confusion.diagonal()[sizes > 0] / sizes[sizes > 0]).mean())
+
+
+def _matthews(rows: ScoredRows) -> float:
+    # For any number of classes: Gorodkin, Computational Biology and Chemistry 28 (2004), Eq. 8.
+    confusion = rows.confusion.astype(np.float64)
+    true, predicted, total = confusion.sum(axis=1), confusion.sum(axis=0), confusion.sum()
+    spread = (total**2 - true @ true) * (total**2 - predicted @ predicted)
+    if spread == 0:
+        return 0.0
+    return float((confusion.trace() * total - true @ predicted) / np.sqrt(spread))
+
+
+def _correlation(first: NDArray[Any], second: NDArray[Any]) -> float:
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return 0.0
+    # Scaled by the largest deviation first: squares of tiny or huge values stay in range. Centred
+    # twice: the mean of values that are large and close together is rounded.
+    a, b = first - first.mean(), second - second.mean()
+    a, b = a / np.abs(a).max(), b / np.abs(b).max()
+    a, b = a - a.mean(), b - b.mean()
+    return float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
+
+
+def _pearson(rows: ScoredRows) -> float:
+    return _correlation(rows.outputs, rows.targets.astype(np.float64))
+
+
+def _spearman(rows: ScoredRows) -> float:
+    from scipy.stats import rankdata
+
+    return _correlation(rankdata(rows.outputs), rankdata(rows.targets))
+
+
+def _entity_f1(rows: ScoredRows) -> float:
+    return entity_counts(rows.classes, rows.targets, rows.labels, rows.sentences).f1
+
+
+def _auc(rows: ScoredRows) -> float:
+    # Two classes: the second against the first. More: the mean of each against the rest (macro
+    # one-vs-rest), over the classes for which there is something to rank.
+    if len(rows.labels) == 2:  # by the difference of logits, which does not saturate
+        return _rank_auc(rows.outputs[:, 1] - rows.outputs[:, 0], rows.targets == 1)
+    areas = [
+        _rank_auc(rows.log_probabilities[:, label], rows.targets == label)
+        for label in range(rows.outputs.shape[1])
+    ]
+    defined = [area for area in areas if not np.isnan(area)]
+    return float(np.mean(defined)) if defined else float("nan")
+
+
+def _rank_auc(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:
+    from scipy.stats import rankdata
+
+    count, others = int(positive.sum()), int((~positive).sum())
+    if count == 0 or others == 0:
+        return float("nan")
+    # Mann and Whitney: how often a positive row ranks above a negative one, ties half.
+    above = rankdata(scores)[positive].sum() - count * (count + 1) / 2
+    return float(above / (count * others))
+
+
+def _rmse(rows: ScoredRows) -> float:
+    return float(np.sqrt(np.mean((rows.outputs - rows.targets) ** 2)))
+
+
+def _log_loss(rows: ScoredRows) -> float:
+    return float(-rows.log_probabilities[np.arange(len(rows.targets)), rows.targets].mean())
+
+
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        metric.name: metric
+        for metric in (
+            Metric("accuracy", True, "classes", _accuracy),
+            Metric("f1", True, "classes", _f1),
+            Metric("macro_f1", True, "classes", _macro_f1),
+            Metric("matthews", True, "classes", _matthews),
+            Metric("pearson", True, "values", _pearson),
+            Metric("spearman", True, "values", _spearman),
+            Metric("entity_f1", True, "tags", _entity_f1),
+            Metric("auc", True, "scores", _auc),
+            Metric("rmse", False, "values", _rmse),
+            Metric("log_loss", False, "scores", _log_loss),
+        )
+    }
+)

@@ -1,0 +1,194 @@
+"""Trains what a study of transfer asks for, and reads from the records what came of it.
+
+Runs that fail are left out and counted; nothing is fitted here. Where a precision is asked for, a
+first part of the subsets is the pilot that shows the noise, and the rest follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.engine import Auto, Executed, Executor, Run, model_of_run
+from taskmix.errors import InputError, RunError
+from taskmix.records import RunSummary, Study
+from taskmix.training import evaluate_margins
+from taskmix.transfer._matrix import outcomes_of_target
+from taskmix.transfer._outcomes import SubsetOutcomes
+from taskmix.transfer._precision import subsets_for_error
+from taskmix.transfer._study import Role, TransferStudy, Trial
+from taskmix.transfer._surrogate_linear import fit_linear_surrogate
+
+MEASURED_ON = "dev"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialOutcomes:
+    """The trials of a study and the outcome of each of their tasks."""
+
+    description: TransferStudy
+    trials: tuple[Trial, ...]
+    outcomes: NDArray[np.float64]  # [trial, task], as measured; NaN where not trained or failed
+    errors: tuple[str | None, ...]  # [trial], why it failed
+    pilot: int | None = None  # subsets of each target that a pilot had
+    noise: float | None = None  # that it found, the largest of any target
+    estimate: str | None = None  # how outcomes were estimated; None: by training
+    estimate_seconds: float = 0.0  # that took, its own runs included
+
+    @property
+    def failed(self) -> int:
+        """Runs that have no outcome."""
+        return sum(error is not None for error in self.errors)
+
+    @cached_property
+    def trained(self) -> NDArray[np.bool_]:
+        """[trial, task]."""
+        names = self.description.tasks
+        return np.array([[name in trial.tasks for name in names] for trial in self.trials])
+
+    def rows(self, target: str, roles: Sequence[Role]) -> NDArray[np.bool_]:
+        """[trial], those of these roles that are rows of the target."""
+        place = self.description.tasks.index(target)
+        return np.array(
+            [
+                trial.role in roles and trial.target in (None, target) and bool(member)
+                for trial, member in zip(self.trials, self.trained[:, place], strict=True)
+            ]
+        )
+
+    def table(self, target: str, roles: Sequence[Role] = ("alone", "design")) -> SubsetOutcomes:
+        """The subsets of a target as a table to fit a surrogate to."""
+        rows = self.rows(target, roles)
+        return outcomes_of_target(
+            self.trained[rows],
+            self.outcomes[rows],
+            tasks=self.description.tasks,
+            target=target,
+            higher_is_better=self.description.higher_is_better[target],
+        )
+
+    def with_held_out(self, target: str) -> tuple[SubsetOutcomes, NDArray[np.bool_]]:
+        """The table with the held-out subsets in it, and which they are, [subset]."""
+        everything = self.table(target, ("alone", "design", "held out"))
+        known = {row.tobytes() for row in self.table(target).subsets}
+        held = np.array([row.tobytes() not in known for row in everything.subsets])
+        return everything, held
+
+
+def train_trials(
+    description: TransferStudy, study: Study, *, executor: Executor | None = None
+) -> TrialOutcomes:
+    """Does all runs that `study` does not hold yet, by `executor`, which is `Auto()` unless given."""
+    does = executor or Auto()
+    return in_stages(description, lambda trials: measure_trials(description, trials, study, does))
+
+
+def in_stages(
+    description: TransferStudy, measure: Callable[[Sequence[Trial]], TrialOutcomes]
+) -> TrialOutcomes:
+    """All trials of a study: a pilot first where it has to tell how many there are."""
+    sources = len(description.tasks) - 1
+    design = description.design
+    single = description.alone()
+    count, pilot, noise = design.usual_count(sources), None, None
+    if design.precision is not None:
+        pilot = min(design.pilot_count(sources), design.most)
+        noise = _noise(measure([*single, *description.subsets(pilot, whole=True)]))
+        count = _count_for(description, noise, pilot)
+    trials = [
+        *single,
+        *description.subsets(count, whole=pilot is not None),
+        *description.held_out(design.held_out_count(count)),
+    ]
+    return replace(measure(trials), pilot=pilot, noise=noise)
+
+
+def measure_trials(
+    description: TransferStudy, trials: Sequence[Trial], study: Study, executor: Executor
+) -> TrialOutcomes:
+    """Executes the runs of these trials and reads their outcomes; the same run is done once."""
+    distinct = {(trial.tasks, trial.run.seed): trial.run for trial in trials}
+    done = executor.run(list(distinct.values()), study)
+    results = dict(zip(distinct, done, strict=True))
+    unfinished = [r.outcome for r in results.values() if not r.is_done and r.outcome != "failed"]
+    if unfinished:
+        raise RunError(
+            f"All {len(results)} runs should have been tried. Found {len(unfinished)} "
+            f"{unfinished[0]}. Run the same command again to continue."
+        )
+    unrecorded = [result.error for result in results.values() if not result.recorded]
+    if unrecorded:
+        raise RunError(
+            f"{len(unrecorded)} of {len(results)} runs could not be recorded. {unrecorded[0]}"
+        )
+    read = {
+        key: _outcomes(description, distinct[key], result, study) for key, result in results.items()
+    }
+    keys = [(trial.tasks, trial.run.seed) for trial in trials]
+    return TrialOutcomes(
+        description=description,
+        trials=tuple(trials),
+        outcomes=np.array([read[key] for key in keys]),
+        errors=tuple(
+            None if results[key].is_done else results[key].error or "failed" for key in keys
+        ),
+    )
+
+
+def _outcomes(description: TransferStudy, run: Run, result: Executed, study: Study) -> list[float]:
+    """[task], the outcome of each, in the order of the study; NaN where there is none."""
+    if not result.is_done or result.summary is None:
+        return [np.nan] * len(description.tasks)
+    if description.outcome == "margin":
+        model, tasks = model_of_run(run, study)
+        found = evaluate_margins(model, tasks, MEASURED_ON)
+    else:
+        found = _scores(description, result.summary)
+    return [found.get(name, np.nan) for name in description.tasks]
+
+
+def _scores(description: TransferStudy, summary: RunSummary) -> dict[str, float]:
+    metrics = {task.name: task.metric for task in description.loaded}
+    return {
+        score.task: score.value
+        for score in summary.scores
+        if score.split == MEASURED_ON
+        and score.metric == ("loss" if description.outcome == "loss" else metrics[score.task])
+    }
+
+
+def _noise(pilot: TrialOutcomes) -> float:
+    """The largest deviation of a run about a target's linear surrogate."""
+    found = [
+        fit_linear_surrogate(pilot.table(target)).deviation for target in pilot.description.targets
+    ]
+    known = [value for value in found if np.isfinite(value) and value > 0]
+    if not known:
+        raise InputError(
+            "The pilot should show how noisy the outcome is. Found that all its runs agree, or too "
+            "few of them finished. Ask for a number of subsets instead of a precision."
+        )
+    return max(known)
+
+
+def _count_for(description: TransferStudy, noise: float, pilot: int) -> int:
+    design, sources = description.design, len(description.tasks) - 1
+    assert design.precision is not None
+    # A row is the mean of the runs of its subset; the noise is that of one run.
+    needed = subsets_for_error(
+        noise / np.sqrt(design.repeats),
+        sources=sources,
+        size=design.source_size(sources),
+        error=design.precision,
+    )
+    if needed > design.most:
+        raise InputError(
+            f"The precision should be within reach of {design.most:,} subsets a target. Found that a "
+            f"standard error of {design.precision:g} takes {needed:,}, with the noise of {noise:.3g} "
+            "that the pilot shows. Ask for a larger standard error, or allow more subsets."
+        )
+    return max(needed, pilot)

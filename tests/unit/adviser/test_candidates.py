@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from taskmix.adviser._candidates import baselines, distinct, grouped, with_shares
+from taskmix.engine import DigitsSource, Run
+from taskmix.models import Perceptron
+from taskmix.tasks import Split, Task, TaskSet
+from taskmix.weighting import Equal
+
+NAMES = ("a", "b", "c")
+
+
+def tasks_of(sizes: tuple[int, int, int]) -> TaskSet:
+    def task(name: str, size: int) -> Task:
+        rows = Split(pa.table({"x": [0.0] * size}), np.zeros(size, dtype=np.int64))
+        return Task(
+            name=name,
+            kind="classification",
+            inputs="table",
+            labels=("0",),
+            metric="accuracy",
+            source=name,
+            splits={"train": rows},
+        )
+
+    return TaskSet(tuple(task(name, size) for name, size in zip(NAMES, sizes, strict=True)))
+
+
+def names_of(sizes: tuple[int, int, int]) -> list[str]:
+    return [each.name for each in distinct(baselines(tasks_of(sizes), NAMES))]
+
+
+def test_in_proportion_to_rows_is_no_way_of_its_own_where_all_have_as_many() -> None:
+    assert names_of((5, 5, 5)) == ["single", "uniform", "equal"]
+    assert names_of((5, 5, 6)) == ["single", "uniform", "size", "equal"]
+
+
+def test_what_is_known_already_is_not_tried_under_another_name() -> None:
+    known = baselines(tasks_of((5, 5, 5)), NAMES)
+    even = with_shares("learned", "", NAMES, [1 / 3] * 3)
+    odd = with_shares("learned", "", NAMES, [0.5, 0.25, 0.25])
+    alone = grouped("groups", "", [["a"], ["b"], ["c"]])
+    assert distinct([even, odd, odd, alone], known) == [odd]
+
+
+class TwoInputs(DigitsSource):
+    """Three tasks, two of them on the same rows."""
+
+    def load(self) -> TaskSet:
+        tasks = super().load()
+        first, second, third = tasks.names[:3]
+        rows = tasks[first].splits["train"]
+        twin = Split(rows.inputs, np.zeros(len(rows), dtype=np.int64))
+        shared = replace(tasks[second], splits={**tasks[second].splits, "train": twin})
+        return TaskSet((tasks[first], shared, tasks[third]))
+
+
+@pytest.mark.parametrize(("weighting", "batches"), [(None, 1), (Equal(), 2)])
+def test_a_step_costs_a_batch_for_each_of_the_different_inputs(
+    weighting: Equal | None, batches: int
+) -> None:
+    run = Run(
+        label="x",
+        source=TwoInputs(),
+        architecture=Perceptron(),
+        steps=1,
+        seed=0,
+        weighting=weighting,
+    )
+    assert run.batches_a_step == batches
+
+
+def test_candidates_spend_the_same_number_of_batches() -> None:
+    template = Run(label="x", source=TwoInputs(), architecture=Perceptron(), steps=120, seed=0)
+    tasks = template.load()
+    for candidate in baselines(tasks, tasks.names):
+        runs = candidate.runs(template, seeds=[3], evaluations=4)
+        assert sum(run.steps * run.batches_a_step for run in runs) == 120, candidate.name

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from taskmix.adviser._expect import expect_score, sampling_error
+from taskmix.errors import InputError
+from taskmix.numerics import student_quantile
+
+
+def test_an_expectation_worked_out_by_hand() -> None:
+    # Deviation 0.02 over 4 seeds; the share 0.8 of 100 and of 400 rows has errors 0.04 and 0.02.
+    scores = [0.78, 0.8, 0.8, 0.82]
+    spread = np.std(scores, ddof=1)
+    found = expect_score(scores, "accuracy", dev_rows=100, test_rows=400)
+    variance = spread**2 * 1.25 + 0.04**2 + 0.02**2
+    assert found.mean == pytest.approx(0.8)
+    assert found.high == pytest.approx(0.8 + student_quantile(0.9, 3) * math.sqrt(variance))
+
+
+def test_intervals_hold_as_many_new_scores_as_they_say() -> None:
+    generator = np.random.default_rng(0)
+    inside = []
+    for _ in range(2000):
+        truth = generator.normal(0.7, 0.01, size=5)  # four seeds that were trained, and a new one
+        # Dev rows are common to all seeds: what they favour, they favour in all.
+        common = generator.normal(0, math.sqrt(0.7 * 0.3 / 300))
+        dev = truth[:4] + common
+        test = generator.binomial(500, truth[4]) / 500
+        found = expect_score(dev.tolist(), "accuracy", dev_rows=300, test_rows=500)
+        inside.append(found.low <= test <= found.high)
+    assert 0.88 < np.mean(inside) < 0.98
+
+
+@pytest.mark.parametrize(
+    ("metric", "draw"),
+    [
+        ("accuracy", lambda g: float(g.binomial(200, 0.7)) / 200),
+        ("rmse", lambda g: float(np.sqrt((g.normal(0, 2, size=200) ** 2).mean()))),
+        ("pearson", lambda g: float(np.corrcoef(_pair(g, 0.6))[0, 1])),
+    ],
+)
+def test_sampling_errors_are_those_of_repeated_samples(metric: str, draw: object) -> None:
+    generator = np.random.default_rng(1)
+    values = [draw(generator) for _ in range(4000)]  # type: ignore[operator]
+    expected = float(np.std(values))
+    assert sampling_error(metric, float(np.mean(values)), 200) == pytest.approx(expected, rel=0.06)
+
+
+def _pair(generator: np.random.Generator, r: float) -> np.ndarray:  # type: ignore[type-arg]
+    x = generator.normal(size=200)
+    return np.stack([x, r * x + math.sqrt(1 - r * r) * generator.normal(size=200)])
+
+
+def test_more_rows_and_more_seeds_make_it_narrower() -> None:
+    few = expect_score([0.7, 0.8], "accuracy", dev_rows=100, test_rows=100)
+    rows = expect_score([0.7, 0.8], "accuracy", dev_rows=1000, test_rows=1000)
+    seeds = expect_score([0.7, 0.8] * 4, "accuracy", dev_rows=100, test_rows=100)
+    assert rows.half_width < few.half_width
+    assert seeds.half_width < few.half_width
+
+
+def test_one_seed_rests_on_the_spread_known_from_others() -> None:
+    alone = expect_score([0.7], "accuracy", dev_rows=100, test_rows=100)
+    known = expect_score([0.7], "accuracy", dev_rows=100, test_rows=100, spread=0.1)
+    assert known.half_width > alone.half_width
+
+
+def test_scores_that_are_none_are_refused() -> None:
+    for scores in ([], [float("nan")]):
+        with pytest.raises(InputError):
+            expect_score(scores, "accuracy", dev_rows=1, test_rows=1)
+    with pytest.raises(InputError):
+        sampling_error("accuracy", 0.5, 0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "score", "least", "most"),
+    [("accuracy", 0.98, 0.0, 1.0), ("matthews", -0.9, -1.0, 1.0), ("rmse", 0.01, 0.0, np.inf)],
+)
+def test_no_score_is_expected_that_the_metric_cannot_have(
+    metric: str, score: float, least: float, most: float
+) -> None:
+    found = expect_score([score, score], metric, dev_rows=4, test_rows=4, spread=1.0)
+    assert least <= found.low < score < found.high <= most
+    assert found.low == least, "cut where the metric ends"
+    assert found.high == (most if np.isfinite(most) else pytest.approx(2.892, abs=0.001))

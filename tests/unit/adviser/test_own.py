@@ -1,0 +1,199 @@
+"""The adviser from Python: its answers are the command's, for any data set and any encoder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import TensorDataset
+
+import taskmix
+from taskmix.adviser import gather_tasks, own_module
+from taskmix.errors import InputError, OptionError
+from taskmix.tasks import digits_tasks, held_tasks, load_tasks
+
+QUICK: dict[str, Any] = {"budget": "400-steps", "steps": 20, "quiet": True}
+
+
+def arrays(seed: int, count: int = 60) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    generator = np.random.default_rng(seed)
+    inputs = generator.normal(size=(count, 4))
+    return inputs, (inputs[:, 0] > 0).astype(int)
+
+
+def parts(first: int) -> tuple[Any, Any, Any]:
+    return arrays(first), arrays(first + 1), arrays(first + 2)
+
+
+def datasets(first: int) -> tuple[Any, ...]:
+    return tuple(TensorDataset(*map(torch.as_tensor, part)) for part in parts(first))
+
+
+def encoder() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU())
+
+
+def test_arrays_get_a_model_of_ours(tmp_path: Path) -> None:
+    advised = taskmix.advise({"a": parts(0), "b": parts(10)}, out=tmp_path, **QUICK)
+    assert set(advised.plan.tasks) <= {"a", "b"}
+    assert advised.plan == taskmix.Plan.load(tmp_path / "plan.json")
+    inputs, targets = arrays(12)
+    rows = [{f"x{place}": value for place, value in enumerate(row)} for row in inputs]
+    found = advised.predict(rows, "b")
+    assert taskmix.load_model(tmp_path).predict(rows, "b") == found
+    assert np.mean(np.array([int(each["label"]) for each in found]) == targets) > 0.5
+
+
+@pytest.mark.parametrize("given", [encoder, encoder()])
+def test_a_module_or_a_function_that_makes_one_is_trained_on_data_sets(
+    given: Any, tmp_path: Path
+) -> None:
+    tasks = {"a": datasets(0), "b": datasets(10)}
+    advised = taskmix.advise(tasks, model=given, out=tmp_path, **QUICK)
+    entry = advised.advice.entries[advised.answer.chosen.name][0]
+    assert set(entry.dev) == {"a", "b"}
+    inputs = [row for row, _ in tasks["a"][2]]
+    found = advised.predict(inputs, "a")
+    assert len(found) == 60
+    assert found == advised.predict(torch.stack(inputs), "a")
+    assert str(advised).startswith(advised.lines[0])
+    page = advised._repr_html_()
+    assert "<table>" in page
+    assert "uniform" in page
+    again = taskmix.advise(tasks, model=given, out=tmp_path, **QUICK)
+    assert again.plan == advised.plan
+
+
+def test_what_is_predicted_has_the_recorded_score(tmp_path: Path) -> None:
+    tasks = {"a": datasets(0), "b": datasets(10)}
+    advised = taskmix.advise(tasks, model=encoder, out=tmp_path, **QUICK)
+    entries = advised.advice.entries[advised.answer.chosen.name]
+    best = max(entries, key=lambda entry: np.mean([entry.dev["a"], entry.dev["b"]]))
+    if len(best.runs) > 1:  # a model for each task: the best seed may differ between them
+        best = max(entries, key=lambda entry: entry.dev["a"])
+    found = advised.predict([row for row, _ in tasks["a"][2]], "a")
+    true = [int(target) for _, target in tasks["a"][2]]
+    accuracy = np.mean(
+        [int(each["label"]) == label for each, label in zip(found, true, strict=True)]
+    )
+    assert accuracy == pytest.approx(best.test["a"])
+
+
+def test_it_says_how_the_tasks_were_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match="should pay for"):  # so nothing is trained for it
+        taskmix.advise("digits", out=tmp_path / "out", budget="1-steps")
+    assert "accuracy" in capsys.readouterr().err.splitlines()[0]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_and_a_task_set_give_the_same_plan(tmp_path: Path) -> None:
+    tasks = digits_tasks().select(["parity", "half"])
+    taskmix.advise(tasks, out=tmp_path / "a", **QUICK)
+    from taskmix.tasks import write_tasks
+
+    write_tasks(tasks, tmp_path / "folder")
+    taskmix.advise(str(tmp_path / "folder"), out=tmp_path / "b", **QUICK)
+    first, second = (taskmix.Plan.load(tmp_path / name / "plan.json") for name in "ab")
+    assert set(first.tasks) == set(second.tasks) == {"parity", "half"}
+
+
+def test_columns_are_read_as_a_task_folder_is() -> None:
+    rows = [{"text": f"word {n % 3}", "label": n % 2} for n in range(20)]
+    tasks, held = gather_tasks(
+        {"a": (rows, rows), "b": {"train": pa.Table.from_pylist(rows), "validation": rows}},
+        hold=False,
+    )
+    assert held is None
+    assert [task.inputs for task in tasks] == ["text", "text"]
+    assert tasks["b"].sizes == {"train": 20, "dev": 20}
+    texts = (["one", "two"], ["x", "y"])
+    (task,), _ = gather_tasks({"t": (texts, texts)}, hold=False)
+    assert (task.inputs, task.labels) == ("text", ("x", "y"))
+
+
+def test_hugging_face_data_sets_are_read() -> None:
+    hub = pytest.importorskip("datasets", reason="the extra `hub` is not installed")
+    rows = hub.Dataset.from_dict({"text": ["one", "two"], "label": [0, 1]})
+    tasks, _ = gather_tasks({"a": hub.DatasetDict(train=rows, validation=rows)}, hold=False)
+    assert tasks["a"].sizes == {"train": 2, "dev": 2}
+
+
+def test_inputs_of_one_s_own_are_held_as_they_are() -> None:
+    items = [{"x": torch.ones(2), "n": 3}, {"x": torch.zeros(2), "n": 4}]
+    tasks, encoding = held_tasks({"a": {"train": (items, [0.5, 1.5]), "dev": (items, [1.0, 2.0])}})
+    assert tasks["a"].kind == "regression"
+    (task,) = encoding.encode(tasks)
+    batch = task.splits["train"].inputs.batch(torch.tensor([1, 0]))
+    assert batch["x"].tolist() == [[0, 0], [1, 1]]
+    assert batch["n"].tolist() == [4, 3]
+    other, _ = held_tasks({"a": {"train": (items[::-1], [0.5, 1.5]), "dev": (items, [1.0, 2.0])}})
+    assert other.content != tasks.content
+    assert len(set(tasks["a"].splits["train"].inputs["digest"].to_pylist())) == 2
+
+
+class Wrong(nn.Module):
+    def forward(self, batch: Tensor) -> Tensor:
+        return batch.sum()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "model", "said"),
+    [
+        ({}, "auto", "at least one task"),
+        ({"a": 3}, "auto", r"should be \(train, dev, test\)"),
+        ({"a": ([1, 2], [3])}, "auto", "should have a length and give"),
+        (5, "auto", "`tasks` should be a folder"),
+        ({"a": datasets(0)}, 5, "`model` should be a module"),
+        ({"a": datasets(0)}, lambda: 3, "`model` should make a module"),
+        ({"a": datasets(0)}, nn.Linear(5, 2), "should read a batch"),
+        ({"a": datasets(0)}, Wrong(), "should give a vector for each of 2 rows"),
+        ({"a": parts(0), "b": ([{"text": "x", "label": 1}],) * 2}, "auto", "given alike"),
+        ({"a": ((np.zeros((4, 2, 2)), [0, 1, 0, 1]),) * 2}, "auto", "Give a `model`"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_a_sentence(
+    tasks: Any, model: Any, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=said):
+        taskmix.advise(tasks, model=model, out=tmp_path / "x", **QUICK)
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_module_of_one_s_own_runs_in_this_process(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="in this process"):
+        taskmix.advise({"a": datasets(0)}, model=encoder, workers=2, out=tmp_path, **QUICK)
+
+
+def test_modules_with_other_parameters_are_other_runs() -> None:
+    tasks, encoding = gather_tasks({"a": datasets(0)}, hold=True)
+    assert encoding is not None
+    encoded = encoding.encode(tasks)
+    module = encoder()
+    one, same = (own_module(module, encoding, encoded) for _ in range(2))
+    assert one == same
+    assert one != own_module(encoder(), encoding, encoded)
+    made = own_module(lambda given: nn.Linear(4, len(given)), encoding, encoded)
+    assert made.build(encoded).encoder.out_features == 1
+
+
+def test_importing_taskmix_imports_next_to_nothing() -> None:
+    code = (
+        "import sys, taskmix\n"
+        "assert 'torch' not in sys.modules and 'numpy' not in sys.modules\n"
+        "assert 'advise' in dir(taskmix) and taskmix.load_tasks\n"
+        "import inspect\n"
+        "assert 'budget' in inspect.signature(taskmix.advise).parameters, 'its true signature'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    assert taskmix.load_tasks is load_tasks
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        taskmix.nothing  # type: ignore[attr-defined]  # noqa: B018
