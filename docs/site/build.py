@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 from site_commands import command_pages
@@ -69,25 +70,43 @@ def _nav(config: str, pages: dict[str, str]) -> str:
     """The order of the site; a page that is nowhere in it comes last among the guides."""
     order: dict[str, list[str]] = tomllib.loads(config)["order"]
     sections = {name: [each for each in some if each in pages] for name, some in order.items()}
-    methods: dict[str, list[str]] = {}
-    for method in all_methods():
-        methods.setdefault(method.family["title"], []).append(method.path)
-    listed = {place for some in (*sections.values(), *methods.values()) for place in some}
+    inside = {"Methods": _methods(), "Reference": {"Each command": _commands(pages)}}
+    folded = [place for parts in inside.values() for some in parts.values() for place in some]
+    listed = {place for some in sections.values() for place in some} | set(folded)
     sections["Guides"] += [
         place
         for place in pages
-        if place not in listed and not place.startswith(("examples/", "decisions/", "commands/"))
+        if place not in listed and not place.startswith(("examples/", "decisions/"))
     ]
-    parts = []
-    for name, some in sections.items():
-        inside = ", ".join(f'"{place}"' for place in some)
-        if name == "Methods":
-            for title, places in methods.items():
-                inside += (
-                    f', {{ "{title}" = [{", ".join(f"{chr(34)}{p}{chr(34)}" for p in places)}] }}'
-                )
-        parts.append(f'{{ "{name}" = [{inside}] }}')
-    return f"[{', '.join(parts)}]"
+    return _list(
+        f'{{ "{name}" = {_list([_quoted(place) for place in some] + _folded(inside.get(name, {})))} }}'
+        for name, some in sections.items()
+    )
+
+
+def _methods() -> dict[str, list[str]]:
+    families: dict[str, list[str]] = {}
+    for method in all_methods():
+        families.setdefault(method.family["title"], []).append(method.path)
+    return families
+
+
+def _commands(pages: dict[str, str]) -> list[str]:
+    return [
+        place for place in pages if place.startswith("commands/") and not place.endswith("index.md")
+    ]
+
+
+def _folded(parts: dict[str, list[str]]) -> list[str]:
+    return [f'{{ "{title}" = {_list(map(_quoted, places))} }}' for title, places in parts.items()]
+
+
+def _quoted(place: str) -> str:
+    return f'"{place}"'
+
+
+def _list(items: Iterable[str]) -> str:
+    return f"[{', '.join(items)}]"
 
 
 def _decisions(pages: dict[str, str]) -> str:
