@@ -163,10 +163,12 @@ def test_a_study_with_advice_shows_its_candidates_and_no_other_run(tmp_path: Pat
     runs["uniform"] = runs["uniform"][:2]  # the third is of an earlier question
     document = advice_document(NAMES, ("proportional", "uniform"), runs=runs)
     (tmp_path / "advice.json").write_text(json.dumps(document))
+    # Asked for under this label too, but not by the adviser.
+    study.run_named(runs["proportional"][0], label="uniform").keep_label()
     data = gather_report(study)
     assert data.title == "Advice for digits"
     assert data.labels == ("proportional", "uniform")
-    assert len(data.runs) == 5
+    assert [len(run.labels) for run in data.runs] == [1] * 5
     page = write_report(study, tmp_path / "report.html").read_text()
     assert "Train together" in page
 

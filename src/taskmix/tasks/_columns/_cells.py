@@ -36,7 +36,7 @@ def cells_of(part: Rows, name: str, *, as_text: bool = False) -> pa.ChunkedArray
     if name not in names:
         known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
         remedy = (
-            "Add the column, or say which one is meant (`--label`, `--task-column`, `task.toml`)."
+            "Add the column, or say which one is meant, in `task.toml` or as label or task column."
         )
         part.bad(f"There should be a column `{name}`.", f"the columns {known or '(none)'}", remedy)
     reason = part.unusable.get(name) or (part.mixed.get(name) if as_text else None)
