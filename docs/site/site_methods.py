@@ -206,9 +206,7 @@ def markdown_of(docstring: str) -> str:
     blocks = []
     for block in docstring.split("\n\n"):
         lines = block.splitlines()
-        if lines and lines[0].startswith(
-            ">>> "
-        ):  # an example, which Markdown would take for a quote
+        if block.startswith(">>>"):
             blocks.append(f"```pycon\n{block}\n```")
             continue
         if all(line.startswith("    ") for line in lines):
