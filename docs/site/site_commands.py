@@ -21,7 +21,7 @@ GROUPS = {
 }
 # The same word with another meaning: tasks to make, the standard error to reach, a plan to read.
 DIFFERENT = {
-    ("taskmix simulate", "--tasks"),
+    ("taskmix simulate", "--count"),
     ("taskmix transfer", "--standard-error"),
     ("taskmix train", "--plan"),
 }

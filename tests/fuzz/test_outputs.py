@@ -33,7 +33,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> int:
         "transfer IN --all --out OUT",
         "advise IN --out OUT --steps 5",
         "sequences IN --out OUT",
-        "laws IN --target label --inputs x --out OUT",
+        "laws IN --explain label --inputs x --document OUT",
         "improve IN --write-plan OUT",
         "report IN --page OUT",
         "train IN --plan IN --out OUT",
