@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,12 @@ def test_a_name_changes_with_everything_that_changes_the_mixture_and_with_nothin
     assert len(names) == len(others) + 2
     # Files are found by it: this is what the version before called the same mixture.
     assert recipe.name("data") == "b7d26b5480ba48b0"
+
+
+def test_neither_torch_nor_numba_is_imported_before_it_is_used() -> None:
+    words = "import sys, taskmix.sequences; print({'torch', 'numba'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", words], capture_output=True, check=True)
+    assert found.stdout.split() == [b"set()"]
 
 
 def test_a_recipe_of_no_generators_is_refused_by_its_argument() -> None:
