@@ -53,6 +53,7 @@ class Fleet:
     `workers` is a number: several pay where there are several families, as the host of one works while
     the steps of another run.
 
+    >>> from dataclasses import replace
     >>> from taskmix.models import Perceptron
     >>> from taskmix.records import Study
     >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)

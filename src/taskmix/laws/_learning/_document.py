@@ -113,7 +113,7 @@ def read_laws(path: Path | str) -> LawsDocument:
 
     >>> read_laws("results.csv")
     Traceback (most recent call last):
-    taskmix.errors.InputError: `results.csv` should be a JSON file that `taskmix laws --document` wrote...
+    taskmix.errors.InputError: `results.csv` should be a JSON file that `taskmix laws --document`...
     """
     try:
         read = json.loads(read_plain(Path(path)))
