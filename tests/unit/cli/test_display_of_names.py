@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import taskmix
-from taskmix.cli import _display
-from taskmix.cli._display import echo, note, print_json, runs_bar, show
+from taskmix.cli._printing import _display
+from taskmix.cli._printing._display import echo, note, print_json, runs_bar, show
 from taskmix.engine import DigitsSource, Progress, Run
 from taskmix.errors import printable
 from taskmix.models import Perceptron
@@ -22,7 +22,10 @@ from .running import run_cli
 
 SOURCES = sorted((Path(taskmix.__file__).parent).rglob("*.py"))
 PRINTS = {"typer.echo", "typer.secho", "click.echo", "Console", "print", "sys.stdout.write"}
-MAY_PRINT = {"cli/_display.py", "own/_advise.py"}  # the second from Python, by way of `printable`
+MAY_PRINT = {
+    "cli/_printing/_display.py",
+    "own/_advise.py",
+}  # the second from Python, by way of `printable`
 HOSTILE = "a\x1b[31m\x9b2J\u202e[red]b[/red]:smile:\n"
 
 

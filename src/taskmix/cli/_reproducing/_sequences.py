@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from taskmix.cli._display import echo
-from taskmix.cli._reproduce_text import JsonOption, QuickOption
-from taskmix.cli._reproduced import print_reproduction
+from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._reproduced import print_reproduction
+from taskmix.cli._reproducing._text import JsonOption, QuickOption
 
 
 def reproduce_generators(

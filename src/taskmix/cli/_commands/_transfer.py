@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._display import echo
-from taskmix.cli._extras import check_extras
 from taskmix.cli._options import (
     ModelOptions,
     OptimizationOptions,
@@ -19,7 +17,9 @@ from taskmix.cli._options import (
     WhereOptions,
     make_template,
 )
-from taskmix.cli._reading import print_reading, reading_document
+from taskmix.cli._options._extras import check_extras
+from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._reading import print_reading, reading_document
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
@@ -208,9 +208,9 @@ def transfer(
 
         taskmix transfer digits --all --steps 800 --learning-rate 0.005 --outcome metric
     """
-    from taskmix.cli._display import print_json
-    from taskmix.cli._repeat import this_command
-    from taskmix.cli._transferred import print_lessons
+    from taskmix.cli._printing._display import print_json
+    from taskmix.cli._printing._repeat import this_command
+    from taskmix.cli._printing._transferred import print_lessons
     from taskmix.engine import open_study
     from taskmix.plans import check_plan_path
     from taskmix.transfer import TransferStudy, save_transfer, study_transfer, transfer_document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from taskmix.cli._display import echo
+from taskmix.cli._printing._display import echo
 from taskmix.errors import RunError
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ def print_results(
     runs: list[Run], results: list[Executed], study: Study, tasks: TaskSet, *, as_json: bool
 ) -> None:
     """Scores with intervals as tables, or everything as JSON; raises where a run did not finish."""
-    from taskmix.cli._display import print_json
-    from taskmix.cli._reading import reading_document
-    from taskmix.cli._tables import print_table, score_table
+    from taskmix.cli._printing._display import print_json
+    from taskmix.cli._printing._reading import reading_document
+    from taskmix.cli._printing._tables import print_table, score_table
 
     done = [
         result.summary

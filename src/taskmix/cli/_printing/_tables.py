@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from taskmix.cli._display import show
+from taskmix.cli._printing._display import show
 from taskmix.numerics import Interval, mean_interval
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from taskmix.cli._display import echo
+from taskmix.cli._commands._train import Precision
 from taskmix.cli._options import CacheOption, OneByOneOptions
-from taskmix.cli._reproduced import print_reproduction
-from taskmix.cli._train import Precision
+from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._reproduced import print_reproduction
 from taskmix.errors import OptionError
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]

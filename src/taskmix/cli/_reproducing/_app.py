@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from taskmix.cli._display import echo
-from taskmix.cli._extras import check_extras
+from taskmix.cli._commands._train import Precision
 from taskmix.cli._options import CacheOption, OneByOneOptions, grouped
-from taskmix.cli._reproduce_laws import laws_study
-from taskmix.cli._reproduce_sequences import reproduce_generators
-from taskmix.cli._reproduce_text import JsonOption, QuickOption, newsgroups, reviews
-from taskmix.cli._reproduce_transfer import census, nlp25, weak_supervision
-from taskmix.cli._reproduced import print_reproduction
-from taskmix.cli._train import Precision
+from taskmix.cli._options._extras import check_extras
+from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._reproduced import print_reproduction
+from taskmix.cli._reproducing._laws import laws_study
+from taskmix.cli._reproducing._sequences import reproduce_generators
+from taskmix.cli._reproducing._text import JsonOption, QuickOption, newsgroups, reviews
+from taskmix.cli._reproducing._transfer import census, nlp25, weak_supervision
 
 app = typer.Typer(
     help="Run a published experiment and print the paper's figures beside ours.",
@@ -54,7 +54,7 @@ def reproduce(
     if context.invoked_subcommand is not None and not list_:
         return
     if json_:
-        from taskmix.cli._display import print_json
+        from taskmix.cli._printing._display import print_json
 
         print_json([{"name": name, "what": what} for name, what in EXPERIMENTS.items()])
     else:

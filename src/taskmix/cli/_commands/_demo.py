@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from taskmix.cli._display import echo
 from taskmix.cli._options import (
     ModelOptions,
     TaskOptions,
@@ -15,6 +14,7 @@ from taskmix.cli._options import (
     WhereOptions,
     WorkersOption,
 )
+from taskmix.cli._printing._display import echo
 
 BUDGET = "75s"  # with what comes before and after, under 90 s on two cores
 
@@ -37,7 +37,7 @@ def demo(
 
     Example: taskmix demo --out taskmix-demo
     """
-    from taskmix.cli._advise import advise_command
+    from taskmix.cli._commands._advise import advise_command
 
     if not json_:
         echo(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from taskmix.cli._display import echo, show
+from taskmix.cli._printing._display import echo, show
 
 _MOST_FURTHER = 9_999  # subsets; more are no advice
 _WIDEST = 10  # tasks; with more, a table for each target takes the place of the matrix

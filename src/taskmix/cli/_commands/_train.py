@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._display import echo
-from taskmix.cli._extras import check_extras
-from taskmix.cli._methods import POLICY_HELP, REWARD_HELP, parse_policy, parse_reward
 from taskmix.cli._options import (
     ModelOptions,
     OneByOneOptions,
@@ -21,9 +18,12 @@ from taskmix.cli._options import (
     TrackingOptions,
     make_template,
 )
-from taskmix.cli._reading import print_reading
-from taskmix.cli._trained import print_results
-from taskmix.cli._weightings import WEIGHTING_HELP, parse_weighting
+from taskmix.cli._options._extras import check_extras
+from taskmix.cli._options._methods import POLICY_HELP, REWARD_HELP, parse_policy, parse_reward
+from taskmix.cli._options._weightings import WEIGHTING_HELP, parse_weighting
+from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._reading import print_reading
+from taskmix.cli._printing._trained import print_results
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:

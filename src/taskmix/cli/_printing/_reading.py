@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from taskmix.cli._display import echo
+from taskmix.cli._printing._display import echo
 
 if TYPE_CHECKING:
     from taskmix.tasks import TaskSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taskmix.cli._display import echo, show
+from taskmix.cli._printing._display import echo, show
 
 if TYPE_CHECKING:
     from taskmix.adviser import Advised

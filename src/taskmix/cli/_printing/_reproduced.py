@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from taskmix.cli._display import echo, print_json, show
-from taskmix.cli._repeat import this_command
+from taskmix.cli._printing._display import echo, print_json, show
+from taskmix.cli._printing._repeat import this_command
 
 if TYPE_CHECKING:
     from taskmix.papers import PaperRow

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._display import echo
-from taskmix.cli._extras import can_write_page, check_extras
 from taskmix.cli._options import (
     ModelOptions,
     TaskOptions,
@@ -17,7 +15,9 @@ from taskmix.cli._options import (
     WhereOptions,
     make_template,
 )
-from taskmix.cli._reading import print_reading, reading_document
+from taskmix.cli._options._extras import can_write_page, check_extras
+from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._reading import print_reading, reading_document
 
 if TYPE_CHECKING:
     from taskmix.adviser import Advised, News
@@ -56,9 +56,9 @@ def advise_command(
     """
     begin = time.monotonic()  # before the imports, which take their time
     from taskmix.adviser import MODEL, AdviseOptions, Budget, advise_on
-    from taskmix.cli._advised import print_advised, print_places
-    from taskmix.cli._display import print_json
-    from taskmix.cli._repeat import commands_of_advice
+    from taskmix.cli._printing._advised import print_advised, print_places
+    from taskmix.cli._printing._display import print_json
+    from taskmix.cli._printing._repeat import commands_of_advice
     from taskmix.engine import open_study
     from taskmix.report import PAGE_PACKAGES
 

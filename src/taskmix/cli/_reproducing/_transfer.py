@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taskmix.cli._display import echo
-from taskmix.cli._extras import check_extras
+from taskmix.cli._commands._transfer import OutcomeName
 from taskmix.cli._options import CacheOption, WhereOptions
-from taskmix.cli._reproduce_text import (
+from taskmix.cli._options._extras import check_extras
+from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._reproduced import print_reproduction
+from taskmix.cli._reproducing._text import (
     BatchOption,
     JsonOption,
     QuickOption,
 )
-from taskmix.cli._reproduced import print_reproduction
-from taskmix.cli._transfer import OutcomeName
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:

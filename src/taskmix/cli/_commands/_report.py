@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from taskmix.cli._display import echo, note
+from taskmix.cli._printing._display import echo, note
 from taskmix.errors import InputError, RecordError
 from taskmix.extras import require
 
@@ -23,8 +23,8 @@ def report(
 
     Example: taskmix report study --page report.html
     """
-    from taskmix.cli._display import print_json
-    from taskmix.cli._tables import score_table
+    from taskmix.cli._printing._display import print_json
+    from taskmix.cli._printing._tables import score_table
     from taskmix.records import Study
     from taskmix.report import PAGE_PACKAGES, write_report
 

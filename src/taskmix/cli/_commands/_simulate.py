@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._display import echo, print_json, show
 from taskmix.cli._options import StrictOption
-from taskmix.cli._reading import print_reading, reading_document
+from taskmix.cli._printing._display import echo, print_json, show
+from taskmix.cli._printing._reading import print_reading, reading_document
 from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from taskmix.cli._improved import print_improvement
+from taskmix.cli._printing._improved import print_improvement
 
 
 def improve(
@@ -44,8 +44,8 @@ def improve(
 
         taskmix improve first second --entropy 0.2 --runs uniform --json
     """
-    from taskmix.cli._display import print_json
-    from taskmix.cli._repeat import this_command
+    from taskmix.cli._printing._display import print_json
+    from taskmix.cli._printing._repeat import this_command
     from taskmix.counterfactual import learn
     from taskmix.plans import check_plan_path
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._display import echo
+from taskmix.cli._commands._train import Precision
 from taskmix.cli._options import WhereOptions
-from taskmix.cli._reproduce_text import JsonOption, QuickOption
-from taskmix.cli._reproduced import print_reproduction
-from taskmix.cli._train import Precision
+from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._reproduced import print_reproduction
+from taskmix.cli._reproducing._text import JsonOption, QuickOption
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:

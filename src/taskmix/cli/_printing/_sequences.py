@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taskmix.cli._display import echo, print_json, show
-from taskmix.cli._reading import reading_document
+from taskmix.cli._printing._display import echo, print_json, show
+from taskmix.cli._printing._reading import reading_document
 
 if TYPE_CHECKING:
     from taskmix.sequences import Continuation, GeneratorChoice, MixtureDocument

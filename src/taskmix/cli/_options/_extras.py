@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taskmix.cli._display import note
 from taskmix.cli._options import EngineName, ModelOptions, TrackingOptions, WhereOptions
+from taskmix.cli._printing._display import note
 from taskmix.extras import missing, require
 
 # Words of `--model` for models of our own.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taskmix.cli._display import echo
 from taskmix.cli._options import StrictOption
+from taskmix.cli._printing._display import echo
 from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def predict(
 
         echo '{"text": "well worth it"}' | taskmix predict advice - --task books
     """
-    from taskmix.cli._display import print_json
+    from taskmix.cli._printing._display import print_json
     from taskmix.engine import load_model
     from taskmix.files import check_output
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from taskmix.cli._display import echo, show
+from taskmix.cli._printing._display import echo, show
 
 if TYPE_CHECKING:
     from taskmix.counterfactual import PolicyLessons, PolicyValue, Range

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._display import echo, print_json, show
-from taskmix.cli._repeat import this_command
+from taskmix.cli._printing._display import echo, print_json, show
+from taskmix.cli._printing._repeat import this_command
 from taskmix.errors import OptionError
 from taskmix.extras import require
 
