@@ -165,10 +165,10 @@ def sequences(folder: Path) -> Names:
     generator = np.random.default_rng(0)
     words = ["mac" + "".join(generator.choice(list("acmn"), size=3)) for _ in range(24)]
     tasks = ["Scottish", "Irish"] * 12
-    (folder / "names").mkdir()
     for task in ("Scottish", "Irish"):
         own = [word for word, name in zip(words, tasks, strict=True) if name == task]
-        (folder / "names" / f"{task}.txt").write_text("\n".join(own), encoding="utf-8")
+        (folder / "names" / task).mkdir(parents=True)
+        (folder / "names" / task / "train.txt").write_text("\n".join(own), encoding="utf-8")
     return {
         "sequences": words,
         "tasks": tasks,
