@@ -17,13 +17,7 @@ GROUPS = {
     "Training": "--steps --epochs --batch-size --optimizer --learning-rate --weight-decay --schedule "
     "--warmup --clip-norm --precision --evaluate-every --checkpoint-every --patience",
     "Running it": "--seed --seeds --device --workers --engine --address --store --resume --fresh",
-    "What it writes": "--out --keep --plan --plot --table --json --overwrite --tensorboard --mlflow",
-}
-# The same word with another meaning: tasks to make, the standard error to reach, a plan to read.
-DIFFERENT = {
-    ("taskmix simulate", "--tasks"),
-    ("taskmix transfer", "--standard-error"),
-    ("taskmix train", "--plan"),
+    "What it writes": "--out --keep --write-plan --page --answers --document --plot --table --json --overwrite --tensorboard --mlflow",
 }
 EXIT_CODES = (
     "Exit codes: 0 done, 1 a run failed, 2 the input was wrong, 130 stopped by Ctrl-C or SIGTERM. Run a "
@@ -76,7 +70,7 @@ def _page(name: str, context: Any) -> str:
     options: dict[str, list[tuple[str, str]]] = {title: [] for title in (OWN, *GROUPS)}
     for each, text in records:
         if each.param_type_name == "option" and text:
-            options[_group(name, each.opts)].append(text)
+            options[_group(each.opts)].append(text)
     for title, some in options.items():
         if some:
             parts += [f"## {title}", _table("option", some)]
@@ -84,9 +78,9 @@ def _page(name: str, context: Any) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _group(command: str, names: list[str]) -> str:
+def _group(names: list[str]) -> str:
     for title, members in GROUPS.items():
-        if set(names) & set(members.split()) and (command, names[0]) not in DIFFERENT:
+        if set(names) & set(members.split()):
             return title
     return OWN
 

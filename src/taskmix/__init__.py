@@ -29,7 +29,7 @@ _PLACES = {
     "Plan": ("taskmix.plans", "Plan"),
     "Study": ("taskmix.records", "Study"),
     "TaskSet": ("taskmix.tasks", "TaskSet"),
-    "TrainedModel": ("taskmix.engine", "TrainedModel"),
+    "TrainedModel": ("taskmix.training", "TrainedModel"),
     "advise": ("taskmix.adviser", "advise"),
     "load_model": ("taskmix.engine", "load_model"),
     "load_tasks": ("taskmix.tasks", "load_tasks"),

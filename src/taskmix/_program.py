@@ -12,9 +12,9 @@ def main() -> None:
 
     _signals.listen()
     try:
-        from taskmix.cli import main as run
+        from taskmix.cli import run_command
 
-        run()
+        run_command()
     except SystemExit as ended:
         if isinstance(ended.code, int):
             _signals.leave_with(ended.code)

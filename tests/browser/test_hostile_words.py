@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from opened_page import LIGHT, SCRIPT_NAME, Open, Opened
 
-from taskmix.cli import main
+from taskmix.cli import run_command
 from taskmix.report import write_mixture_page
 from taskmix.sequences import Markov, SequenceMixture
 
@@ -50,7 +50,7 @@ def test_a_task_folder_with_a_hostile_name_goes_all_the_way_to_the_page(
         out = study if words[0] == "train" else tmp_path / "page.html"
         monkeypatch.setattr(sys, "argv", ["taskmix", *words, "--out", str(out)])
         with pytest.raises(SystemExit) as ended:
-            main()
+            run_command()
         assert not ended.value.code
     shown = opened(tmp_path / "page.html", LIGHT)
     shown.all_drawn()

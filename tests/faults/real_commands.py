@@ -189,14 +189,14 @@ CASES = (
     ),
     Case(
         "simulate",
-        "simulate {inputs}/tasks --real a --tasks 3 --alpha 0.8 --out {out}/made",
+        "simulate {inputs}/tasks --real a --count 3 --alpha 0.8 --out {out}/made",
         _made,
         keeps=False,
         again=(0, 2),  # a folder that is written already is refused
     ),
     Case(
         "laws",
-        "laws {inputs}/results.csv --target f1 --inputs n,ami --out {out}/laws.json",
+        "laws {inputs}/results.csv --explain f1 --inputs n,ami --document {out}/laws.json",
         lambda out: document(out / "laws.json"),
         keeps=False,
     ),

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from taskmix import _program
-from taskmix.cli import main
+from taskmix.cli import run_command
 from taskmix.files import _atomic
 from taskmix.sequences import RecordedFits, load_mixture
 from taskmix.sequences._from_tasks import _work
@@ -105,7 +105,7 @@ class _Disk:
 
 def command(words: list[str]) -> None:
     sys.argv = ["taskmix", "sequences", *words]
-    main()
+    run_command()
 
 
 def program(words: list[str]) -> None:

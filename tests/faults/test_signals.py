@@ -73,7 +73,7 @@ def test_a_second_signal_is_none_too_many(tmp_path: Path) -> None:
 
 def test_a_command_that_keeps_nothing_says_so(tmp_path: Path) -> None:
     case = Case(
-        "laws", "laws {inputs}/missing.csv --target y --inputs x", lambda out: None, keeps=False
+        "laws", "laws {inputs}/missing.csv --explain y --inputs x", lambda out: None, keeps=False
     )
     with Started(case, tmp_path, tmp_path / "out") as started:
         time.sleep(0.3)

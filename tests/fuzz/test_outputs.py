@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.cli import main
+from taskmix.cli import run_command
 from taskmix.files import _atomic
 from taskmix.plans import Part, Plan, Shares
 
@@ -21,7 +21,7 @@ BAD = {
 def ended(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> int:
     monkeypatch.setattr(sys, "argv", ["taskmix", *words])
     with pytest.raises(SystemExit) as exit_:
-        main()
+        run_command()
     return int(exit_.value.code or 0)
 
 
@@ -33,7 +33,7 @@ def ended(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> int:
         "transfer IN --all --out OUT",
         "advise IN --out OUT --steps 5",
         "sequences IN --out OUT",
-        "laws IN --target label --inputs x --out OUT",
+        "laws IN --explain label --inputs x --document OUT",
         "improve IN --write-plan OUT",
         "report IN --page OUT",
         "train IN --plan IN --out OUT",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from taskmix.cli import main
+from taskmix.cli import run_command
 
 WORDS = ("good", "bad", "one", "two", "three", "the")
 
@@ -54,7 +54,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     def run(*words: str | Path) -> int:
         monkeypatch.setattr(sys, "argv", ["taskmix", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
-            main()
+            run_command()
         return int(ended.value.code or 0)
 
     return run

@@ -133,7 +133,7 @@ def test_the_command_prints_the_rows(
     command: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ["reproduce", "census", people, "--states", "AA,BB,CC,DD,ZZ", "--quick", "--json"]
+    words = ["reproduce", "census", people, "--only", "AA,BB,CC,DD,ZZ", "--quick", "--json"]
     words += ["--steps", "5", "--workers", "1", "--device", "cpu", "--out", tmp_path / "study"]
     assert command(*words) == 0
     found = json.loads(capsys.readouterr().out)

@@ -44,7 +44,7 @@ def conll(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_grids_have_the_documents_rows_and_values() -> None:
+def test_the_grids_have_the_papers_rows_and_values() -> None:
     balanced, unbalanced = balanced_grid(), unbalanced_grid()
     assert len(set(balanced)) == 1002
     assert len(set(unbalanced)) == 1555

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -44,3 +48,51 @@ def test_the_core_imports_without_any_extra() -> None:
     )
     # torch itself imports jinja2 only when it compiles, so blocking it must not matter.
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+SOURCE = Path(taskmix.__file__).parent
+# Every lesson is learned by a function of this name, so that they are used alike:
+# `counterfactual.learn(study).plan()`, `transfer.learn(...).plan()`.
+SHARED_NAMES = {"learn"}
+
+
+def test_no_two_files_define_the_same_public_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert twice.keys() == SHARED_NAMES, twice
+
+
+def layers() -> dict[str, int]:
+    """How high each package lies, by the contract of import-linter."""
+    settings = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())
+    contract = settings["tool"]["importlinter"]["contracts"][0]
+    return {
+        name.strip(" ()"): height
+        for height, layer in enumerate(reversed(contract["layers"]))
+        for name in layer.split("|")
+    }
+
+
+def test_no_module_names_a_package_above_it_even_in_a_string() -> None:
+    """A string that is a module's name can be imported, which import-linter does not see."""
+    heights, upward = layers(), []
+    for path in SOURCE.rglob("*.py"):
+        own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if own not in heights:  # `__init__` and `__main__`, which lie above everything
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found = re.fullmatch(r"taskmix\.(\w+)[\w.]*", node.value)
+                if found and heights.get(found[1], -1) > heights[own]:
+                    upward.append(f"{path.relative_to(SOURCE)}: {node.value}")
+    assert not upward
+
+
+def test_a_string_that_names_a_package_above_would_be_found() -> None:
+    heights = layers()
+    assert heights["cli"] > heights["adviser"] > heights["report"] > heights["plans"]
+    assert heights["plans"] > heights["engine"] > heights["tasks"] > heights["errors"]

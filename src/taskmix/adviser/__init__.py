@@ -7,11 +7,9 @@ from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._answer import Answer, answer, best_runs, plan_of
 from taskmix.adviser._budget import Budget, PricedBudget, Prices, Timer, typed_time
 from taskmix.adviser._document import advice_document
-from taskmix.adviser._given_tasks import gather_tasks
 from taskmix.adviser._history import History, Milestone
 from taskmix.adviser._look import Finding, FindingKind, look_at
 from taskmix.adviser._outlook import Outlook, outlook
-from taskmix.adviser._own_module import OwnModule, own_module
 from taskmix.adviser._prices import measure_prices
 from taskmix.adviser._probe import probe_of
 from taskmix.adviser._race import Race, Standing, run_race
@@ -33,7 +31,6 @@ __all__ = [
     "Milestone",
     "News",
     "Outlook",
-    "OwnModule",
     "PricedBudget",
     "Prices",
     "Race",
@@ -45,11 +42,9 @@ __all__ = [
     "advising_alone",
     "answer",
     "best_runs",
-    "gather_tasks",
     "look_at",
     "measure_prices",
     "outlook",
-    "own_module",
     "plan_of",
     "probe_of",
     "run_race",

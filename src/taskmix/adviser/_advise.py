@@ -18,10 +18,8 @@ from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._answer import answer, best_runs, plan_of
 from taskmix.adviser._budget import Budget, Timer
 from taskmix.adviser._document import advice_document
-from taskmix.adviser._given_tasks import gather_tasks
 from taskmix.adviser._history import History
 from taskmix.adviser._outlook import outlook
-from taskmix.adviser._own_module import own_module
 from taskmix.adviser._probe import probe_of
 from taskmix.engine import (
     Auto,
@@ -38,11 +36,11 @@ from taskmix.engine import (
 )
 from taskmix.errors import OptionError, printable
 from taskmix.extras import missing
-from taskmix.models import Architecture, choose_architecture
+from taskmix.models import Architecture, choose_architecture, own_module
 from taskmix.plans import save_advice
 from taskmix.records import Document, Study
 from taskmix.report import PAGE_PACKAGES
-from taskmix.tasks import HeldEncoding, TaskSet, reading_lines
+from taskmix.tasks import HeldEncoding, TaskSet, gather_tasks, reading_lines
 from taskmix.transfer import save_transfer, transfer_document
 
 Tasks = str | Path | TaskSet | TaskSource | Mapping[str, Any]

@@ -10,12 +10,13 @@ from typing import Any
 
 from taskmix.adviser._adviser import Advice
 from taskmix.adviser._answer import Answer, best_runs, plan_of
-from taskmix.engine import TrainedModel, trained_model
+from taskmix.engine import trained_model
 from taskmix.errors import printable
 from taskmix.plans import Plan
 from taskmix.records import Document, Study
 from taskmix.report import write_report
 from taskmix.tasks import NewRows
+from taskmix.training import TrainedModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)

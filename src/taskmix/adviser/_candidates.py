@@ -60,7 +60,7 @@ def together(
     return Plan(name=name, words=words, parts=(part,))
 
 
-def grouped(name: str, words: str, groups: Sequence[Sequence[str]]) -> Plan:
+def in_groups(name: str, words: str, groups: Sequence[Sequence[str]]) -> Plan:
     """A model for each group, tasks drawn evenly within it; every task gets the same share."""
     count = sum(len(group) for group in groups)
     parts = tuple(

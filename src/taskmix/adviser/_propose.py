@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from taskmix.adviser._candidates import grouped, together, with_shares
+from taskmix.adviser._candidates import in_groups, together, with_shares
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.errors import TaskmixError
@@ -63,7 +63,7 @@ def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Plan | No
     if not better or len(rest) < 2:
         return None
     shown = ", ".join(better)
-    return grouped("apart", f"{shown} alone, the others together", [rest, *([n] for n in better)])
+    return in_groups("apart", f"{shown} alone, the others together", [rest, *([n] for n in better)])
 
 
 def _gain(entries: Entries, tasks: TaskSet, name: str) -> float:
@@ -84,12 +84,12 @@ def from_transfer(lessons: TransferLessons, usable: Sequence[str]) -> list[Plan]
     kept = [name for name in usable if name not in harmful]
     if harmful and len(kept) > 1:
         words = f"{', '.join(harmful)} alone, the others together"
-        found.append(grouped("harmful apart", words, [kept, *([name] for name in harmful)]))
+        found.append(in_groups("harmful apart", words, [kept, *([name] for name in harmful)]))
     groups = [[name for name in group if name in usable] for group in lessons.groups]
     groups = [group for group in groups if group]
     if 1 < len(groups) < len(usable):
         words = "; ".join(", ".join(group) for group in groups)
-        found.append(grouped("groups", f"a model for each group: {words}", groups))
+        found.append(in_groups("groups", f"a model for each group: {words}", groups))
     return found
 
 

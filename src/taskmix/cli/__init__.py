@@ -1,5 +1,5 @@
 """The commands. Words become objects here, and the seed becomes a generator; nowhere deeper."""
 
-from taskmix.cli._app import main
+from taskmix.cli._app import run_command
 
-__all__ = ["main"]
+__all__ = ["run_command"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from taskmix.adviser import Advised, News
 
 
-def advise(
+def advise_command(
     context: typer.Context,
     tasks: TaskOptions,
     model: ModelOptions,

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import taskmix
-from taskmix.cli._advise import advise
+from taskmix.cli._advise import advise_command
 from taskmix.cli._demo import demo
 from taskmix.cli._display import echo, note
 from taskmix.cli._improve import improve
@@ -23,7 +23,7 @@ from taskmix.cli._report import report
 from taskmix.cli._reproduce import app as reproduce
 from taskmix.cli._sequences import sequences
 from taskmix.cli._simulate import simulate
-from taskmix.cli._train import train
+from taskmix.cli._train import train_command
 from taskmix.cli._transfer import transfer
 from taskmix.errors import InputError, TaskmixError, TaskmixWarning
 
@@ -43,8 +43,8 @@ app = typer.Typer(
 )
 for command in (
     demo,
-    advise,
-    train,
+    advise_command,
+    train_command,
     predict,
     report,
     improve,
@@ -53,7 +53,7 @@ for command in (
     simulate,
     laws,
 ):
-    app.command()(grouped(command))
+    app.command(command.__name__.removesuffix("_command"))(grouped(command))
 app.add_typer(reproduce, name="reproduce")
 
 
@@ -72,7 +72,7 @@ def _options(
     pass
 
 
-def main() -> None:
+def run_command() -> None:
     """Runs a command. Exit codes: 0 done, 1 a run failed, 2 the input was wrong, 130 stopped."""
     warnings.showwarning = _show_warning
     # Workers are told by it too; who wants to hear more sets it before.

@@ -37,14 +37,14 @@ def demo(
 
     Example: taskmix demo --out taskmix-demo
     """
-    from taskmix.cli._advise import advise
+    from taskmix.cli._advise import advise_command
 
     if not json_:
         echo(
             "Eight tasks from handwritten digits. The two named `shuffled…` have random labels; the "
             "adviser is not told."
         )
-    advise(
+    advise_command(
         context,
         TaskOptions(folder="digits"),
         ModelOptions(),

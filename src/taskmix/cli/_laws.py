@@ -40,14 +40,14 @@ def laws(
     table: Annotated[
         Path, typer.Argument(help="A .csv, .jsonl or .parquet file, one row a result.")
     ],
-    target: Annotated[str, typer.Option("--target", help="The column to explain.")],
+    explain: Annotated[str, typer.Option("--explain", help="The column to explain.")],
     inputs: Annotated[str, typer.Option("--inputs", help="The columns it may depend on: n,ami,T")],
-    engine: Annotated[
-        LawEngine, typer.Option("--engine", help="Who looks for formulas.")
+    searcher: Annotated[
+        LawEngine, typer.Option("--searcher", help="Who looks for formulas.")
     ] = LawEngine.SEARCH,
-    compare: Annotated[
+    formula: Annotated[
         list[str] | None,
-        typer.Option("--compare", help="A formula to judge on the same rows, or `paper`."),
+        typer.Option("--formula", help="A formula to judge on the same rows, or `paper`."),
     ] = None,
     group: Annotated[
         str | None, typer.Option("--group", help="Constants of each value of this column, shrunk.")
@@ -71,8 +71,8 @@ def laws(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw the front into this .svg, .png or .html.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write everything to this .json.")
+    document: Annotated[
+        Path | None, typer.Option("--document", help="Write everything to this .json.")
     ] = None,
     seed: Annotated[
         int, typer.Option("--seed", help="Of the held-out rows and other engines.")
@@ -86,42 +86,42 @@ def laws(
 
     Examples:
 
-        taskmix laws results.csv --target f1 --inputs n,ami,T --plot front.svg
+        taskmix laws results.csv --explain f1 --inputs n,ami,T --plot front.svg
 
-        taskmix laws results.csv --target f1 --inputs n,T --compare "a*sqrt(n)" --at n=2000,T=2 --to T=5
+        taskmix laws results.csv --explain f1 --inputs n,T --formula "a*sqrt(n)" --at n=2000,T=2 --to T=5
     """
     from taskmix.laws import LawRegressor, learn_laws, read_table, write_laws
     from taskmix.report import front_chart, write_chart
 
-    _check(engine, plot, out)
+    _check(searcher, plot, document)
     names = [name.strip() for name in inputs.split(",") if name.strip()]
     start, change = _point("--at", at, names), _point("--to", to, names)
-    columns = read_table(table, [*names, target, *([group] if group else [])])
+    columns = read_table(table, [*names, explain, *([group] if group else [])])
     if not json_:
-        echo(_reading_words(table, target, names, group, len(columns[target])))
+        echo(_reading_words(table, explain, names, group, len(columns[explain])))
     found = learn_laws(
         columns,
-        target=target,
+        target=explain,
         inputs=names,
         model=LawRegressor(
-            engine.value, noise=noise.value, range_input=range_input, folds=folds, seed=seed
+            searcher.value, noise=noise.value, range_input=range_input, folds=folds, seed=seed
         ),
-        compare=compare or (),
+        compare=formula or (),
         group=group,
         at=start,
         to=change,
         bootstrap=bootstrap,
     )
-    document = replace(found.document, command=this_command())
+    learned = replace(found.document, command=this_command())
     if plot is not None:
         write_chart(front_chart(found.front), plot)
-    if out is not None:
-        write_laws(document, out)
+    if document is not None:
+        write_laws(learned, document)
     if json_:
-        print_json(document.as_json())
+        print_json(learned.as_json())
         return
-    print_laws(document)
-    for path in (plot, out):
+    print_laws(learned)
+    for path in (plot, document):
         if path is not None:
             echo(f"Wrote {path}.")
 
@@ -164,7 +164,7 @@ def _check(engine: LawEngine, plot: Path | None, out: Path | None) -> None:
         check_output(out, is_ours=is_laws_document, what="the law")
     if engine is not LawEngine.SEARCH:
         package = "pyoperon" if engine is LawEngine.OPERON else "gplearn"
-        require(package, purpose=f"`--engine {engine.value}`")
+        require(package, purpose=f"`--searcher {engine.value}`")
 
 
 def _reading_words(table: Path, target: str, names: list[str], group: str | None, rows: int) -> str:

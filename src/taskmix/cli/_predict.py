@@ -17,7 +17,7 @@ from taskmix.cli._options import StrictOption
 from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
-    from taskmix.engine import TrainedModel
+    from taskmix.training import TrainedModel
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - wide ones too

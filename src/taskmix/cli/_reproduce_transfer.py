@@ -51,8 +51,8 @@ def census(
     context: typer.Context,
     data: Annotated[Path, typer.Argument(help="The Parquet file of ACSIncome, or its folder.")],
     where: WhereOptions,
-    states: Annotated[
-        str | None, typer.Option("--states", help="Some of them, with commas [all].")
+    only: Annotated[
+        str | None, typer.Option("--only", help="Names of the states to keep, with commas.")
     ] = None,
     rows: Annotated[int, typer.Option("--rows", min=1, help="Of a state to train on.")] = 3000,
     hidden: Annotated[int, typer.Option("--hidden", min=1, help="Width of the network.")] = 32,
@@ -79,7 +79,7 @@ def census(
 
     Stop it and run it again: finished runs are not repeated.
 
-    Example: taskmix reproduce census acs_income/ --states AK,CA,HI,NJ,NY,PR,TX,WY --subsets 40
+    Example: taskmix reproduce census acs_income/ --only AK,CA,HI,NJ,NY,PR,TX,WY --subsets 40
     """
     from taskmix.papers import CensusOptions, reproduce_census
 
@@ -87,7 +87,7 @@ def census(
     options = _kept(locals(), "data rows steps batch_size learning_rate size subsets held_out")
     options |= _kept(locals(), "repeats alone seeds seed own_group_dro")
     options |= {
-        "states": _names(states, "states"),
+        "states": _names(only, "only"),
         "hidden": (hidden,),
         "device": where.choose_device(),
     }

@@ -41,7 +41,7 @@ def print_mixture(
         table = Table(title="held-out sequences", title_justify="left", box=box.SIMPLE_HEAD)
         table.add_column(figures.columns[0])
         for name in figures.columns[1:]:
-            table.add_column(name, justify="right")
+            table.add_column(name, justify="right", no_wrap=True)
         for row in figures.rows:
             table.add_row(*row)
         show(table)

@@ -64,7 +64,7 @@ SequenceBatchOption = Annotated[
 BaselinesOption = Annotated[
     bool, typer.Option("--baselines/--no-baselines", help="Compare on held-out sequences.")
 ]
-ThreadsOption = Annotated[int, typer.Option("--workers", min=1, help="Threads.")]
+ThreadsOption = Annotated[int, typer.Option("--threads", min=1, help="At once.")]
 GeneratorDeviceOption = Annotated[str, typer.Option("--device", help="Of hmm and gru: cpu, cuda.")]
 SequenceSeedOption = Annotated[int, typer.Option("--seed")]
 MixtureOutOption = Annotated[Path, typer.Option("--out", help="Where model and page go.")]

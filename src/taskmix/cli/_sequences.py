@@ -84,7 +84,10 @@ def sequences(
     tell_slowness()
     has_page = predict is None and can_write_page(MIXTURE_PAGE_PACKAGES)
     prefix = None if predict is None else cut_prefix(predict, characters=characters)
-    asked = _Asked(folder, out, prefix, task, baselines, workers, fresh, json_, has_page)
+    asked = _Asked(
+        folder=folder, out=out, prefix=prefix, task=task, baselines=baselines, workers=workers,
+        fresh=fresh, as_json=json_, has_page=has_page,
+    )  # fmt: skip
     loaded = load_tasks(
         folder, settings=tasks, task_column=task_column, kind="sequences",
         sequence_column=sequence_column, time_column=time_column,
@@ -104,7 +107,7 @@ def sequences(
     _answer(asked, recipe, data, loaded)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Asked:
     """What is to be done with the mixture, and how it is said."""
 

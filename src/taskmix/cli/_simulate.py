@@ -22,7 +22,7 @@ def simulate(
         str, typer.Argument(help="A task folder with one task, or --real says which.")
     ],
     out: Annotated[Path, typer.Option("--out", help="The task folder to write, new or empty.")],
-    tasks: Annotated[int, typer.Option("--tasks", min=1, help="Artificial tasks to make.")] = 5,
+    count: Annotated[int, typer.Option("--count", min=1, help="Artificial tasks to make.")] = 5,
     alpha: Annotated[
         str | None,
         typer.Option(
@@ -60,9 +60,9 @@ def simulate(
 
     Examples:
 
-        taskmix simulate conll2003/ --tasks 5 --alpha 0.9 --out related/
+        taskmix simulate conll2003/ --count 5 --alpha 0.9 --out related/
 
-        taskmix simulate reviews/ --real books --tasks 3 --ami 0.1,0.5,0.9 --samples 2000 --out three/
+        taskmix simulate reviews/ --real books --count 3 --ami 0.1,0.5,0.9 --samples 2000 --out three/
     """
     import numpy as np
 
@@ -77,7 +77,7 @@ def simulate(
     print_reading(loaded, quiet=json_)
     made = simulate_tasks(
         task,
-        count=tasks,
+        count=count,
         alpha=_numbers("--alpha", alpha),
         ami=_numbers("--ami", ami),
         labels=_whole("--labels", labels),

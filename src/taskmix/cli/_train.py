@@ -133,7 +133,7 @@ class LengthOptions:
         )
 
 
-def train(
+def train_command(
     context: typer.Context,
     tasks: TaskOptions,
     way: WayOptions,

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import LearningCurves
-from taskmix.counterfactual._estimators import ValueEstimate, compare
+from taskmix.counterfactual._estimates import ValueEstimate, compare
 from taskmix.counterfactual._improve import (
     Improvement,
     checked_logs,

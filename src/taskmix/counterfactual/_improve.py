@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import LearningCurves, learning_curves
-from taskmix.counterfactual._estimators import ValueEstimate, compare, estimate
+from taskmix.counterfactual._estimates import ValueEstimate, compare, estimate
 from taskmix.counterfactual._faults import check_log
 from taskmix.counterfactual._log import Log
 from taskmix.counterfactual._maximise import maximise

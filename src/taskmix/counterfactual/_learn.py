@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import learning_curves
 from taskmix.counterfactual._dynamic import StagedImprovement, improve_stages
-from taskmix.counterfactual._estimators import ValueEstimate, compare, estimate
+from taskmix.counterfactual._estimates import ValueEstimate, compare, estimate
 from taskmix.counterfactual._improve import improve_policy
 from taskmix.counterfactual._log import Log, log_of_runs
 from taskmix.counterfactual._recorded import RecordedRun, recorded_runs

@@ -36,7 +36,7 @@ from taskmix.engine._run import (
 )
 from taskmix.engine._saved import load_model, save_models
 from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
-from taskmix.engine._trained import TrainedModel, trained_model
+from taskmix.engine._trained import trained_model
 from taskmix.engine._units import Progress, Stop, Tell
 from taskmix.engine._workers import Workers
 
@@ -60,7 +60,6 @@ __all__ = [
     "Stop",
     "TaskSource",
     "Tell",
-    "TrainedModel",
     "Until",
     "Workers",
     "build",

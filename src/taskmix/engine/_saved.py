@@ -21,7 +21,6 @@ import taskmix.tasks as encodings
 from taskmix.engine._described import undescribe
 from taskmix.engine._model_folder import NAME, replacing_model
 from taskmix.engine._run import Run, model_of_run
-from taskmix.engine._trained import Part, TrainedModel
 from taskmix.errors import InputError, RecordError, TaskmixError
 from taskmix.files import read_plain
 from taskmix.models import HardSharing, Transformer
@@ -34,6 +33,7 @@ from taskmix.tasks import (
     load_pretrained,
     quiet_transformers,
 )
+from taskmix.training import TrainedModel, TrainedPart
 
 VERSION = 1
 NETWORK = "encoder.network."  # parameters that Hugging Face's files have already
@@ -128,7 +128,7 @@ def load_model(path: Path | str) -> TrainedModel:
         ) from error
 
 
-def _read(folder: Path, document: Mapping[str, Any]) -> Part:
+def _read(folder: Path, document: Mapping[str, Any]) -> TrainedPart:
     described = dict(document["architecture"])
     if described["kind"] == "Transformer":
         described["path"] = str(folder / Path(described["path"]).name)
@@ -148,7 +148,7 @@ def _read(folder: Path, document: Mapping[str, Any]) -> Part:
     missing, unknown = model.load_state_dict(state, strict=False)
     if unknown or any(not name.startswith(NETWORK) for name in missing):
         raise KeyError(f"other parameters than the model's: {[*unknown, *missing][:3]}")
-    return Part(
+    return TrainedPart(
         model=model.eval(),
         architecture=architecture,
         learned=learned,

@@ -38,7 +38,7 @@ class Warned:
     message: str
 
 
-def work(connection: Connection[Any, Any]) -> None:
+def serve(connection: Connection[Any, Any]) -> None:
     """Executes what comes through the pipe until it is closed, or until the parent is gone."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)

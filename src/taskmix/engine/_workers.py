@@ -25,7 +25,7 @@ from multiprocessing.connection import wait
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from taskmix.engine._worker import READY, STOP, Failed, Warned, work
+from taskmix.engine._worker import READY, STOP, Failed, Warned, serve
 from taskmix.errors import OptionError, TaskmixWarning
 from taskmix.records import Study
 
@@ -137,7 +137,7 @@ class _Process:
         self.connection, other = context.Pipe()
         try:
             with _deaf_children():
-                self._process = context.Process(target=work, args=(other,))
+                self._process = context.Process(target=serve, args=(other,))
                 self._process.start()
         except BaseException:
             self.connection.close()  # by which a process that has started knows

@@ -2,6 +2,7 @@
 
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
 from taskmix.models._choose import choose_architecture
+from taskmix.models._own_module import OwnModule, own_module
 from taskmix.models._perceptron import Perceptron
 from taskmix.models._sharing import (
     Architecture,
@@ -20,6 +21,7 @@ __all__ = [
     "Architecture",
     "HardSharing",
     "Head",
+    "OwnModule",
     "Perceptron",
     "SharedCode",
     "TextConvolution",
@@ -30,5 +32,6 @@ __all__ = [
     "choose_architecture",
     "make_head",
     "named_last_layer",
+    "own_module",
     "target_scale",
 ]

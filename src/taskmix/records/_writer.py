@@ -66,12 +66,12 @@ class RecordWriter:
         self.notes: list[str] = list(recovered.notes)  # what was damaged and what became of it
         self._folder = folder
         self._lean = lean  # no rows, and no weights in the end
-        self._told = 0  # the last step that was told
+        self._last_step = 0  # that was added
         self._before = recovered.summary
         self._entries = recovered.entries
         self._vector = recovered.vector
         self._phase: Literal["new", "running", "closed"] = "new"
-        self._started = 0.0  # on the monotonic clock, less the seconds of earlier sessions
+        self._started = 0.0  # on the monotonic clock, minus the seconds of earlier sessions
         self._summary: RunSummary
         self._steps: StepBuffer
         self._scores: list[tuple[int, str, str, str, float]] = []
@@ -151,7 +151,7 @@ class RecordWriter:
         loss_after: float | None = None,
     ) -> None:
         """Adds what one step did on one task. Takes about a microsecond."""
-        self._told = max(self._told, step)
+        self._last_step = max(self._last_step, step)
         if self._lean:
             return
         if probabilities is not None:
@@ -174,7 +174,7 @@ class RecordWriter:
         loss_after: Numbers | None = None,
     ) -> None:
         """Adds many rows at once: all tasks of a step, or many steps."""
-        self._told = max(self._told, int(np.max(steps, initial=0)))
+        self._last_step = max(self._last_step, int(np.max(steps, initial=0)))
         if self._lean:
             return
         if probabilities is not None:
@@ -348,7 +348,7 @@ class RecordWriter:
         return copied
 
     def _steps_done(self) -> int:
-        return max(self._summary.step, self._told)
+        return max(self._summary.step, self._last_step)
 
     def _seconds(self) -> float:
         return time.monotonic() - self._started

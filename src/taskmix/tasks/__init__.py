@@ -26,6 +26,7 @@ from taskmix.tasks._encoding import (
     vectors_for,
 )
 from taskmix.tasks._formats import read_parquet, read_rows, text_lines
+from taskmix.tasks._given import gather_tasks
 from taskmix.tasks._held import (
     HeldEncoding,
     held_inputs,
@@ -96,6 +97,7 @@ __all__ = [
     "entity_counts",
     "evaluate_outputs",
     "find_metric",
+    "gather_tasks",
     "held_inputs",
     "held_tasks",
     "io_to_iob2",

@@ -22,9 +22,10 @@ from taskmix.training._machinery import Scheduler, input_groups, make_stream
 from taskmix.training._mlflow import MLflowListener
 from taskmix.training._ranks import DistributedRanks, OtherRankError, Ranks
 from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
-from taskmix.training._streams import Stream, mix
+from taskmix.training._streams import Stream, mixed_seed
 from taskmix.training._tensorboard import TensorBoardListener
 from taskmix.training._train import check_training, train
+from taskmix.training._trained_model import HeldPart, TrainedModel, TrainedPart
 from taskmix.training._watch import Watch, scores_by_position
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "EndEvent",
     "EvaluationEvent",
     "Event",
+    "HeldPart",
     "LossFunction",
     "MLflowListener",
     "OtherRankError",
@@ -43,6 +45,8 @@ __all__ = [
     "StepEvent",
     "Stream",
     "TensorBoardListener",
+    "TrainedModel",
+    "TrainedPart",
     "Watch",
     "check_training",
     "evaluate",
@@ -51,7 +55,7 @@ __all__ = [
     "make_stream",
     "mean_margin",
     "mean_score",
-    "mix",
+    "mixed_seed",
     "outputs_of",
     "predict_tags",
     "score_outputs",

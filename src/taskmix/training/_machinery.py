@@ -16,7 +16,7 @@ from taskmix.tasks import EncodedTasks
 from taskmix.training._events import StepEvent
 from taskmix.training._losses import LossFunction, known_targets
 from taskmix.training._ranks import Ranks
-from taskmix.training._streams import Stream, mix
+from taskmix.training._streams import Stream, mixed_seed
 
 
 class Scheduler(Protocol):
@@ -46,7 +46,7 @@ class Machinery:
     def seed_step(self, step: int) -> None:
         """Makes dropout a function of (seed, step): resuming needs no random state of torch."""
         rank = self.ranks.rank
-        seed = mix(self.seed, step, rank) if rank else mix(self.seed, step)
+        seed = mixed_seed(self.seed, step, rank) if rank else mixed_seed(self.seed, step)
         torch.default_generator.manual_seed(seed)
         if self.device.type == "cuda":
             with torch.cuda.device(self.device):

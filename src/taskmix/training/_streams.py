@@ -13,11 +13,11 @@ from torch import Tensor
 _64_BITS = (1 << 64) - 1
 
 
-def mix(*numbers: int) -> int:
+def mixed_seed(*numbers: int) -> int:
     """One well-spread 63-bit seed from several numbers (the finaliser of SplitMix64, Steele 2014).
 
-    >>> mix(0, 1) == mix(0, 1), mix(0, 1) == mix(1, 0), 0 <= mix(0, 1) < 2**63
-    (True, False, True)
+    >>> mixed_seed(0, 1) == mixed_seed(0, 1), mixed_seed(0, 1) == mixed_seed(1, 0)
+    (True, False)
     """
     value = 0
     for number in numbers:
@@ -101,6 +101,6 @@ class Stream:
         self._order = self._shuffle()
 
     def _shuffle(self) -> Tensor:
-        generator = torch.Generator().manual_seed(mix(self._seed, self._number, self._pass))
+        generator = torch.Generator().manual_seed(mixed_seed(self._seed, self._number, self._pass))
         order = torch.randperm(len(self._rows), generator=generator)
         return self._rows[order].to(self._device)

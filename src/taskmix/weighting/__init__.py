@@ -1,7 +1,8 @@
 """What each task's loss counts."""
 
 from taskmix.weighting._aligned_mtl import AlignedMTL
-from taskmix.weighting._balancer import Balanced, Balancer
+from taskmix.weighting._balanced import Balanced
+from taskmix.weighting._balancer import Balancer
 from taskmix.weighting._bandit_mtl import BanditMTL, BanditMTLState
 from taskmix.weighting._cagrad import CAGrad
 from taskmix.weighting._conflict_free import ConFIG

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from taskmix.adviser._candidates import baselines, distinct, grouped, with_shares
+from taskmix.adviser._candidates import baselines, distinct, in_groups, with_shares
 from taskmix.engine import DigitsSource, Run
 from taskmix.models import Perceptron
 from taskmix.tasks import Split, Task, TaskSet
@@ -44,7 +44,7 @@ def test_what_is_known_already_is_not_tried_under_another_name() -> None:
     known = baselines(tasks_of((5, 5, 5)), NAMES)
     even = with_shares("learned", "", NAMES, [1 / 3] * 3)
     odd = with_shares("learned", "", NAMES, [0.5, 0.25, 0.25])
-    alone = grouped("groups", "", [["a"], ["b"], ["c"]])
+    alone = in_groups("groups", "", [["a"], ["b"], ["c"]])
     assert distinct([even, odd, odd, alone], known) == [odd]
 
 

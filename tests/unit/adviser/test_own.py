@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
 import taskmix
-from taskmix.adviser import gather_tasks, own_module
 from taskmix.errors import InputError, OptionError
-from taskmix.tasks import digits_tasks, held_tasks, load_tasks
+from taskmix.models import own_module
+from taskmix.tasks import digits_tasks, gather_tasks, held_tasks, load_tasks
 
 QUICK: dict[str, Any] = {"budget": "400-steps", "steps": 20, "quiet": True}
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.cli import main
+from taskmix.cli import run_command
 
 
 def run_cli(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> int:
     """The exit code of a command."""
     monkeypatch.setattr(sys, "argv", ["taskmix", *map(str, words)])
     with pytest.raises(SystemExit) as ended:
-        main()
+        run_command()
     return int(ended.value.code or 0)

@@ -59,10 +59,10 @@ def test_advice_without_the_report_extra_costs_the_page_and_not_the_answer(
         (("transfer", "TASKS", "--all", "--model", "some/encoder"), "transformers"),
         (("transfer", "TASKS", "--all", "--engine", "ray"), "ray"),
         (("report", "STUDY"), "vl-convert-python"),
-        (("laws", "t.csv", "--target", "y", "--inputs", "x", "--engine", "operon"), "pyoperon"),
-        (("laws", "t.csv", "--target", "y", "--inputs", "x", "--engine", "gplearn"), "gplearn"),
+        (("laws", "t.csv", "--explain", "y", "--inputs", "x", "--searcher", "operon"), "pyoperon"),
+        (("laws", "t.csv", "--explain", "y", "--inputs", "x", "--searcher", "gplearn"), "gplearn"),
         (
-            ("laws", "t.csv", "--target", "y", "--inputs", "x", "--plot", "x.svg"),
+            ("laws", "t.csv", "--explain", "y", "--inputs", "x", "--plot", "x.svg"),
             "vl-convert-python",
         ),
         (("reproduce", "bandit", "--quick", "--plot", "x.svg"), "vl-convert-python"),

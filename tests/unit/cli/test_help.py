@@ -19,8 +19,8 @@ def test_help_needs_neither_torch_nor_arrow() -> None:
         "import sys\n"
         "for name in ('torch', 'pyarrow', 'sklearn', 'scipy', 'numpy'): sys.modules[name] = None\n"
         "sys.argv = ['taskmix', '--help']\n"
-        "from taskmix.cli import main\n"
-        "main()\n"
+        "from taskmix.cli import run_command\n"
+        "run_command()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -147,6 +147,8 @@ def test_a_task_of_random_labels_that_the_reward_falls_for_is_named(
     out = tmp_path / "study"
     words = ("--out", out, "--seeds", "2", "--workers", "1", "--steps", "300", "--json")
     assert run_cli(monkeypatch, "train", folder, *words) == 0
-    assert run_cli(monkeypatch, "improve", out, "--write-plan", tmp_path / "plan.json", "--json") == 0
+    assert (
+        run_cli(monkeypatch, "improve", out, "--write-plan", tmp_path / "plan.json", "--json") == 0
+    )
     notes = json.loads(capsys.readouterr().out.split("\n}\n", 1)[1])["notes"]
     assert any("`noise` gets" in note and "cannot be seen to rise" in note for note in notes)

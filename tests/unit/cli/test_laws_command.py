@@ -36,9 +36,9 @@ def test_the_front_is_printed_and_written(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, plot = tmp_path / "laws.json", tmp_path / "front.svg"
-    words = ["laws", table, "--target", "f1", "--inputs", "n,T", "--out", out, "--plot", plot]
+    words = ["laws", table, "--explain", "f1", "--inputs", "n,T", "--document", out, "--plot", plot]
     more = [
-        "--compare",
+        "--formula",
         "0.03*sqrt(n)",
         "--group",
         "architecture",
@@ -78,8 +78,8 @@ def test_the_front_is_printed_and_written(
 def test_json_is_one_object(
     table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["laws", table, "--target", "f1", "--inputs", "n,T", "--json", "--bootstrap", "20"]
-    assert run_cli(monkeypatch, *words, "--folds", "3", "--compare", "paper") == 0
+    words = ["laws", table, "--explain", "f1", "--inputs", "n,T", "--json", "--bootstrap", "20"]
+    assert run_cli(monkeypatch, *words, "--folds", "3", "--formula", "paper") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["rows"] == 200
     assert len(told["bootstrap"]) == len(told["law"]["constants"])
@@ -101,8 +101,8 @@ def test_json_is_one_object(
         (["--inputs", "T,huge"], "Found inf in row 4"),
         (["--inputs", "n,nothing"], "a column `nothing`"),
         (["--inputs", "n,f1"], "none of them the target"),
-        (["--inputs", "n", "--compare", "eval(n)"], "the function 'eval'"),
-        (["--inputs", "n", "--compare", "T*2"], "columns that are there"),
+        (["--inputs", "n", "--formula", "eval(n)"], "the function 'eval'"),
+        (["--inputs", "n", "--formula", "T*2"], "columns that are there"),
         (["--inputs", "n", "--at", "T=2"], "`--at` should give inputs values"),
         (["--inputs", "n", "--to", "n=2"], "should come with `at`"),
         (["--inputs", "n", "--plot", "front.doc"], "should be written to a file that ends in"),
@@ -115,7 +115,7 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
     words: list[str],
     sentence: str,
 ) -> None:
-    assert run_cli(monkeypatch, "laws", table, "--target", "f1", *words) == 2
+    assert run_cli(monkeypatch, "laws", table, "--explain", "f1", *words) == 2
     shown = capsys.readouterr().err
     assert sentence in shown
     assert shown.count("\n") == 1
@@ -138,7 +138,7 @@ def test_a_table_that_is_too_small_is_one_sentence(
 ) -> None:
     path = tmp_path / "small.csv"
     path.write_text(text)
-    assert run_cli(monkeypatch, "laws", path, "--target", "f1", "--inputs", "n") == 2
+    assert run_cli(monkeypatch, "laws", path, "--explain", "f1", "--inputs", "n") == 2
     shown = capsys.readouterr().err
     assert sentence in shown
     assert shown.count("\n") == 1

@@ -190,13 +190,21 @@ def test_plans_laws_and_pages_take_no_file_of_others(
     assert run_cli(monkeypatch, "train", tables, *longer, "--out", out) == 0
     table = tmp_path / "rows.csv"
     table.write_text("x,y\n" + "".join(f"{x},{2 * x + 1}\n" for x in range(1, 30)))
-    laws = ("laws", table, "--target", "y", "--inputs", "x", "--json")
+    laws = ("laws", table, "--explain", "y", "--inputs", "x", "--json")
     capsys.readouterr()
     for name in ("mine.json", "mine.html", "mine.svg"):
         (tmp_path / name).write_text("<p>mine</p>")
     asked = [
         ("improve", out, "--write-plan", tmp_path / "mine.json"),
-        ("transfer", tables, "--all", "--out", tmp_path / "t", "--write-plan", tmp_path / "mine.json"),
+        (
+            "transfer",
+            tables,
+            "--all",
+            "--out",
+            tmp_path / "t",
+            "--write-plan",
+            tmp_path / "mine.json",
+        ),
         ("report", out, "--page", tmp_path / "mine.html"),
         (*laws, "--out", tmp_path / "mine.json"),
         (*laws, "--plot", tmp_path / "mine.svg"),
@@ -225,7 +233,7 @@ def test_artificial_tasks_are_written_to_a_folder_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    make = ("simulate", folder, "--real", "fruit", "--alpha", "0.9", "--tasks", "2")
+    make = ("simulate", folder, "--real", "fruit", "--alpha", "0.9", "--count", "2")
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     assert "in which the command was started" in refused(monkeypatch, capsys, *make, "--out", ".")
@@ -242,7 +250,7 @@ def test_what_a_killed_simulation_left_is_not_taken_for_tasks(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    make = ("simulate", folder, "--real", "fruit", "--alpha", "0.9", "--tasks", "2", "--json")
+    make = ("simulate", folder, "--real", "fruit", "--alpha", "0.9", "--count", "2", "--json")
     (tmp_path / "precious").mkdir()
     (tmp_path / ".made.partial").symlink_to(tmp_path / "precious")  # as the old version named it
     left = tmp_path / ".taskmix-0123456789abcdef.tmp"

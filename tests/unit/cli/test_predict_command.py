@@ -44,7 +44,9 @@ def test_answers_come_as_lines_as_one_object_and_as_files(
 
     for ending in ("jsonl", "csv", "parquet"):
         out = tmp_path / f"answers.{ending}"
-        assert run_cli(monkeypatch, "predict", model, rows, "--task", "fruit", "--answers", out) == 0
+        assert (
+            run_cli(monkeypatch, "predict", model, rows, "--task", "fruit", "--answers", out) == 0
+        )
     capsys.readouterr()
     again = ("predict", model, rows, "--task", "fruit", "--answers", out)
     before = out.read_bytes()

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from taskmix.cli._reproduce import app
+
 from .running import run_cli
 
 
@@ -12,8 +14,11 @@ def test_the_experiments_are_listed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_cli(monkeypatch, "reproduce", "--list", "--json") == 0
-    names = {row["name"] for row in json.loads(capsys.readouterr().out)}
-    assert {"bandit", "glue"} <= names
+    names = [row["name"] for row in json.loads(capsys.readouterr().out)]
+    commands = [each.name or each.callback.__name__ for each in app.registered_commands]
+    assert sorted(names) == sorted(commands), (
+        "every experiment is listed, and every one listed runs"
+    )
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".html"])
@@ -30,7 +35,12 @@ def test_a_small_bandit_prints_rows_and_draws_the_figure(
     assert found["experiment"] == "bandit"
     quantities = {row["quantity"] for row in found["rows"]}
     assert {"gap_closed/paper_recipe", "gap_closed/auto", "score/exp3s"} <= quantities
-    assert figure.stat().st_size > 1000
+    scores = {row["quantity"]: row["ours"] for row in found["rows"]}
+    gained = scores["score/exp3s"] - scores["score/random"]
+    assert scores["score_difference/exp3s_minus_random"] == pytest.approx(gained)
+    begin = {".svg": b"<svg", ".png": b"\x89PNG\r\n", ".html": b"<!DOCTYPE html>"}[suffix]
+    assert figure.read_bytes().startswith(begin)
+    assert figure.stat().st_size > 10_000, "the curves of all policies are drawn"
 
 
 def test_a_figure_of_another_kind_is_refused_in_a_sentence(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from taskmix import _signals
-from taskmix.cli import main
+from taskmix.cli import run_command
 from taskmix.numerics import state_to_tree
 from taskmix.records import Study, save_state
 from taskmix.sequences import MixtureFolder, SequenceMixture, load_mixture
@@ -47,7 +47,7 @@ def fit(monkeypatch: pytest.MonkeyPatch, letters: Path, out: Path, *words: str) 
 def fit_as_program(monkeypatch: pytest.MonkeyPatch, letters: Path, out: Path, *words: str) -> None:
     given = ("--characters", "--generators", "2", "--restarts", "1", "--out", str(out), *words)
     monkeypatch.setattr(sys, "argv", ["taskmix", "sequences", str(letters), *given])
-    main()
+    run_command()
 
 
 def test_a_folder_becomes_a_model_a_page_and_figures(

@@ -17,7 +17,7 @@ def test_artificial_tasks_are_written_as_a_folder(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = tmp_path / "made"
-    words = ["simulate", folder, "--real", "fruit", "--tasks", "2", "--alpha", "0.6,1.0"]
+    words = ["simulate", folder, "--real", "fruit", "--count", "2", "--alpha", "0.6,1.0"]
     assert run_cli(monkeypatch, *words, "--out", out, "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert [row["alpha"] for row in told["tasks"]] == [0.6, 1.0]

@@ -102,7 +102,10 @@ def test_estimates_from_gradients_can_be_compared_with_training(
         (("--target", "a", "--size", "7"), "between 1 and the number of sources"),
         (("--target", "a", "--compare"), "`--compare` should go with --estimate"),
         (("--all", "--largest-group", "1", "--groups", "2"), "5 tasks should fit into 2 groups"),
-        (("--target", "a", "--steps-of", "all-tasks", "--steps", "2"), "should have a batch of each"),
+        (
+            ("--target", "a", "--steps-of", "all-tasks", "--steps", "2"),
+            "should have a batch of each",
+        ),
         (("--target", "a", "--subsets", "1", "--size", "2"), "Every source should be in a subset"),
     ],
 )

@@ -134,7 +134,9 @@ def test_the_page_shows_a_run_of_two_labels_as_one_run_under_both(tmp_path: Path
         ("second", 0),
         ("second", 1),
     ]
-    assert [run.labels for run in gather(tmp_path, labels=["second"]).runs] == [("second",)] * 2
+    assert [run.labels for run in gather_report(tmp_path, labels=["second"]).runs] == [
+        ("second",)
+    ] * 2
 
 
 # Studies of version 0.1.
@@ -162,7 +164,7 @@ def test_a_run_of_version_0_1_is_found_under_its_label_and_under_another(older: 
     assert names(older) == {older_name(RUN)}
     assert all(path.read_bytes() == data for path, data in before.items()), "as it was"
     assert set(Study(older.path).scores()["label"].to_pylist()) == {"first", "second"}
-    assert gather(older.path).labels == ("first", "second")
+    assert gather_report(older.path).labels == ("first", "second")
 
 
 @pytest.mark.parametrize("executor", [Here, Fleet])

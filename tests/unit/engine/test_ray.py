@@ -31,7 +31,7 @@ from taskmix.engine import (
 )
 from taskmix.engine._ray import _sender
 from taskmix.engine._ray._data import take_apart
-from taskmix.engine._ray._work import Done, work
+from taskmix.engine._ray._work import Done, do_job
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.models import HardSharing, Perceptron
 from taskmix.policies import SizeProportional
@@ -251,7 +251,7 @@ def test_a_worker_with_a_gpu_trains_its_runs_as_a_fleet(tmp_path: Path, shared_d
     names = [run.folder(study).name for run in plain]
     # On the CPU of this cluster: what a GPU's worker does but for the device.
     done = ray.get(
-        ray.remote(work).remote(
+        ray.remote(do_job).remote(
             (7, 9, 8),
             plain,
             names,
@@ -323,7 +323,7 @@ def no_work(numbers: list[int], *rest: Any) -> list[Done]:
 def test_many_runs_take_the_driver_no_more_memory_than_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_sender, "work", no_work)
+    monkeypatch.setattr(_sender, "do_job", no_work)
 
     def peak(count: int) -> int:
         seen = 0

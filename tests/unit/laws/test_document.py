@@ -21,8 +21,8 @@ from taskmix.laws import (
     write_laws,
 )
 
-EARLIER: dict[str, Any] = {  # as the first version of `taskmix laws --out` wrote it
-    "command": "taskmix laws rows.csv --target f1 --inputs n --out laws.json",
+EARLIER: dict[str, Any] = {  # as the first version of `taskmix laws --document` wrote it
+    "command": "taskmix laws rows.csv --explain f1 --inputs n --document laws.json",
     "engine": "search",
     "target": "f1",
     "inputs": ["n"],
@@ -123,7 +123,7 @@ def test_a_file_of_the_first_version_is_read_and_written_as_it_was(tmp_path: Pat
 def test_a_file_that_is_no_such_document_is_told(tmp_path: Path, damage: Any, words: str) -> None:
     path = tmp_path / "laws.json"
     path.write_text(damage(json.dumps(EARLIER)))
-    with pytest.raises(InputError, match=f"that `taskmix laws --out` wrote. Found .*{words}"):
+    with pytest.raises(InputError, match=f"that `taskmix laws --document` wrote. Found .*{words}"):
         read_laws(path)
 
 

@@ -19,7 +19,7 @@ def test_operon_gives_the_same_kind_of_result() -> None:
     assert model.law_.complexity <= 12
 
 
-def test_gplearn_runs_with_the_documents_settings() -> None:
+def test_gplearn_runs_with_the_papers_settings() -> None:
     pytest.importorskip("gplearn")
     X, y = table_of("0.69*sqrt(n)", 0)
     engine = GplearnEngine(generations=3, population=60)

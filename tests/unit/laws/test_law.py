@@ -12,6 +12,7 @@ from taskmix.laws import (
     LawRegressor,
     bootstrap_law,
     compare_formulas,
+    fit_formula,
     fit_groups,
     paper_comparisons,
     parse_formula,
@@ -78,6 +79,40 @@ def test_a_prediction_outside_the_data_says_so() -> None:
     far = law.predict({"n": [5000.0, 1e6]})
     assert far.outside.tolist() == [False, True]
     assert "n = 1e+06 (data 1000 to 20000)" in far.warning
+
+
+def test_a_known_form_needs_no_search() -> None:
+    X, y = table_of("3*n/(n + 5000)", 0)
+    law, fitted = fit_formula("2*n/(n + 3000)", X, y, name="f1"), law_for("2*n/(n + 3000)", X, y)
+    assert law.target == "f1"
+    assert law.noise == "relative"
+    for one, other in zip(law.constants(), fitted.constants(), strict=True):
+        assert one.mean == pytest.approx(other.mean, rel=0.01)
+        assert one.half_width == pytest.approx(other.half_width, rel=0.1)
+    # A formula without a number of its own has a factor; a fixed exponent stays.
+    scaled = fit_formula("n^2", {"n": [1, 2, 3]}, [5.0, 20.0, 45.0])
+    assert (scaled.text, scaled.complexity) == ("5*n^2", 5)
+
+
+@pytest.mark.parametrize(
+    ("formula", "X", "words"),
+    [
+        ("a*n", {"n": [1.0, 2.0, 3.0]}, "Found a, and the columns are n"),
+        ("2*n", {"n": [1.0, 2.0]}, "each of the 3 values of the target. Found 2 in `n`"),
+        ("1 + 2*n + 3*n^2", {"n": [1.0, 2.0, 3.0]}, "more rows than that. Found 3"),
+        ("2*log(n)", {"n": [-1.0, 2.0, 3.0]}, "should have a value on every row"),
+    ],
+)
+def test_a_form_that_cannot_be_fitted_is_told(
+    formula: str, X: dict[str, list[float]], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        fit_formula(formula, X, [1.0, 2.0, 3.0])
+
+
+def test_given_formulas_want_as_many_values_as_rows() -> None:
+    with pytest.raises(InputError, match="Found 2 in `n`"):
+        compare_formulas({"mine": "n"}, {"n": [1.0, 2.0]}, [1.0, 2.0, 3.0])
 
 
 @pytest.fixture(scope="module")

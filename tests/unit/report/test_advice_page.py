@@ -46,6 +46,19 @@ def test_the_leader_stands_at_zero_and_the_others_left_of_it(document: dict[str,
     assert "single: out, 0.020 behind" in figure.panels[0].description
 
 
+@pytest.mark.parametrize(
+    ("level", "words"), [(0.9, "(90 %)"), (0.95, "(95 %)"), (0.995, "(99.5 %)")]
+)
+def test_who_is_behind_is_said_with_the_level_of_the_comparison(
+    document: dict[str, Any], level: float, words: str
+) -> None:
+    document["level"] = level
+    figure = gap_figure(document)
+    assert figure is not None
+    assert figure.caption.endswith(f"grey is significantly behind {words}.")
+    assert " minus that of proportional" in figure.caption
+
+
 def test_one_candidate_has_nothing_to_compare(document: dict[str, Any]) -> None:
     document["candidates"] = document["candidates"][:1]
     assert gap_figure(document) is None
@@ -114,15 +127,15 @@ def test_rounds_of_the_race_are_one_row_and_a_loser_says_when_it_was_out(
     document["candidates"][2]["out_after"] = 3
     found = advice_contents(replace(study_data, advice=document))
     assert found is not None
-    assert [row["name"] for row in found["stages"]] == ["baselines", "transfer", "race, 2 rounds"]
-    assert [row["cost"] for row in found["stages"]] == ["2\u2009000", "2\u2009000", "3\u2009500"]
-    assert [row["share"] for row in found["stages"]] == ["20%", "20%", "35%"]
-    assert [row["standing"] for row in found["candidates"]] == [
+    assert [row.name for row in found.stages] == ["baselines", "transfer", "race, 2 rounds"]
+    assert [row.cost for row in found.stages] == ["2\u2009000", "2\u2009000", "3\u2009500"]
+    assert [row.share for row in found.stages] == ["20%", "20%", "35%"]
+    assert [row.standing for row in found.candidates] == [
         "leads",
         "may be the best",
         "out after race, round 2",
     ]
-    tiles = {name: (value, note) for name, value, note in found["tiles"]}
+    tiles = {name: (value, note) for name, value, note in found.tiles}
     assert tiles["test gain over equal shares"] == ("+0.015", "\u22120.005 to +0.035")
     assert tiles["budget spent"] == ("75%", "of 10\u2009000 batches")
 
@@ -163,10 +176,12 @@ def test_a_study_with_advice_shows_its_candidates_and_no_other_run(tmp_path: Pat
     runs["uniform"] = runs["uniform"][:2]  # the third is of an earlier question
     document = advice_document(NAMES, ("proportional", "uniform"), runs=runs)
     (tmp_path / "advice.json").write_text(json.dumps(document))
+    # Asked for under this label too, but not by the adviser.
+    study.run_named(runs["proportional"][0], label="uniform").keep_label()
     data = gather_report(study)
     assert data.title == "Advice for digits"
     assert data.labels == ("proportional", "uniform")
-    assert len(data.runs) == 5
+    assert [len(run.labels) for run in data.runs] == [1] * 5
     page = write_report(study, tmp_path / "report.html").read_text()
     assert "Train together" in page
 

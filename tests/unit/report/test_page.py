@@ -166,12 +166,15 @@ def test_every_line_has_at_most_a_few_hundred_points() -> None:
 
 
 def test_shares_of_every_step_add_up_to_one(page: Page) -> None:
-    for name, chart in page.payload()["charts"].items():
-        if name.startswith("chart-share"):
-            totals: dict[int, float] = {}
-            for step, share in zip(chart["columns"]["step"], chart["columns"]["mean"], strict=True):
-                totals[step] = totals.get(step, 0.0) + share
-            assert all(total == pytest.approx(1.0, abs=1e-3) for total in totals.values())
+    charts = page.payload()["charts"]
+    shares = [chart for name, chart in charts.items() if name.startswith("chart-share")]
+    assert len(shares) == 3, "all labels but the one that trains tasks alone"
+    for chart in shares:
+        totals: dict[int, float] = {}
+        for step, share in zip(chart["columns"]["step"], chart["columns"]["mean"], strict=True):
+            totals[step] = totals.get(step, 0.0) + share
+        assert len(totals) == 50
+        assert list(totals.values()) == pytest.approx([1.0] * 50, abs=1e-3)
 
 
 def test_tasks_beyond_the_palette_share_one_grey() -> None:
@@ -264,8 +267,9 @@ def test_metrics_of_two_kinds_have_a_chart_each(data: ReportData) -> None:
 
 def test_a_very_long_name_stays_one_name() -> None:
     name = "a very long task name " * 20
-    page = Page(report_html(synthetic_data([name, "b"], labels=("uniform",), steps=60)))
-    assert name in page.text
+    page = report_html(synthetic_data([name, "b"], labels=("uniform",), steps=60))
+    assert page.count(f'<th scope="row">{name}</th>') == 2, "in the scores and in the data"
+    assert name in Page(page).payload()["charts"]["chart-scores-0"]["columns"]["row"]["of"]
 
 
 def _luminance(colour: str) -> float:

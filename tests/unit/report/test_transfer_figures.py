@@ -80,6 +80,7 @@ def test_names_of_tasks_cannot_break_out_of_the_page() -> None:
     names = [hostile, *task_names(len(data.tasks))[1:]]
     page = report_html(replace(data, transfer=transfer_document(names)))
     assert hostile not in page
+    assert r"\u003c/script\u003e\u003cscript\u003ealert(1)" in page, "it is there, as data"
 
 
 def test_the_charts_hold_to_the_schema_of_vega_lite() -> None:

@@ -38,9 +38,9 @@ def test_a_row_is_written_as_it_always_was() -> None:
 
 def test_the_table_has_accuracy_for_symbols_and_error_for_vectors() -> None:
     symbols, vectors = mixture_table([SYMBOLS]), mixture_table([VECTORS])
-    assert symbols.columns[2] == "next symbol right"
+    assert symbols.columns[2] == "next right"
     assert symbols.rows == (("one pooled model", "6.543", "25.0%", "+0.200 (+0.100 to +0.300)"),)
-    assert vectors.columns[2] == "root mean squared error"
+    assert vectors.columns[2] == "RMS error"
     assert vectors.rows == (("shared generators", "12", "0.1235", ""),)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval
@@ -99,6 +102,12 @@ def test_a_name_changes_with_everything_that_changes_the_mixture_and_with_nothin
     assert recipe.name("data") == "b7d26b5480ba48b0"
 
 
+def test_neither_torch_nor_numba_is_imported_before_it_is_used() -> None:
+    words = "import sys, taskmix.sequences; print({'torch', 'numba'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", words], capture_output=True, check=True)
+    assert found.stdout.split() == [b"set()"]
+
+
 def test_a_recipe_of_no_generators_is_refused_by_its_argument() -> None:
     with pytest.raises(OptionError, match="`generators` should be a whole number of at least 1"):
         MixtureRecipe(generator=Gaussian(), generators=0)
@@ -179,4 +188,9 @@ def test_how_a_sequence_goes_on_is_what_the_model_says() -> None:
     assert continue_sequence(words, ["go"], "x").text == "go on"
     codes = SequenceMixture(Markov(), 1, random_state=0).fit([[0, 1]] * 2, ["x"] * 2)
     with pytest.raises(InputError, match="Found codes of symbols"):
-        continue_sequence(codes, [0], "x")  # type: ignore[list-item]
+        continue_sequence(codes, ["a"], "x")
+    vectors = SequenceMixture(Gaussian(), 1, random_state=0).fit([[0.0, 1.0]] * 2, ["x"] * 2)
+    with pytest.raises(InputError, match="Found vectors"):
+        continue_sequence(vectors, ["a"], "x")
+    with pytest.raises(NotFittedError):
+        continue_sequence(SequenceMixture(), ["a"], "x")

@@ -14,11 +14,11 @@ import pyarrow.parquet as parquet
 import pytest
 
 from taskmix.errors import TaskFileError
-from taskmix.tasks._formats import _conll, _jsonl, _streams
+from taskmix.tasks._formats import _conll, _jsonl, _objects, _streams
 from taskmix.tasks._formats._csv import read_csv
-from taskmix.tasks._formats._jsonl import ObjectStream, OddRowError
+from taskmix.tasks._formats._objects import ObjectStream, OddRowError
 from taskmix.tasks._formats._readers import column_names, file_format, read_rows
-from taskmix.tasks._formats._streams import quoted
+from taskmix.tasks._formats._words import quoted
 
 
 def write(path: Path, data: str | bytes) -> Path:
@@ -373,8 +373,8 @@ def test_the_depth_of_brackets_is_that_of_a_slow_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_streams, "_BLOCK", 7)
-    monkeypatch.setattr(_jsonl, "DEPTH_LIMIT", 3)
-    monkeypatch.setattr(_jsonl, "_NESTED", ())  # these rows are no objects to look into
+    monkeypatch.setattr(_objects, "DEPTH_LIMIT", 3)
+    monkeypatch.setattr(_objects, "_NESTED_SIGNS", ())  # these rows are no objects to look into
     generator = random.Random(5)
     for _ in range(300):
         data = bytes(generator.choice(b"[]{}\na") for _ in range(generator.randrange(60)))

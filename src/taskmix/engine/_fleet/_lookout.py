@@ -10,7 +10,7 @@ from torch import Tensor
 from taskmix.engine._fleet._ahead import Ahead, Targets
 from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._pool import Numbering
-from taskmix.training import mix
+from taskmix.training import mixed_seed
 
 
 class Lookout:
@@ -96,5 +96,5 @@ class Lookout:
     def _seeds(self, step: int, count: int) -> Tensor:
         """Of dropout, [step, member], as a solo run's step has them."""
         steps = range(step + 1, step + 1 + count)
-        seeds = [[mix(member.seed, number) for member in self._members] for number in steps]
+        seeds = [[mixed_seed(member.seed, number) for member in self._members] for number in steps]
         return torch.tensor(seeds, dtype=torch.long).to(self._device)

@@ -12,7 +12,7 @@ from taskmix.engine._ray._cluster import Places, count_places, import_ray, is_ou
 from taskmix.engine._ray._data import take_apart
 from taskmix.engine._ray._jobs import Job
 from taskmix.engine._ray._post import Ear
-from taskmix.engine._ray._work import Common, work
+from taskmix.engine._ray._work import Common, do_job
 from taskmix.engine._source import TaskSource, load_once
 from taskmix.errors import RecordError
 from taskmix.files import delete, write_bytes
@@ -48,7 +48,7 @@ class Sender:
         self.ear = Ear(self._token)
         # Made once: Ray makes a class for each set of options, and a class is slow to be collected.
         self._work = {
-            on_gpu: ray.remote(work).options(num_cpus=1, num_gpus=int(on_gpu), max_retries=0)
+            on_gpu: ray.remote(do_job).options(num_cpus=1, num_gpus=int(on_gpu), max_retries=0)
             for on_gpu in (False, True)
         }
         self._data: dict[TaskSource, Any] = {}

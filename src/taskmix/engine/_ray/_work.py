@@ -48,7 +48,7 @@ class Done:
     crash: str | None = None  # an error nobody expected
 
 
-def work(
+def do_job(
     numbers: Sequence[int],
     runs: Sequence[Run],
     names: Sequence[str],  # of their folders

@@ -58,17 +58,13 @@ def check_rows(columns: Mapping[str, Array], target: Array, name: str = "target"
     """Raises what a law cannot be found in; gives notes on shapes the columns do not allow."""
     if not columns:
         raise InputError("There should be at least one input. Found none. Name one, such as n.")
-    for column_name, column in columns.items():
+    for column_name in columns:
         if not _NAME.fullmatch(column_name) or column_name in FUNCTIONS:
             raise InputError(
                 "The name of an input should be a word of letters, digits and underscores that a "
                 f"formula can use. Found {column_name[:40]!r}. Rename the column."
             )
-        if len(column) != len(target):
-            raise ShapeError(
-                f"Every input should have one value for each of the {len(target)} values of the "
-                f"target. Found {len(column)} in `{column_name}`."
-            )
+    check_lengths(columns, target)
     least = LEAST_ROWS + 4 * len(columns)
     if len(target) < least:
         raise InputError(
@@ -111,6 +107,16 @@ def check_rows(columns: Mapping[str, Array], target: Array, name: str = "target"
             f"Column `{name}` is not positive everywhere, so products were tried with care."
         )
     return notes
+
+
+def check_lengths(columns: Mapping[str, Array], target: Array) -> None:
+    """Raises where an input has more or fewer values than the target."""
+    for name, column in columns.items():
+        if len(column) != len(target):
+            raise ShapeError(
+                f"Every input should have one value for each of the {len(target)} values of the "
+                f"target. Found {len(column)} in `{name}`."
+            )
 
 
 def _check_different(columns: Mapping[str, Array], target: Array, name: str) -> None:

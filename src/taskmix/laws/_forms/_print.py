@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
+from keyword import iskeyword
 from typing import Any
 
 from taskmix.extras import load
@@ -30,11 +32,30 @@ def as_formula(expression: Expression, digits: int = 4) -> str:
 
 def as_python(expression: Expression, name: str = "law") -> str:
     """The source of a function of NumPy arrays, with every digit of the constants."""
-    inputs = ", ".join(sorted(expression.variables))
+    arguments = _argument_names(sorted(expression.variables))
     body = _write(expression, repr)[0].replace("^", "**")
+    for column, argument in arguments.items():
+        if column != argument:
+            body = re.sub(rf"(?<!\w){re.escape(column)}(?!\w)", argument, body)
+    inputs = ", ".join(arguments.values())
     for function in ("sqrt", "log", "exp"):
         body = body.replace(f"{function}(", f"np.{function}(")
     return f"import numpy as np\n\n\ndef {name}({inputs}):\n    return {body}\n"
+
+
+def _argument_names(columns: list[str]) -> dict[str, str]:
+    """Columns as names that Python takes: `lambda` becomes `lambda_`, `n²` becomes `n_`."""
+    found: dict[str, str] = {}
+    taken = {name for name in columns if name.isidentifier() and not iskeyword(name)}
+    for column in columns:
+        argument = column
+        if column not in taken:
+            argument = "".join(each if f"_{each}".isidentifier() else "_" for each in column)
+            while argument in taken or iskeyword(argument):
+                argument += "_"
+            taken.add(argument)
+        found[column] = argument
+    return found
 
 
 def as_sympy(expression: Expression) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from taskmix.laws._fitting import Observations, as_columns, fit_constants
+from taskmix.laws._fitting import Observations, as_columns, check_lengths, fit_constants
 from taskmix.laws._forms import (
     Array,
     Columns,
@@ -54,6 +54,7 @@ def compare_formulas(
     """
     columns = as_columns(X)
     target = as_columns({"y": y})["y"]
+    check_lengths(columns, target)
     return [_compared(name, text, columns, target, rates) for name, text in formulas.items()]
 
 

@@ -7,11 +7,19 @@ from typing import Any, Literal
 import numpy as np
 
 from taskmix.errors import InputError
-from taskmix.laws._fitting import Noise, Observations, as_columns, fit_constants, row_weights
+from taskmix.laws._fitting import (
+    Noise,
+    Observations,
+    as_columns,
+    check_lengths,
+    fit_constants,
+    row_weights,
+)
 from taskmix.laws._forms import (
     Expression,
     Program,
     Sum,
+    evaluate_formula,
     free,
     free_numbers,
     multiply,
@@ -31,7 +39,9 @@ def fit_formula(
     """
     columns = as_columns(X)
     target = as_columns({name: y})[name]
+    check_lengths(columns, target)
     form = scaled_form(free_numbers(parse_formula(formula)))
+    evaluate_formula(form, columns)  # tells of a column that is not there
     if len(target) <= len(form.constants):
         raise InputError(
             f"A formula with {len(form.constants)} numbers should be fitted to more rows than that. "

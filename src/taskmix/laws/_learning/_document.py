@@ -1,4 +1,4 @@
-"""What was learned from a table as one document: the JSON of `taskmix laws --out` and `--json`.
+"""What was learned from a table as one document: the JSON of `taskmix laws --document` and `--json`.
 
 NaN and the infinities are null there, which is read back as NaN.
 """
@@ -109,11 +109,11 @@ def write_laws(document: LawsDocument, path: Path | str) -> Path:
 
 
 def read_laws(path: Path | str) -> LawsDocument:
-    """What `write_laws` or `taskmix laws --out` wrote; see `write_laws` for an example.
+    """What `write_laws` or `taskmix laws --document` wrote; see `write_laws` for an example.
 
     >>> read_laws("results.csv")
     Traceback (most recent call last):
-    taskmix.errors.InputError: `results.csv` should be a JSON file that `taskmix laws --out` wrote...
+    taskmix.errors.InputError: `results.csv` should be a JSON file that `taskmix laws --document` wrote...
     """
     try:
         read = json.loads(read_plain(Path(path)))
@@ -128,7 +128,7 @@ def read_laws(path: Path | str) -> LawsDocument:
     except (ValueError, RecursionError):
         found = "something that is no JSON"
     raise InputError(
-        f"`{path}` should be a JSON file that `taskmix laws --out` wrote. Found {found}. Check the "
+        f"`{path}` should be a JSON file that `taskmix laws --document` wrote. Found {found}. Check the "
         "path, or run the command again."
     )
 

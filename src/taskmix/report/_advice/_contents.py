@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -29,32 +30,96 @@ _STAGE_WORDS = {
 _BASELINES = {"uniform": "equal shares", "single": "each task alone"}
 
 
-def advice_contents(data: ReportData) -> dict[str, Any] | None:
-    """Everything the template shows of the advice; None where the study has none."""
+@dataclass(frozen=True)
+class PlanRow:
+    """A task: where it is trained, how often it is drawn, what to expect of it."""
+
+    name: str
+    group: str
+    share: str
+    metric: str
+    expected: str
+    ends: str
+    test: str
+    seeds: str
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A way of training and where it stands."""
+
+    name: str
+    words: str
+    chosen: bool
+    dev: str
+    behind: str
+    ends: str
+    seeds: int
+    standing: str
+    state: str  # a class of the page's style
+
+
+@dataclass(frozen=True)
+class StageRow:
+    """What a stage of the budget went into, and who led after it."""
+
+    name: str
+    place: str  # of its colour
+    words: str
+    cost: str
+    share: str
+    spent: str
+    leader: str
+    score: str
+    open: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdviceContents:
+    """Everything the template shows of the advice."""
+
+    first: str
+    lines: list[str]
+    tiles: list[tuple[str, str, str]]  # what, how much, within which bounds
+    tasks: list[PlanRow]
+    grouped: bool
+    plan_words: str
+    candidates: list[CandidateRow]
+    errors: bool  # whether some tasks are judged by one
+    stages: list[StageRow]
+    outlook: str
+    formula: str
+    warnings: list[str]
+    remarks: list[str]
+    commands: list[tuple[str, str]]  # what for, and the line to type
+
+
+def advice_contents(data: ReportData) -> AdviceContents | None:
+    """The advice in words and tables; None where the study has none."""
     advice = data.advice
     if advice is None:
         return None
-    lines = advice["lines"]
-    law = advice["outlook"]["law"] if advice["outlook"] is not None else None
-    return {
-        "first": lines[0] if lines else "",
-        "lines": lines[1:],
-        "tiles": _tiles(data, advice),
-        "tasks": _tasks(advice),
-        "grouped": len(advice["plan"]["groups"]) > 1,
-        "plan_words": _plan_words(advice),
-        "candidates": _candidates(advice),
-        "errors": any(not task.higher_is_better for task in data.tasks),
-        "stages": _stages(advice),
-        "outlook": advice["outlook"]["words"] if advice["outlook"] is not None else "",
-        "formula": law["formula"] if law else "",
-        "warnings": [each["words"] for each in advice["findings"] if each["warning"]],
-        "remarks": [
+    lines, outlook = advice["lines"], advice["outlook"]
+    law = outlook["law"] if outlook is not None else None
+    return AdviceContents(
+        first=lines[0] if lines else "",
+        lines=lines[1:],
+        tiles=_tiles(data, advice),
+        tasks=_tasks(advice),
+        grouped=len(advice["plan"]["groups"]) > 1,
+        plan_words=_plan_words(advice),
+        candidates=_candidates(advice),
+        errors=any(not task.higher_is_better for task in data.tasks),
+        stages=_stages(advice),
+        outlook=outlook["words"] if outlook is not None else "",
+        formula=law["formula"] if law else "",
+        warnings=[each["words"] for each in advice["findings"] if each["warning"]],
+        remarks=[
             *(each["words"] for each in advice["findings"] if not each["warning"]),
             *advice["notes"],
         ],
-        "commands": list(advice["commands"].items()),
-    }
+        commands=list(advice["commands"].items()),
+    )
 
 
 def _tiles(data: ReportData, advice: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -99,7 +164,7 @@ def _plan_words(advice: Mapping[str, Any]) -> str:
     return words
 
 
-def _tasks(advice: Mapping[str, Any]) -> list[dict[str, str]]:
+def _tasks(advice: Mapping[str, Any]) -> list[PlanRow]:
     """A row a task: where it is trained, how often it is drawn, what to expect of it."""
     plan = advice["plan"]
     shares = dict(zip(plan["tasks"], plan["probabilities"], strict=True))
@@ -111,21 +176,21 @@ def _tasks(advice: Mapping[str, Any]) -> list[dict[str, str]]:
         decimals = decimals_for([row["value"]] if row else [])
         test = row["test"] if row else None
         rows.append(
-            {
-                "name": name,
-                "group": str(groups[name] + 1) if name in groups else "",
-                "share": f"{shares[name]:.1%}" if name in shares else "",
-                "metric": row["metric"] if row else "",
-                "expected": number(row["value"], decimals) if row else "",
-                "ends": ends_words(row, decimals) if row else "",
-                "test": number(test["mean"], decimals) if test else "",
-                "seeds": str(test["n"]) if test else "",
-            }
+            PlanRow(
+                name=name,
+                group=str(groups[name] + 1) if name in groups else "",
+                share=f"{shares[name]:.1%}" if name in shares else "",
+                metric=row["metric"] if row else "",
+                expected=number(row["value"], decimals) if row else "",
+                ends=ends_words(row, decimals) if row else "",
+                test=number(test["mean"], decimals) if test else "",
+                seeds=str(test["n"]) if test else "",
+            )
         )
     return rows
 
 
-def _candidates(advice: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _candidates(advice: Mapping[str, Any]) -> list[CandidateRow]:
     rows = advice["candidates"]
     names = _milestone_names(advice["milestones"])
     found = []
@@ -135,41 +200,41 @@ def _candidates(advice: Mapping[str, Any]) -> list[dict[str, Any]]:
         if stands == "out" and after is not None and after < len(names):
             stands = f"out after {names[after]}"
         found.append(
-            {
-                "name": row["name"],
-                "words": row["words"],
-                "chosen": row["name"] == advice["chosen"],
-                "dev": number(or_nan(row["dev"])),
-                "behind": "" if row is rows[0] else number(or_nan(row["behind"]["mean"])),
-                "ends": "" if row is rows[0] else ends_words(row["behind"], 3),
-                "seeds": row["seeds"],
-                "standing": stands,
-                "state": "best" if row is rows[0] else "" if row["open"] else "worse",
-            }
+            CandidateRow(
+                name=row["name"],
+                words=row["words"],
+                chosen=row["name"] == advice["chosen"],
+                dev=number(or_nan(row["dev"])),
+                behind="" if row is rows[0] else number(or_nan(row["behind"]["mean"])),
+                ends="" if row is rows[0] else ends_words(row["behind"], 3),
+                seeds=row["seeds"],
+                standing=stands,
+                state="best" if row is rows[0] else "" if row["open"] else "worse",
+            )
         )
     return found
 
 
-def _stages(advice: Mapping[str, Any]) -> list[dict[str, str]]:
+def _stages(advice: Mapping[str, Any]) -> list[StageRow]:
     """A row a stage; all rounds of the race are one."""
-    rows: list[dict[str, str]] = []
+    rows: list[StageRow] = []
     before = 0.0
     for stage, some in groupby(advice["milestones"], key=lambda row: row["stage"]):
         each = list(some)
         last, cost = each[-1], each[-1]["spent"] - before
         rounds = f", {len(each)} rounds" if len(each) > 1 else ""
         rows.append(
-            {
-                "name": f"{stage}{rounds}",
-                "place": str(STAGES.index(stage) + 1) if stage in STAGES else "",
-                "words": _STAGE_WORDS.get(stage, ""),
-                "cost": count_of(round(cost)),
-                "share": f"{cost / max(advice['batches'], 1):.0%}",
-                "spent": count_of(round(last["spent"])),
-                "leader": last["leader"],
-                "score": number(or_nan(last["score"])),
-                "open": f"{len(last['open'])} of {len(last['open']) + len(last['out'])}",
-            }
+            StageRow(
+                name=f"{stage}{rounds}",
+                place=str(STAGES.index(stage) + 1) if stage in STAGES else "",
+                words=_STAGE_WORDS.get(stage, ""),
+                cost=count_of(round(cost)),
+                share=f"{cost / max(advice['batches'], 1):.0%}",
+                spent=count_of(round(last["spent"])),
+                leader=last["leader"],
+                score=number(or_nan(last["score"])),
+                open=f"{len(last['open'])} of {len(last['open']) + len(last['out'])}",
+            )
         )
         before = last["spent"]
     return rows

@@ -4,7 +4,15 @@ Scores are in `_figures.py`, what happened on the way in `_traces.py`, the front
 """
 
 from taskmix.report._drawing._charts import FOCUS, LABEL_COLOURS, PANEL, Spec
-from taskmix.report._drawing._figures import Columns, Figure, Panel, palette, rounded, score_figure
+from taskmix.report._drawing._figures import (
+    Columns,
+    Figure,
+    Palette,
+    Panel,
+    palette,
+    rounded,
+    score_figure,
+)
 from taskmix.report._drawing._front import front_chart
 from taskmix.report._drawing._traces import (
     curve_figure,
@@ -20,6 +28,7 @@ __all__ = [
     "PANEL",
     "Columns",
     "Figure",
+    "Palette",
     "Panel",
     "Spec",
     "curve_figure",

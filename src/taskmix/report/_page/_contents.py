@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import taskmix
-from taskmix.report._advice import advice_contents
-from taskmix.report._drawing import LABEL_COLOURS, Figure, palette
+from taskmix.report._advice import AdviceContents, advice_contents
+from taskmix.report._drawing import LABEL_COLOURS, Figure, Palette, palette
 from taskmix.report._study import (
     ReportData,
     RunRow,
     Scoreboard,
     ScoreRow,
+    Specifications,
+    Standing,
     count_of,
     counted,
     decimals_for,
@@ -54,7 +56,90 @@ _HOW_TO_READ = (
 )
 
 
-def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ScoreTableCell:
+    """A score of the table, and how it stands in its row."""
+
+    mean: str
+    spread: str
+    standing: Standing
+
+
+@dataclass(frozen=True)
+class ScoreTableRow:
+    """A task, or all of them together."""
+
+    name: str
+    overall: bool
+    metric: str
+    size: str
+    cells: list[ScoreTableCell | None]  # one a label
+
+
+@dataclass(frozen=True)
+class TaskTableRow:
+    """What a task is."""
+
+    name: str
+    kind: str
+    inputs: str
+    classes: int | None
+    metric: str
+    sizes: list[str]  # one a split
+
+
+@dataclass(frozen=True)
+class RunTableRow:
+    """A run and how it ended."""
+
+    name: str
+    label: str
+    seed: int
+    tasks: str
+    status: str
+    step: str
+    best_step: str
+    time: str
+    error: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageContents:
+    """Everything the template shows, as text."""
+
+    version: str
+    title: str
+    labels: tuple[str, ...]
+    label_colours: int
+    palette: Palette
+    shown_panels: int
+    headline: tuple[str, ...]
+    facts: list[tuple[str, str]]
+    advice: AdviceContents | None
+    untitled: tuple[str, ...]  # figures whose one panel needs no title
+    first_sections: list[tuple[str, str]]  # of advice
+    sections: list[tuple[str, str]]
+    figure_sections: list[tuple[str, str]]
+    best: str
+    figures: Mapping[str, Figure]
+    table: list[ScoreTableRow]
+    table_caption: str
+    specification: Specifications
+    splits: list[str]
+    tasks: list[TaskTableRow]
+    known: Mapping[str, bool]  # which columns of the tasks have something in them
+    unfinished: list[RunTableRow]
+    unfinished_words: str
+    runs: list[RunTableRow]
+    runs_summary: str
+    notes: tuple[str, ...]
+    how_to_read: str
+    command: str
+    updated: str
+    versions: str
+
+
+def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure]) -> PageContents:
     """Everything the template shows, as text."""
     advice = advice_contents(data)
     drawn = {
@@ -74,63 +159,63 @@ def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure])
     for run in data.runs:
         for package, version in run.versions.items():
             versions.setdefault(package, {})[version] = None
-    return {
-        "version": taskmix.__version__,
-        "title": data.title,
-        "labels": data.labels,
-        "label_colours": LABEL_COLOURS,
-        "palette": palette(data),
-        "shown_panels": _SHOWN_PANELS,
-        "headline": headline(data, board),
-        "facts": _facts(data),
-        "advice": advice,
-        "untitled": _UNTITLED,
-        "first_sections": _advice_sections(advice, figures),
-        "sections": [
+    return PageContents(
+        version=taskmix.__version__,
+        title=data.title,
+        labels=data.labels,
+        label_colours=LABEL_COLOURS,
+        palette=palette(data),
+        shown_panels=_SHOWN_PANELS,
+        headline=headline(data, board),
+        facts=_facts(data),
+        advice=advice,
+        untitled=_UNTITLED,
+        first_sections=_advice_sections(advice, figures),
+        sections=[
             ("scores", "Scores"),
             *((section, short) for section, (_, short) in drawn.items()),
             *tail,
         ],
-        "figure_sections": [(section, title) for section, (title, _) in drawn.items()],
-        "best": board.lead.best if board.lead is not None else "",
-        "figures": figures,
-        "table": _table(board),
-        "table_caption": _table_caption(board),
-        "specification": specifications(data.runs, data.labels),
-        "splits": splits,
-        "tasks": [
-            {
-                "name": task.name,
-                "kind": task.kind,
-                "inputs": task.inputs,
-                "classes": task.classes,
-                "metric": task.metric,
-                "sizes": [count_of(task.sizes.get(split)) for split in splits],
-            }
+        figure_sections=[(section, title) for section, (title, _) in drawn.items()],
+        best=board.lead.best if board.lead is not None else "",
+        figures=figures,
+        table=_table(board),
+        table_caption=_table_caption(board),
+        specification=specifications(data.runs, data.labels),
+        splits=splits,
+        tasks=[
+            TaskTableRow(
+                name=task.name,
+                kind=task.kind,
+                inputs=task.inputs,
+                classes=task.classes,
+                metric=task.metric,
+                sizes=[count_of(task.sizes.get(split)) for split in splits],
+            )
             for task in data.tasks
         ],
-        "known": {
+        known={
             name: any(getattr(task, name) for task in data.tasks)
             for name in ("kind", "inputs", "classes")
         },
-        "unfinished": [_run(run) for run in unfinished[:_LISTED_RUNS]],
-        "unfinished_words": f"{counted(len(unfinished), 'run')} did not finish; "
+        unfinished=[_run(run) for run in unfinished[:_LISTED_RUNS]],
+        unfinished_words=f"{counted(len(unfinished), 'run')} did not finish; "
         "the scores above are without them.",
-        "runs": [_run(run) for run in data.runs[:_LISTED_RUNS]],
-        "runs_summary": _runs_summary(data),
-        "notes": (*data.notes, *board.notes),
-        "how_to_read": _HOW_TO_READ,
-        "command": data.command,
-        "updated": max((run.updated for run in data.runs), default=""),
-        "versions": ", ".join(
+        runs=[_run(run) for run in data.runs[:_LISTED_RUNS]],
+        runs_summary=_runs_summary(data),
+        notes=(*data.notes, *board.notes),
+        how_to_read=_HOW_TO_READ,
+        command=data.command,
+        updated=max((run.updated for run in data.runs), default=""),
+        versions=", ".join(
             f"{package} {'/'.join(found)}" for package, found in sorted(versions.items())
         )
         or f"taskmix {taskmix.__version__}",
-    }
+    )
 
 
 def _advice_sections(
-    advice: Mapping[str, Any] | None, figures: Mapping[str, Figure]
+    advice: AdviceContents | None, figures: Mapping[str, Figure]
 ) -> list[tuple[str, str]]:
     """Those that the page has, with their names."""
     if advice is None:
@@ -138,8 +223,8 @@ def _advice_sections(
     absent = {
         "transfer": "transfer" not in figures,
         "spending": "spending" not in figures,
-        "outlook": not advice["outlook"],
-        "warnings": not (advice["warnings"] or advice["remarks"]),
+        "outlook": not advice.outlook,
+        "warnings": not (advice.warnings or advice.remarks),
     }
     return [pair for pair in _ADVICE_SECTIONS.items() if not absent.get(pair[0], False)]
 
@@ -156,7 +241,7 @@ def _facts(data: ReportData) -> list[tuple[str, str]]:
     return [*facts, ("training", duration(seconds))]
 
 
-def _table(board: Scoreboard) -> list[dict[str, Any]]:
+def _table(board: Scoreboard) -> list[ScoreTableRow]:
     rows = []
     if board.overall is not None and (len(board.rows) > 1 or board.measure == "rank"):
         rows.append(_table_row(board.overall, overall_name(board), board))
@@ -164,27 +249,27 @@ def _table(board: Scoreboard) -> list[dict[str, Any]]:
     return rows
 
 
-def _table_row(row: ScoreRow, name: str, board: Scoreboard) -> dict[str, Any]:
+def _table_row(row: ScoreRow, name: str, board: Scoreboard) -> ScoreTableRow:
     decimals = decimals_for(cell.interval.mean for cell in row.cells if cell is not None)
     if row.task is None and board.measure == "rank":
         decimals = 2
     metric = row.task.metric if row.task is not None else ""
-    return {
-        "name": name,
-        "overall": row.task is None,
-        "metric": f"{metric} (dev)" if metric and row.split != "test" else metric,
-        "size": count_of(row.task.size) if row.task is not None else "",
-        "cells": [
+    return ScoreTableRow(
+        name=name,
+        overall=row.task is None,
+        metric=f"{metric} (dev)" if metric and row.split != "test" else metric,
+        size=count_of(row.task.size) if row.task is not None else "",
+        cells=[
             None
             if cell is None
-            else {
-                "mean": number(cell.interval.mean, decimals),
-                "spread": number(cell.interval.half_width, decimals) if cell.interval.n > 1 else "",
-                "standing": cell.standing,
-            }
+            else ScoreTableCell(
+                mean=number(cell.interval.mean, decimals),
+                spread=number(cell.interval.half_width, decimals) if cell.interval.n > 1 else "",
+                standing=cell.standing,
+            )
             for cell in row.cells
         ],
-    }
+    )
 
 
 def _table_caption(board: Scoreboard) -> str:
@@ -207,20 +292,18 @@ def _table_caption(board: Scoreboard) -> str:
     return " ".join(words)
 
 
-def _run(run: RunRow) -> dict[str, Any]:
-    return {
-        "name": run.name[:16],
-        "label": ", ".join(run.labels),
-        "seed": run.seed,
-        "tasks": run.tasks[0] if len(run.tasks) == 1 else counted(len(run.tasks), "task"),
-        "status": run.status,
-        "step": f"{count_of(run.step)} / {count_of(run.steps)}"
-        if run.steps
-        else count_of(run.step),
-        "best_step": count_of(run.best_step),
-        "time": duration(run.seconds),
-        "error": run.error,
-    }
+def _run(run: RunRow) -> RunTableRow:
+    return RunTableRow(
+        name=run.name[:16],
+        label=", ".join(run.labels),
+        seed=run.seed,
+        tasks=run.tasks[0] if len(run.tasks) == 1 else counted(len(run.tasks), "task"),
+        status=run.status,
+        step=f"{count_of(run.step)} / {count_of(run.steps)}" if run.steps else count_of(run.step),
+        best_step=count_of(run.best_step),
+        time=duration(run.seconds),
+        error=run.error,
+    )
 
 
 def _runs_summary(data: ReportData) -> str:

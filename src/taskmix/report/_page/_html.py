@@ -73,7 +73,7 @@ def report_html(data: ReportData) -> str:
     figures = _figures(data, board)
     css, script, runtime = packaged("page.css"), packaged("page.js"), vega_runtime()
     return environment.get_template("page.html.j2").render(
-        **contents(data, board, figures),
+        **vars(contents(data, board, figures)),
         policy=content_policy(scripts=(runtime, script), styles=(css,)),
         css=Markup(css),
         script=Markup(script),

@@ -7,8 +7,14 @@ a table of scores with the one in the lead (`_scoreboard.py`), and all of it wor
 
 from taskmix.report._study._data import Binned, ReportData, ReportScore, RunRow, TaskRow, Trace
 from taskmix.report._study._gather import gather_report
-from taskmix.report._study._scoreboard import Scoreboard, ScoreRow, can_be_averaged, scoreboard
-from taskmix.report._study._specification import specifications
+from taskmix.report._study._scoreboard import (
+    Scoreboard,
+    ScoreRow,
+    Standing,
+    can_be_averaged,
+    scoreboard,
+)
+from taskmix.report._study._specification import Specifications, specifications
 from taskmix.report._study._thin import (
     bin_edges,
     bin_of,
@@ -40,6 +46,8 @@ __all__ = [
     "RunRow",
     "ScoreRow",
     "Scoreboard",
+    "Specifications",
+    "Standing",
     "TaskRow",
     "Trace",
     "bin_edges",

@@ -78,19 +78,19 @@ def held_out_figures(comparison: MixtureComparison | None) -> tuple[HeldOutFigur
 
 
 def mixture_table(figures: Sequence[HeldOutFigures]) -> MixtureTable:
-    """What terminal and page show.
+    """What terminal and page show; columns are as short as 80 characters for a line ask for.
 
     >>> rows = [HeldOutFigures("shared generators", 6.5, accuracy=0.25, error=None, gain=None)]
     >>> mixture_table(rows).rows
     (('shared generators', '6.5', '25.0%', ''),)
     """
     vectors = any(row.error is not None for row in figures)
-    second = "root mean squared error" if vectors else "next symbol right"
+    second = "RMS error" if vectors else "next right"
     rows = tuple(
         (row.model, f"{row.perplexity:.4g}", _second_cell(row), _gain_cell(row.gain))
         for row in figures
     )
-    return MixtureTable(("model", "perplexity", second, "gain of shared generators"), rows)
+    return MixtureTable(("model", "perplexity", second, "gain of sharing"), rows)
 
 
 def held_out_verdict(figures: Sequence[HeldOutFigures]) -> str:

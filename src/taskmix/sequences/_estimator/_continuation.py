@@ -6,6 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import exp
 
+from sklearn.utils.validation import check_is_fitted
+
 from taskmix.errors import InputError
 from taskmix.sequences._estimator._fitted import FittedMixture
 
@@ -64,13 +66,15 @@ def continue_sequence(
     >>> found.next[0][0], found.text
     ('b', 'aab')
     """
-    ahead = model.predict_next(prefix, task)
-    if ahead.probabilities is None or model.alphabet_ is None:
-        found = "vectors" if ahead.probabilities is None else "codes of symbols"
+    check_is_fitted(model, "parameters_")
+    if model.alphabet_ is None:
+        found = "vectors" if model.bank_.observes == "vectors" else "codes of symbols"
         raise InputError(
-            f"`model` should be a mixture of sequences of symbols. Found {found}. Ask "
+            f"`model` should be a mixture of sequences of words or letters. Found {found}. Ask "
             "`predict_next` and `complete` of the model."
         )
+    ahead = model.predict_next(prefix, task)
+    assert ahead.probabilities is not None
     names = [*map(str, model.alphabet_.symbols), END]
     order = ahead.probabilities.argsort()[::-1][:shown]
     way, level = model.complete(prefix, task)

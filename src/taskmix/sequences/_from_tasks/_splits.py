@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError
 from taskmix.sequences._observed import Observed
-from taskmix.tasks import Task, TaskSet
+
+if TYPE_CHECKING:
+    from taskmix.tasks import Task, TaskSet
 
 Rows = list[list[str]] | list[NDArray[np.float64]]
 

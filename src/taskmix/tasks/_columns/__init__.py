@@ -5,10 +5,11 @@ them questions: which cells are the same label (`_spelling.py`), whether a colum
 (`_identifiers.py`), which one holds sentences, and what `train` has never seen.
 """
 
+from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._identifiers import identifies
 from taskmix.tasks._columns._sentences import as_pair, holds_sentences
 from taskmix.tasks._columns._spelling import SpelledColumn, normal, normal_cells, spell, words_of
-from taskmix.tasks._columns._stack import StackedFiles, cell_family
+from taskmix.tasks._columns._stack import StackedFiles
 from taskmix.tasks._columns._unseen import unseen_categories
 
 __all__ = [

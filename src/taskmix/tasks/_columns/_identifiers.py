@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._stack import StackedFiles, cell_family
+from taskmix.tasks._columns._cells import cell_family
+from taskmix.tasks._columns._stack import StackedFiles
 
 DISTINCT_SHARE = 0.95  # a few double rows, such as posts sent twice, do not make names a feature
 LEAST_ROWS = 20  # fewer may differ, or count up, by chance

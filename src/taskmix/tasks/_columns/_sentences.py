@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from taskmix.tasks._columns._stack import StackedFiles, cell_family
+from taskmix.tasks._columns._cells import cell_family
+from taskmix.tasks._columns._stack import StackedFiles
 
 _TEXT_NAMES = frozenset(
     {

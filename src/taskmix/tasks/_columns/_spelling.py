@@ -24,7 +24,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._stack import StackedFiles, cell_family, cells_of, plain
+from taskmix.tasks._columns._cells import cell_family, cells_of, plain
+from taskmix.tasks._columns._stack import StackedFiles
 from taskmix.tasks._formats import LARGEST_EXACT, Rows, exact_cells, quoted, trimmed_cells
 
 _WHOLE_FLOAT = re.compile(r"(-?(?:0|[1-9]\d*))\.0")

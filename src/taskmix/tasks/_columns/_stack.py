@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from taskmix.tasks._columns._cells import Family, cell_family, cells_of, numbers_as_text, plain
 from taskmix.tasks._formats import (
     NOTED_SHARE,
     NUMERIC_SHARE,
@@ -26,11 +27,8 @@ from taskmix.tasks._formats import (
     numbers_of,
     quoted,
     show_path,
-    spell_number,
     trimmed_cells,
 )
-
-Family = Literal["number", "text", "truth", "list", "nothing", "other"]
 
 _WORDS: Mapping[Family, str] = {
     "number": "numbers",
@@ -40,22 +38,6 @@ _WORDS: Mapping[Family, str] = {
     "nothing": "nothing",
     "other": "something else",
 }
-
-
-def cell_family(kind: pa.DataType) -> Family:
-    """What cells of that type are to a task."""
-    types = pa.types
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return "number"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return "text"
-    if types.is_dictionary(kind):
-        return cell_family(kind.value_type)
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return "list"
-    if types.is_boolean(kind):
-        return "truth"
-    return "nothing" if types.is_null(kind) else "other"
 
 
 class StackedFiles:
@@ -263,58 +245,9 @@ class StackedFiles:
         return 0
 
 
-def cells_of(part: Rows, name: str, *, as_text: bool = False) -> pa.ChunkedArray:
-    """A column of one file as it was read."""
-    names = part.table.column_names
-    if name not in names:
-        known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        remedy = (
-            "Add the column, or say which one is meant, in `task.toml` or as label or task column."
-        )
-        part.bad(f"There should be a column `{name}`.", f"the columns {known or '(none)'}", remedy)
-    reason = part.unusable.get(name) or (part.mixed.get(name) if as_text else None)
-    if reason is not None:
-        remedy = "Write all its values in the same way."
-        part.bad(f"The column `{name}` should be of one type.", reason, remedy)
-    return part.table.column(name)
-
-
 def _common(kinds: list[pa.DataType]) -> pa.DataType:
     """One type for all: that of the first, but numbers are widened where they differ."""
     if len(set(kinds)) > 1 and cell_family(kinds[0]) == "number":
         is_signed = all(pa.types.is_signed_integer(kind) for kind in kinds)
         return pa.int64() if is_signed else pa.float64()
     return kinds[0]
-
-
-def numbers_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Numbers as they are written; whole ones without a point."""
-    if pa.types.is_floating(column.type):
-        encoded = column.dictionary_encode()
-        words = [
-            [spell_number(value) for value in chunk.dictionary.to_pylist()]
-            for chunk in encoded.chunks
-        ]
-        chunks = [
-            pa.array(known, pa.string()).take(chunk.indices)
-            for known, chunk in zip(words, encoded.chunks, strict=True)
-        ]
-        return pa.chunked_array(chunks, pa.string())
-    return column.cast(pa.string())
-
-
-def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values in the one type we use for them."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
-    if cell_family(kind) == "text" and kind != pa.string():
-        return column.cast(pa.string())
-    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
-        return column.cast(pa.float64())
-    if cell_family(kind) == "list":
-        inner = kind.value_type
-        plain = pa.string() if cell_family(inner) == "text" else inner
-        return column.cast(pa.list_(plain))
-    return column

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns._stack import StackedFiles, cell_family
+from taskmix.tasks._columns._cells import cell_family
+from taskmix.tasks._columns._stack import StackedFiles
 from taskmix.tasks._formats import quoted
 
 

@@ -6,11 +6,10 @@ on disk what they made before (`_cache.py`). Vocabularies and word vectors belon
 """
 
 from taskmix.tasks._encoding._assemble import Encoding, encoded_tasks, source_split
-from taskmix.tasks._encoding._encoded import (
+from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
+from taskmix.tasks._encoding._features import FeatureEncoding
+from taskmix.tasks._encoding._inputs import (
     DenseInputs,
-    EncodedSplit,
-    EncodedTask,
-    EncodedTasks,
     Inputs,
     PaddedInputs,
     PairInputs,
@@ -18,7 +17,6 @@ from taskmix.tasks._encoding._encoded import (
     SubwordInputs,
     WindowInputs,
 )
-from taskmix.tasks._encoding._features import FeatureEncoding
 from taskmix.tasks._encoding._pretrained import load_pretrained, quiet_transformers
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding, families_of

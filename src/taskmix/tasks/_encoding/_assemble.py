@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import InputError, OptionError
-from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks, Inputs
+from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
+from taskmix.tasks._encoding._inputs import Inputs
 from taskmix.tasks._reading import InputKind
 from taskmix.tasks._task import Task, TaskSet
 

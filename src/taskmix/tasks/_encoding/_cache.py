@@ -21,11 +21,9 @@ from torch import Tensor
 
 from taskmix.errors import RecordError, TaskmixWarning
 from taskmix.files import check_plain, free_memory, make_folder, open_plain, replacing
-from taskmix.tasks._encoding._encoded import (
+from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
+from taskmix.tasks._encoding._inputs import (
     DenseInputs,
-    EncodedSplit,
-    EncodedTask,
-    EncodedTasks,
     Inputs,
     PairInputs,
     RaggedInputs,

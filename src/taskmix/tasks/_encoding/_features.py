@@ -31,7 +31,8 @@ from torch import Tensor
 from taskmix.errors import InputError, OptionError
 from taskmix.tasks._encoding._assemble import at_least, distinct_tables, encoded_tasks
 from taskmix.tasks._encoding._cache import cached, file_hash
-from taskmix.tasks._encoding._encoded import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
+from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
+from taskmix.tasks._encoding._inputs import DenseInputs
 from taskmix.tasks._encoding._pretrained import load_pretrained
 from taskmix.tasks._encoding._subwords import load_tokenizer, subword_inputs
 from taskmix.tasks._kept import KeptByTable

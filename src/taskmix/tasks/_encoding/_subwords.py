@@ -23,7 +23,8 @@ from taskmix.tasks._encoding._assemble import (
     source_split,
 )
 from taskmix.tasks._encoding._cache import cached
-from taskmix.tasks._encoding._encoded import EncodedTasks, SubwordInputs
+from taskmix.tasks._encoding._encoded import EncodedTasks
+from taskmix.tasks._encoding._inputs import SubwordInputs
 from taskmix.tasks._encoding._pretrained import load_pretrained
 from taskmix.tasks._task import MISSING, Task, TaskSet
 

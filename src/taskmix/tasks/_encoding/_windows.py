@@ -22,7 +22,8 @@ from taskmix.tasks._encoding._assemble import (
     plain_targets,
 )
 from taskmix.tasks._encoding._cache import cached
-from taskmix.tasks._encoding._encoded import EncodedTasks, WindowInputs
+from taskmix.tasks._encoding._encoded import EncodedTasks
+from taskmix.tasks._encoding._inputs import WindowInputs
 from taskmix.tasks._encoding._vocabulary import PADDING, WordNumbers, word_ids
 from taskmix.tasks._encoding._words import Lexicon, vectors_hash
 from taskmix.tasks._task import MISSING, Task, TaskSet

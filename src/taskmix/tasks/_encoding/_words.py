@@ -15,7 +15,8 @@ from torch import Tensor
 
 from taskmix.tasks._encoding._assemble import SourceSplit, at_least, distinct_tables, encoded_tasks
 from taskmix.tasks._encoding._cache import cached, file_hash
-from taskmix.tasks._encoding._encoded import EncodedTasks, Inputs, PairInputs, RaggedInputs
+from taskmix.tasks._encoding._encoded import EncodedTasks
+from taskmix.tasks._encoding._inputs import Inputs, PairInputs, RaggedInputs
 from taskmix.tasks._encoding._vectors import place_vectors, read_word_vectors, with_lower
 from taskmix.tasks._encoding._vocabulary import WordNumbers, build_vocabulary, tokenize, word_ids
 from taskmix.tasks._kept import KeptByTable

@@ -28,15 +28,11 @@ from taskmix.tasks._formats._readers import (
 from taskmix.tasks._formats._streams import (
     DamagedError,
     FileAllowance,
-    bad_file,
-    is_too_long,
     open_file,
-    quoted,
-    show_path,
-    tame,
     text_lines,
     unpacked,
 )
+from taskmix.tasks._formats._words import bad_file, is_too_long, quoted, show_path, tame
 
 __all__ = [
     "FORMATS",

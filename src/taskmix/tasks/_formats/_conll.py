@@ -22,7 +22,8 @@ import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
 from taskmix.files import Allowance
-from taskmix.tasks._formats._streams import CheckedStream, allowance, bad_file, quoted
+from taskmix.tasks._formats._streams import CheckedStream, allowance
+from taskmix.tasks._formats._words import bad_file, quoted
 
 _PIECE = 32 * 2**20  # bytes at most; several times as many are taken while they are cut
 _PIECE_SHARE = 256  # of the free memory

@@ -11,7 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from taskmix.tasks._formats._streams import CheckedStream, arrow_file, bad_file
+from taskmix.tasks._formats._streams import CheckedStream, arrow_file
+from taskmix.tasks._formats._words import bad_file
 
 _BLOCK = 4 * 2**20
 _COLUMN = 12_000  # bytes that Arrow takes for a column, however few rows it has

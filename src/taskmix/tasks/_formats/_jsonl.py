@@ -4,179 +4,36 @@ The second reading finds the first bad row. It also reads what Arrow does not: a
 text, as text; and a column that mixes other types is no reason to refuse a file as long as nobody asks
 for that column. A key that an object has twice is refused by both.
 
-Arrow's reader (26.0) ends the process, instead of raising, on a block that begins with `null` and on
-some thousands of nested brackets. Lines that might do so are kept from it.
-
-A table has a cell for every key in every row, so rows that all have keys of their own become far more
-than they were. Keys are counted on the way, roughly, as never too few; where that is too much, the
-second reading counts exactly, and refuses.
+What Arrow must not be given, or would make too much of, `_objects.py` keeps from it.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.json as arrow_json
-from numpy.typing import NDArray
 
 from taskmix.files import Allowance
 from taskmix.tasks._formats._numbers import spell_number
-from taskmix.tasks._formats._streams import CheckedStream, arrow_file, bad_file, quoted
+from taskmix.tasks._formats._objects import (
+    DEPTH_LIMIT,
+    ObjectStream,
+    OddRowError,
+    inner_paths,
+    python_bytes,
+    table_bytes,
+)
+from taskmix.tasks._formats._streams import CheckedStream, arrow_file
+from taskmix.tasks._formats._words import bad_file, quoted
 
-DEPTH_LIMIT = 500  # of nesting, also counting brackets that are part of a text
 _BLOCK = 4 * 2**20
 _INT64 = 2**63
-_CELL = 8  # bytes, of a number or of where a text ends
-_COLUMN = 4096  # bytes of a column however few rows it has
-# Bytes that Python takes for a list, an object, or an item of either.
-_OBJECTS = ((b"[", 64), (b"{", 240), (b",", 48))
-_LONGEST_KEY = 2**16  # bytes; longer ones are too few to do harm
-_USUAL = 8  # keys that are looked for one by one
-_SPACED_COLON = re.compile(rb'"[ \t\r]+:')
-_NESTED = (b":{", b"[{", b" {", b"\t{", b"\r{")  # where an object in an object may begin
-_BRACE, _LINE_FEED, _RETURN = b"{\n\r"
-
-
-class OddRowError(Exception):
-    """A row that Arrow should not see; never leaves this module."""
-
-
-class ObjectStream(CheckedStream):
-    """A text file whose rows, as far as can be seen from outside, are blank or one object."""
-
-    objects = 0  # rows that begin with a brace
-    _at_start = True  # of a row
-    _depth = 0  # open brackets of the row that is not yet ended
-    _open_row = b""  # so far
-    _open_key = b""  # what follows the last key, and may be the beginning of another
-
-    def __init__(self, path: Path, *, byte_limit: int | None = None) -> None:
-        super().__init__(path, byte_limit=byte_limit)
-        self._keys: set[int] = set()  # their hashes
-        self._usual: set[bytes] = set()  # those of the first block, where they are few
-
-    def check(self, block: bytes) -> None:
-        super().check(block)
-        if block:
-            data = np.frombuffer(block, dtype=np.uint8)
-            self._check_starts(data, block)
-            self._check_nesting(data)
-            self._check_keys(block)
-
-    def _check_keys(self, block: bytes) -> None:
-        """Count keys as never too few: `":` ends one, and what is too much costs a closer look."""
-        rows, _, self._open_row = (self._open_row + block).rpartition(b"\n")
-        if any(word in rows for word in _NESTED):
-            self._keys.update(_inner_keys(rows, self.allowance))
-        text = self._open_key + block
-        if b'" ' in text or b'"\t' in text or b'"\r' in text:  # blanks before a colon are rare
-            text = _SPACED_COLON.sub(b'":', text)
-        self._open_key = text[text.rfind(b'":') + 1 :][-_LONGEST_KEY:]
-        is_plain = b'\\"' not in text
-        usual = sum(text.count(key + b'":') for key in self._usual) if is_plain else -1
-        if usual != text.count(b'":'):  # mostly they are equal, which is quick to see
-            found = set(_keys_in(text.split(b'":')[:-1], is_plain=is_plain))
-            self._keys.update(map(hash, found))
-            self._usual = self._usual or (found if len(found) <= _USUAL else set())
-        if self.allowance.problem(_cells(len(self._keys), self.objects)) is not None:
-            raise OddRowError
-
-    def _check_starts(self, data: NDArray[np.uint8], block: bytes) -> None:
-        starts = np.flatnonzero(data[:-1] == _LINE_FEED) + 1
-        if self._at_start:
-            starts = np.concatenate(([0], starts))
-        self._at_start = block.endswith(b"\n")
-        first = data[starts]
-        objects = int(np.count_nonzero(first == _BRACE))
-        blank = int(np.count_nonzero((first == _LINE_FEED) | (first == _RETURN)))
-        # Arrow ends rows, and so blocks, at a lone carriage return too.
-        if objects + blank < len(starts) or block.count(b"\r") != block.count(b"\r\n"):
-            raise OddRowError
-        self.objects += objects
-
-    def _check_nesting(self, data: NDArray[np.uint8]) -> None:
-        """Brackets inside text count too: this may only suspect, the slow reader decides.
-
-        Depth is the rise above the lowest point so far of the row, because closing brackets inside
-        a text must not hide opening ones behind it.
-        """
-        folded = data | 0x20  # `[` and `{` differ in this bit only, and so do `]` and `}`
-        opening, closing, row_end = folded == 0x7B, folded == 0x7D, data == _LINE_FEED
-        places = np.flatnonzero(opening | closing | row_end)
-        # Before the block comes the end of the last row, and then what is open of this one.
-        steps = np.concatenate(
-            ([0, self._depth], opening[places].astype(np.int64) - closing[places])
-        )
-        ends = np.concatenate(([True, False], row_end[places]))
-        depth = np.cumsum(steps)
-        depth -= depth[np.maximum.accumulate(np.where(ends, np.arange(len(ends)), 0))]
-        # Later rows are moved far down, so that the minimum starts afresh in each of them.
-        down = np.cumsum(ends) << 32
-        rise = depth - (np.minimum.accumulate(depth - down) + down)
-        if rise.max() > DEPTH_LIMIT:
-            raise OddRowError
-        self._depth = int(rise[-1])
-
 
 Reasons = dict[str, str]  # by column, as words of a sentence
-
-
-def _cells(keys: int, rows: int) -> int:
-    """Bytes of a table."""
-    return keys * (_COLUMN + _CELL * rows)
-
-
-def _is_escaped(before: bytes) -> bool:
-    """Whether what comes next is part of a text: an odd number of backslashes precedes it."""
-    return (len(before) - len(before.rstrip(b"\\"))) % 2 == 1
-
-
-def _keys_in(pieces: Sequence[bytes], *, is_plain: bool) -> Iterable[bytes]:
-    """What stands between quotes before the ends of pieces, some of which may be inside of texts."""
-    if is_plain:
-        return {piece[piece.rfind(b'"') :] for piece in pieces}
-    keys = (piece[piece.rfind(b'"') :] for piece in pieces)
-    # A key with an escaped quote in it: more than the key is taken, never less.
-    return {
-        piece if _is_escaped(piece[: len(piece) - len(key)]) else key
-        for piece, key in zip(pieces, keys, strict=True)
-        if not _is_escaped(piece)
-    }
-
-
-def _inner_keys(lines: bytes, bounds: Allowance) -> Iterator[int]:
-    """Hashes of the paths to all keys of objects inside the rows' objects."""
-    for line in lines.split(b"\n"):
-        if any(word in line for word in _NESTED):
-            bounds.check(_python_bytes(line))
-            try:
-                yield from _paths(json.loads(line))
-            except (ValueError, RecursionError):
-                raise OddRowError from None
-
-
-def _paths(row: Any) -> Iterator[int]:
-    """One number for each way from the row to a key that is not its own."""
-    waiting = [(value, hash(key)) for key, value in row.items()] if isinstance(row, dict) else []
-    while waiting:
-        value, place = waiting.pop()
-        if isinstance(value, list):
-            waiting += [(item, place) for item in value if isinstance(item, dict | list)]
-        elif isinstance(value, dict):
-            for key, item in value.items():
-                yield hash((place, key))
-                waiting.append((item, hash((place, key))))
-
-
-def _python_bytes(line: bytes) -> int:
-    """What a row takes in Python, about."""
-    return len(line) + sum(size * line.count(word) for word, size in _OBJECTS)
 
 
 def read_jsonl(path: Path, byte_limit: int | None) -> tuple[pa.Table, Reasons, Reasons]:
@@ -272,10 +129,10 @@ def _check_table(path: Path, byte_limit: int | None) -> None:
     size = 0
     with CheckedStream(path, byte_limit=byte_limit) as stream:
         for count, (_, row, line) in enumerate(_rows(stream), start=1):
-            size += _python_bytes(line)
+            size += python_bytes(line)
             names.update(row)
-            inner.update(_paths(row))
-            stream.allowance.check(size + _cells(len(names) + len(inner), count))
+            inner.update(inner_paths(row))
+            stream.allowance.check(size + table_bytes(len(names) + len(inner), count))
 
 
 def _rows(stream: CheckedStream) -> Iterator[tuple[int, Mapping[str, Any], bytes]]:
@@ -293,7 +150,7 @@ def first_keys(path: Path, byte_limit: int | None) -> tuple[str, ...]:
 
 def _parse_row(path: Path, number: int, line: bytes, bounds: Allowance) -> Mapping[str, Any]:
     """One row; a sentence where it is no object."""
-    bounds.check(_python_bytes(line))
+    bounds.check(python_bytes(line))
     should = "Every row of a .jsonl file should be one JSON object."
     remedy = "Correct that row or take it out."
     try:

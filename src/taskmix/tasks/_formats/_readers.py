@@ -31,14 +31,8 @@ from taskmix.files import check_parquet
 from taskmix.tasks._formats._conll import read_conll, sentence_rows
 from taskmix.tasks._formats._csv import read_csv, records
 from taskmix.tasks._formats._jsonl import first_keys, read_jsonl
-from taskmix.tasks._formats._streams import (
-    CheckedStream,
-    allowance,
-    bad_file,
-    file_bytes,
-    open_file,
-    quoted,
-)
+from taskmix.tasks._formats._streams import CheckedStream, allowance, file_bytes, open_file
+from taskmix.tasks._formats._words import bad_file, quoted
 
 Format = Literal["jsonl", "csv", "parquet", "conll", "txt"]
 FORMATS: tuple[Format, ...] = ("jsonl", "csv", "parquet", "conll", "txt")

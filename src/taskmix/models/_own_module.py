@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from taskmix.errors import InputError, OptionError
-from taskmix.models import HardSharing, make_head
+from taskmix.models._sharing import HardSharing, make_head
 from taskmix.tasks import EncodedTasks, Encoding
 
 TRIAL = 2  # rows of the batch that shows how wide the output is

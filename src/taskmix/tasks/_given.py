@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from taskmix.errors import InputError
-from taskmix.tasks import HeldEncoding, TaskSet, held_tasks, tables_as_tasks
+from taskmix.tasks._held import HeldEncoding, held_tasks, tables_as_tasks
+from taskmix.tasks._task import TaskSet
 
 SPLITS = ("train", "dev", "test")
 Pairs = tuple[Any, Any]  # inputs and targets, row by row

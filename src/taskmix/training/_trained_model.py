@@ -1,0 +1,152 @@
+"""What trained models answer for rows that come after training."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from taskmix.errors import OptionError
+from taskmix.models import HardSharing
+from taskmix.tasks import (
+    NewRows,
+    Question,
+    TaskSet,
+    encode_with,
+    held_inputs,
+)
+from taskmix.training._evaluate import outputs_of
+
+Answers = list[dict[str, Any]]
+ROWS = 256  # of one's own inputs in a batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedPart:
+    """One model, and the tasks that it answers for."""
+
+    model: HardSharing
+    architecture: Any
+    learned: Mapping[str, Any]
+    questions: tuple[Question, ...]  # in the order of the heads
+    answers: tuple[str, ...]
+
+    def outputs(
+        self, question: Question, rows: NewRows, *, strict: bool = False
+    ) -> tuple[Tensor, Any, tuple[str, ...]]:
+        """What the model says to rows, their inputs, and what is to be noted about these."""
+        inputs, notes = question.read(rows, self.learned, strict=strict)
+        tasks = TaskSet((question.unanswered(inputs),))
+        encoded = encode_with(self.architecture.encoding, self.learned, tasks)
+        head = [each.name for each in self.questions].index(question.name)
+        found = outputs_of(self.model, encoded, head)
+        if found.dim() == 3:  # [sentence, word, class], padded to the longest sentence
+            lengths = [len(words) for words in inputs.column("tokens").to_pylist()]
+            found = torch.cat([row[:count] for row, count in zip(found, lengths, strict=True)])
+        return found, inputs, notes
+
+
+class HeldPart(TrainedPart):
+    """A model that reads inputs of one's own: rows are what its data set gives, without targets."""
+
+    def outputs(
+        self, question: Question, rows: NewRows, *, strict: bool = False
+    ) -> tuple[Tensor, Any, tuple[str, ...]]:
+        inputs = held_inputs(rows, self.learned.get("collate"))
+        head = self.model.heads[[each.name for each in self.questions].index(question.name)]
+        device = next(self.model.parameters()).device
+        inputs = inputs.to(device)
+        with torch.inference_mode():
+            found = [
+                head(self.model.encoder(inputs.batch(places))).float().cpu()
+                for places in torch.split(torch.arange(len(inputs), device=device), ROWS)
+            ]
+        return torch.cat(found), None, ()
+
+
+class TrainedModel:
+    """Answers for new rows; of a plan with groups, each task by the model of its group."""
+
+    def __init__(self, parts: Sequence[TrainedPart]) -> None:
+        self._parts = tuple(parts)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that it answers for."""
+        return tuple(name for part in self._parts for name in part.answers)
+
+    def __repr__(self) -> str:
+        return f"TrainedModel({', '.join(self.tasks)})"
+
+    def predict(
+        self,
+        rows: NewRows,
+        task: str | None = None,
+        *,
+        strict: bool = False,
+        on_note: Callable[[str], None] | None = None,  # a warning unless given
+    ) -> Answers:
+        """An answer for each row, which has the columns of the task folder; labels are not needed.
+
+        `rows` is the path of a file, an Arrow table, a mapping from columns to values or a list of
+        mappings. The answer of a class has its `label` and `probability`, that of a number its
+        `value`, and that of a sentence its `tokens` with their `tags` and `probabilities`. A cell that
+        is no number, in a column that was one of numbers, counts as missing and is noted; with
+        `strict` it is an error.
+        """
+        part, question = self._find(task)
+        found = Path(rows) if isinstance(rows, str) else rows
+        outputs, inputs, notes = part.outputs(question, found, strict=strict)
+        for note in notes:
+            sentence = f"{note[0].upper()}{note[1:]}."
+            if on_note is None:
+                warnings.warn(sentence, stacklevel=2)
+            else:
+                on_note(sentence)
+        if question.kind == "regression":
+            return [{"value": value} for value in outputs.tolist()]
+        shares = torch.softmax(outputs.double(), dim=-1)
+        best, places = shares.max(dim=-1)
+        labels = [question.labels[place] for place in places.flatten().tolist()]
+        if question.kind == "classification":
+            return [
+                {"label": label, "probability": share}
+                for label, share in zip(labels, best.tolist(), strict=True)
+            ]
+        return _tagged(inputs.column("tokens").to_pylist(), labels, best.tolist())
+
+    def _find(self, task: str | None) -> tuple[TrainedPart, Question]:
+        if task is None and len(self.tasks) == 1:
+            task = self.tasks[0]
+        for part in self._parts:
+            if task in part.answers:
+                return part, next(each for each in part.questions if each.name == task)
+        found = "none" if task is None else f"`{task}`"
+        raise OptionError(
+            f"The task should be one that the model answers for: {', '.join(self.tasks)}. Found "
+            f"{found}."
+        )
+
+    def question(self, task: str | None = None) -> Question:
+        """What a task asks: its kind, labels and columns."""
+        return self._find(task)[1]
+
+
+def _tagged(
+    sentences: Sequence[Sequence[str]], tags: Sequence[str], shares: Sequence[float]
+) -> Answers:
+    ends = np.cumsum([len(words) for words in sentences])
+    return [
+        {
+            "tokens": list(words),
+            "tags": list(tags[end - len(words) : end]),
+            "probabilities": list(shares[end - len(words) : end]),
+        }
+        for words, end in zip(sentences, ends.tolist(), strict=True)
+    ]
