@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,29 +28,46 @@ if TYPE_CHECKING:
     from taskmix.records import Study
 
 
-OutOption = Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")]
-EncoderOption = Annotated[
-    str, typer.Option("--encoder", help="A Hugging Face encoder's path or name.")
-]
 StepsOption = Annotated[int, typer.Option("--steps", min=1, help="Batches of every task in a run.")]
 RateOption = Annotated[float, typer.Option("--learning-rate")]
 HeldOutOption = Annotated[
     int, typer.Option("--held-out", min=3, help="Subsets of a target to be tried on.")
 ]
-RepeatsOption = Annotated[
-    int, typer.Option("--repeats", min=2, help="Runs of each subset that is tried on.")
-]
 AloneOption = Annotated[int, typer.Option("--alone", min=2, help="Runs of each target alone.")]
 SeedsOption = Annotated[
     int, typer.Option("--seeds", min=2, help="Of the methods that are compared.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Of the subsets, and the first one.")]
 LengthOption = Annotated[int, typer.Option("--max-length", min=4, help="Pieces of a text.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetExperimentOptions:
+    """What the three experiments on subsets of sources have in common."""
+
+    batch_size: BatchOption = 32
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=2, help="Runs of each subset that is tried on.")
+    ] = 3
+    seed: Annotated[int, typer.Option("--seed", help="Of the subsets, and the first one.")] = 0
+    out: Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")] = None
+    quick: QuickOption = False
+    json_: JsonOption = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderOptions:
+    """A pretrained encoder, whose vectors are kept."""
+
+    encoder: Annotated[
+        str, typer.Option("--encoder", help="A Hugging Face encoder's path or name.")
+    ]
+    cache: CacheOption = None
 
 
 def census(
     context: typer.Context,
     data: Annotated[Path, typer.Argument(help="The Parquet file of ACSIncome, or its folder.")],
+    asked: SubsetExperimentOptions,
     where: WhereOptions,
     only: Annotated[
         str | None, typer.Option("--only", help="Names of the states to keep, with commas.")
@@ -57,23 +75,17 @@ def census(
     rows: Annotated[int, typer.Option("--rows", min=1, help="Of a state to train on.")] = 3000,
     hidden: Annotated[int, typer.Option("--hidden", min=1, help="Width of the network.")] = 32,
     steps: StepsOption = 400,
-    batch_size: BatchOption = 32,
     learning_rate: RateOption = 1e-3,
     size: Annotated[int, typer.Option("--size", min=1, help="Sources in a subset.")] = 3,
     subsets: Annotated[
         int, typer.Option("--subsets", min=1, help="Of each target, to learn from.")
     ] = 150,
     held_out: HeldOutOption = 24,
-    repeats: RepeatsOption = 3,
     alone: AloneOption = 10,
     seeds: SeedsOption = 5,
     own_group_dro: Annotated[
         bool, typer.Option("--own-group-dro", help="Group DRO on each state alone too; slow.")
     ] = False,
-    out: OutOption = None,
-    seed: SeedOption = 0,
-    quick: QuickOption = False,
-    json_: JsonOption = False,
 ) -> None:
     """Which states help to predict income in which: F1 of telling, and accuracy by racial group.
 
@@ -84,38 +96,38 @@ def census(
     from taskmix.papers import CensusOptions, reproduce_census
 
     where.join(context)
-    options = _kept(locals(), "data rows steps batch_size learning_rate size subsets held_out")
-    options |= _kept(locals(), "repeats alone seeds seed own_group_dro")
+    options = _kept(locals(), "data rows steps learning_rate size subsets held_out")
+    options |= _kept(locals(), "alone seeds own_group_dro") | _common(asked)
     options |= {
         "states": _names(only, "only"),
         "hidden": (hidden,),
         "device": where.choose_device(),
     }
-    if quick:
+    if asked.quick:
         options |= {
             "states": options["states"] or ("CA", "HI", "NJ", "PR", "TX", "WY"),
             "rows": 300,
         }
         options |= {"steps": min(steps, 50), "subsets": 10, "held_out": 4, "repeats": 2}
         options |= {"alone": 3, "seeds": 2, "size": min(size, 2)}
-    with _executing("census", out, where, quiet=json_) as (kept, executor, _):
+    with _executing("census", asked.out, where, quiet=asked.json_) as (kept, executor, _):
         begin = time.monotonic()
         found = reproduce_census(CensusOptions(**options), kept, executor)
-    print_reproduction("census", found, time.monotonic() - begin, as_json=json_)
+    print_reproduction("census", found, time.monotonic() - begin, as_json=asked.json_)
 
 
 def weak_supervision(
     context: typer.Context,
     data: Annotated[Path, typer.Argument(help="The folder of WRENCH: youtube/, sms/, ...")],
+    text: EncoderOptions,
+    asked: SubsetExperimentOptions,
     where: WhereOptions,
-    encoder: EncoderOption,
     set_: Annotated[str, typer.Option("--set", help="One of its sets.")] = "youtube",
     labelled: Annotated[
         int, typer.Option("--labelled", min=1, help="Rows of each class with true labels.")
     ] = 5,
     hidden: Annotated[int, typer.Option("--hidden", min=1, help="Width of the network.")] = 64,
     steps: StepsOption = 200,
-    batch_size: BatchOption = 32,
     learning_rate: RateOption = 1e-3,
     max_length: LengthOption = 64,
     size: Annotated[
@@ -125,14 +137,8 @@ def weak_supervision(
         int | None, typer.Option("--subsets", min=1, help="To learn from [four a source].")
     ] = None,
     held_out: HeldOutOption = 40,
-    repeats: RepeatsOption = 3,
     alone: AloneOption = 20,
     seeds: SeedsOption = 10,
-    out: OutOption = None,
-    cache: CacheOption = None,
-    seed: SeedOption = 0,
-    quick: QuickOption = False,
-    json_: JsonOption = False,
 ) -> None:
     """Which labelling functions to learn from beside a few true labels.
 
@@ -142,32 +148,34 @@ def weak_supervision(
     """
     from taskmix.papers import WeakOptions, reproduce_weak_supervision
 
-    check_extras(model=encoder, where=where)
+    check_extras(model=text.encoder, where=where)
     where.join(context)
-    study = out or Path("weak-supervision-study")
-    options = _kept(locals(), "encoder labelled steps batch_size learning_rate max_length size")
-    options |= _kept(locals(), "subsets held_out repeats alone seeds seed")
+    study = asked.out or Path("weak-supervision-study")
+    options = _kept(locals(), "labelled steps learning_rate max_length size subsets")
+    options |= _kept(locals(), "held_out alone seeds") | _common(asked)
     options |= {
         "data": data / set_,
+        "encoder": text.encoder,
         "hidden": (hidden,),
         "device": where.choose_device(),
     }
-    options["cache"] = cache or study / "features"
-    if quick:
+    options["cache"] = text.cache or study / "features"
+    if asked.quick:
         options |= {"steps": min(steps, 30), "held_out": 6, "repeats": 2, "alone": 3, "seeds": 2}
-    with _executing("weak-supervision", study, where, quiet=json_) as (kept, executor, tell):
+    with _executing("weak-supervision", study, where, quiet=asked.json_) as (kept, executor, tell):
         begin = time.monotonic()
         found = reproduce_weak_supervision(WeakOptions(**options), kept, executor, on_texts=tell)
-    print_reproduction("weak-supervision", found, time.monotonic() - begin, as_json=json_)
+    print_reproduction("weak-supervision", found, time.monotonic() - begin, as_json=asked.json_)
 
 
 def nlp25(
     context: typer.Context,
-    where: WhereOptions,
     data: Annotated[
         Path, typer.Argument(help="The folder that has glue/, superglue/ and tweeteval/ in it.")
     ],
-    encoder: EncoderOption,
+    text: EncoderOptions,
+    asked: SubsetExperimentOptions,
+    where: WhereOptions,
     fine_tune: Annotated[
         bool, typer.Option("--fine-tune/--frozen", help="Train the encoder itself; far slower.")
     ] = False,
@@ -176,7 +184,6 @@ def nlp25(
     test_rows: Annotated[int, typer.Option("--test-rows", min=1)] = 1000,
     hidden: Annotated[int, typer.Option("--hidden", min=1, help="Width of the network.")] = 64,
     steps: StepsOption = 300,
-    batch_size: BatchOption = 32,
     learning_rate: Annotated[
         float | None, typer.Option("--learning-rate", help="[1e-3, or 2e-5 with --fine-tune].")
     ] = None,
@@ -187,14 +194,8 @@ def nlp25(
     ] = 92,
     outcome: Annotated[OutcomeName, typer.Option("--outcome", help="On dev.")] = OutcomeName.LOSS,
     held_out: HeldOutOption = 24,
-    repeats: RepeatsOption = 3,
     alone: AloneOption = 10,
     seeds: SeedsOption = 5,
-    out: OutOption = None,
-    cache: CacheOption = None,
-    seed: SeedOption = 0,
-    quick: QuickOption = False,
-    json_: JsonOption = False,
 ) -> None:
     """Which of some 25 text tasks to learn each of them with.
 
@@ -205,26 +206,27 @@ def nlp25(
     from taskmix.engine import Optimization
     from taskmix.papers import Nlp25Options, reproduce_nlp25
 
-    check_extras(model=encoder, where=where)
+    check_extras(model=text.encoder, where=where)
     where.join(context)
-    study = out or Path("nlp25-study")
-    options = _kept(locals(), "data encoder fine_tune rows dev_rows test_rows steps batch_size")
-    options |= _kept(locals(), "max_length size subsets held_out repeats alone seeds seed")
+    study = asked.out or Path("nlp25-study")
+    options = _kept(locals(), "data fine_tune rows dev_rows test_rows steps max_length")
+    options |= _kept(locals(), "size subsets held_out alone seeds") | _common(asked)
     options |= {
         "hidden": (hidden,),
         "device": where.choose_device(),
-        "cache": cache or study / "features",
+        "encoder": text.encoder,
+        "cache": text.cache or study / "features",
         "outcome": outcome.value,
         "learning_rate": Optimization.usual_rate(learning_rate, pretrained=fine_tune),
     }
-    if quick:
+    if asked.quick:
         options |= {"rows": 64, "dev_rows": 32, "test_rows": 32, "steps": min(steps, 20)}
         options |= {"subsets": 30, "held_out": 4, "repeats": 2, "alone": 3, "seeds": 2}
         options |= {"max_length": min(max_length, 32)}
-    with _executing("nlp25", study, where, quiet=json_) as (kept, executor, tell):
+    with _executing("nlp25", study, where, quiet=asked.json_) as (kept, executor, tell):
         begin = time.monotonic()
         found = reproduce_nlp25(Nlp25Options(**options), kept, executor, on_texts=tell)
-    print_reproduction("nlp25", found, time.monotonic() - begin, as_json=json_)
+    print_reproduction("nlp25", found, time.monotonic() - begin, as_json=asked.json_)
 
 
 @contextmanager
@@ -244,6 +246,10 @@ def _executing(
 
     with where.executing(name, quiet=quiet) as executor:
         yield own_study(out or Path(f"{name}-study")), executor, tell
+
+
+def _common(asked: SubsetExperimentOptions) -> dict[str, Any]:
+    return {"batch_size": asked.batch_size, "repeats": asked.repeats, "seed": asked.seed}
 
 
 def _kept(given: dict[str, Any], names: str) -> dict[str, Any]:
