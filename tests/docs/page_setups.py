@@ -178,9 +178,10 @@ def sequences(folder: Path) -> Names:
 def report(folder: Path) -> Names:
     from synthetic_advice import advice_document
 
-    (folder / "advice").mkdir()
+    from taskmix.plans import save_advice
+
     document = advice_document(["books", "kitchen"], ["tempered", "uniform", "single"])
-    (folder / "advice" / "advice.json").write_text(json.dumps(document), encoding="utf-8")
+    save_advice(folder / "advice", document)
     return {}
 
 

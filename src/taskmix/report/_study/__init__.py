@@ -18,6 +18,7 @@ from taskmix.report._study._thin import (
     mean_over,
 )
 from taskmix.report._study._words import (
+    MINUS,
     count_of,
     counted,
     decimals_for,
@@ -26,7 +27,6 @@ from taskmix.report._study._words import (
     headline,
     listed,
     number,
-    or_nan,
     overall_name,
     signed,
     spread_words,
@@ -34,6 +34,7 @@ from taskmix.report._study._words import (
 )
 
 __all__ = [
+    "MINUS",
     "Binned",
     "ReportData",
     "ReportScore",
@@ -58,7 +59,6 @@ __all__ = [
     "listed",
     "mean_over",
     "number",
-    "or_nan",
     "overall_name",
     "scoreboard",
     "signed",
