@@ -185,6 +185,15 @@ def report(folder: Path) -> Names:
     return {}
 
 
+def transfer_document_of_a_study(folder: Path) -> Names:
+    from synthetic_transfer import transfer_document
+
+    from taskmix.transfer import save_transfer
+
+    save_transfer(folder / "study", transfer_document(["books", "kitchen", "music", "noise"]))
+    return {}
+
+
 def plan_of_advice(folder: Path) -> Names:
     write_plan(folder / "advice" / "plan.json", parts=4)
     return {}
@@ -198,6 +207,7 @@ SETUPS: dict[str, Callable[[Path], Names]] = {
     "docs/questions/just-tell-me.md": plan_of_advice,
     "docs/quickstart.md": plan_of_advice,
     "docs/report.md": report,
+    "docs/transfer-reference.md": transfer_document_of_a_study,
     "docs/selection.md": selection,
     "docs/sequences.md": sequences,
     "docs/weighting.md": weighting,

@@ -18,6 +18,8 @@ T = TypeVar("T")
 # `field(default=None, metadata=LEFT_OUT_IF_NONE)`: JSON lacks the entry where there is nothing to say.
 LEFT_OUT_IF_NONE: Mapping[str, bool] = types.MappingProxyType({"taskmix: left out if none": True})
 
+LARGEST = 2**64  # of a whole number, as of seeds: whoever divides or draws it needs no care then
+
 
 def to_plain(value: Any) -> Any:
     """Dictionaries, lists and plain values for JSON; numbers that are not finite are null.
@@ -82,6 +84,8 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         return value
     if kind is float:
         return _read_number(value, where)
+    if kind is int and isinstance(value, int) and abs(value) > LARGEST:
+        raise TypeError(f"{where} should be a whole number of at most {LARGEST}, and is larger")
     return _expect(value, kind, where)
 
 

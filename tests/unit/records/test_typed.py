@@ -47,18 +47,19 @@ anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
+whole = st.integers(-(2**63) + 1, 2**63 - 1)
 finite = st.floats(allow_nan=False, allow_infinity=False)
-leaves = st.builds(Leaf, finite, st.sampled_from(["a", "b"]), st.tuples(st.integers(), st.text()))
+leaves = st.builds(Leaf, finite, st.sampled_from(["a", "b"]), st.tuples(whole, st.text()))
 trees = st.builds(
     Tree,
     words=st.text(),
-    count=st.integers(),
+    count=whole,
     sure=st.booleans(),
     leaves=st.lists(leaves).map(tuple),
     by_name=st.dictionaries(st.text(), st.lists(finite).map(tuple)),
     maybe=st.none() | leaves,
     foreign=st.none() | st.dictionaries(st.text(), st.integers()),
-    asked=st.none() | st.integers(),
+    asked=st.none() | whole,
 )
 
 
@@ -90,6 +91,7 @@ def test_whatever_is_read_is_a_tree_or_a_type_error(value: object) -> None:
         ({"words": None}, "Tree.words should be words, and is None"),
         ({"count": 2.0}, "Tree.count should be a whole number, and is 2.0"),
         ({"count": True}, "Tree.count should be a whole number, and is True"),
+        ({"count": -(10**30)}, "Tree.count should be a whole number of at most .*, and is larger"),
         ({"sure": 1}, "Tree.sure should be true or false, and is 1"),
         ({"leaves": {}}, "Tree.leaves should be a list, and is an object"),
         ({"leaves": [LEAF, 7]}, r"Tree.leaves\[1\] should be an object, and is 7"),

@@ -10,7 +10,7 @@ from synthetic_advice import TRAIN, advice_document
 from synthetic_study import synthetic_data, task_names, write_study
 
 from taskmix.errors import InputError
-from taskmix.plans import AdviceDocument, save_advice
+from taskmix.plans import AdviceDocument, race_rows, save_advice
 from taskmix.report import ReportData, gather_report, report_html, write_report
 from taskmix.report._advice._contents import advice_contents
 from taskmix.report._advice._figures import (
@@ -182,6 +182,39 @@ def test_the_mean_over_tasks_leaves_out_what_the_advice_leaves_out(
     board = scoreboard(replace(study_data, advice=advice))
     assert board.compared == tuple(NAMES[:2])
     assert len(board.rows) == 4
+
+
+def test_the_comparison_has_the_rows_of_the_terminal(
+    study_data: ReportData, document: AdviceDocument
+) -> None:
+    page = report_html(replace(study_data, advice=document))
+    for row in race_rows(document):
+        for words in (row.name, row.words, row.score, row.behind, row.interval, row.standing):
+            assert words.replace("-", "\N{MINUS SIGN}") in page
+
+
+def test_a_number_that_is_not_known_costs_no_figure_its_page(
+    study_data: ReportData, document: AdviceDocument
+) -> None:
+    assert document.outlook is not None
+    assert document.outlook.law is not None
+    lost = {"spent": math.nan, "score": math.nan}
+    law = replace(document.outlook.law, batches=math.nan)
+    evaluations = tuple(replace(each, batches=math.nan) for each in document.outlook.evaluations)
+    advice = replace(
+        document,
+        milestones=tuple(replace(each, **lost) for each in document.milestones),
+        outlook=replace(document.outlook, law=law),
+    )
+    assert law_figure(advice) is None, "there is no axis to draw it on"
+    figure = budget_figure(advice)
+    assert figure is not None
+    assert figure.panels[0].columns["step"] == [None] * 4
+    assert 'id="spending"' in report_html(replace(study_data, advice=advice))
+    some = replace(document, outlook=replace(document.outlook, evaluations=evaluations))
+    figure = law_figure(some)
+    assert figure is not None
+    assert figure.panels[0].columns["batches"][0] == "\N{EN DASH}"
 
 
 @pytest.mark.parametrize(

@@ -99,12 +99,12 @@ def budget_figure(advice: AdviceDocument | None) -> Figure | None:
     rows = advice.milestones
     begins = [0.0, *(row.spent for row in rows[:-1])]
     columns: Columns = {
-        "begin": [round(begin) for begin in begins],
-        "step": [round(row.spent) for row in rows],
+        "begin": [_whole(begin) for begin in begins],
+        "step": [_whole(row.spent) for row in rows],
         "mean": [rounded(row.score) for row in rows],
         "series": [row.stage for row in rows],
         "cost": [
-            f"{count_of(round(row.spent - begin))} batches"
+            f"{count_of(row.spent - begin)} batches"
             for row, begin in zip(rows, begins, strict=True)
         ],
         "leader": [row.leader for row in rows],
@@ -134,6 +134,8 @@ def law_figure(advice: AdviceDocument | None) -> Figure | None:
     if outlook is None or outlook.law is None:
         return None
     law, found = outlook.law, outlook.evaluations
+    if not (math.isfinite(law.batches) and math.isfinite(law.more)):
+        return None  # no axis to draw it on
     inside = [(x, y) for x, y in law.curve if x <= law.batches]
     outside = [*inside[-1:], *((x, y) for x, y in law.curve if x > law.batches)]
     gain, before = law.gain, law.before
@@ -141,7 +143,7 @@ def law_figure(advice: AdviceDocument | None) -> Figure | None:
     columns: Columns = {key: [] for key in ("series", "step", "mean", "low", "high", "shown")}
 
     def add(series: str, step: float, mean: float, low: float, high: float) -> None:
-        values = (series, round(step), rounded(mean), rounded(low), rounded(high), number(mean))
+        values = (series, _whole(step), rounded(mean), rounded(low), rounded(high), number(mean))
         for key, value in zip(columns, values, strict=True):
             columns[key].append(value)
 
@@ -164,6 +166,10 @@ def law_figure(advice: AdviceDocument | None) -> Figure | None:
     )
     specs = {"law": law_curve(last=law.batches, more=law.more)}
     return Figure("law", caption, (panel,), "none", specs)
+
+
+def _whole(batches: float) -> int | None:
+    return round(batches) if math.isfinite(batches) else None
 
 
 def _turned(gap: Interval) -> Interval:

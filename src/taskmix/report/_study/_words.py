@@ -68,9 +68,11 @@ def listed(words: Sequence[str], most: int = 4) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
-def count_of(value: int | None) -> str:
-    """A whole number with its thousands apart."""
-    return UNKNOWN if value is None else f"{value:,}".replace(",", "\N{THIN SPACE}")
+def count_of(value: float | None) -> str:
+    """A number without its fraction, with its thousands apart."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{round(value):,}".replace(",", "\N{THIN SPACE}")
 
 
 def duration(seconds: float) -> str:
