@@ -184,9 +184,19 @@ def sequences(folder: Path) -> Names:
 def report(folder: Path) -> Names:
     from synthetic_advice import advice_document
 
-    (folder / "advice").mkdir()
+    from taskmix.plans import save_advice
+
     document = advice_document(["books", "kitchen"], ["tempered", "uniform", "single"])
-    (folder / "advice" / "advice.json").write_text(json.dumps(document), encoding="utf-8")
+    save_advice(folder / "advice", document)
+    return {}
+
+
+def transfer_document_of_a_study(folder: Path) -> Names:
+    from synthetic_transfer import transfer_document
+
+    from taskmix.transfer import save_transfer
+
+    save_transfer(folder / "study", transfer_document(["books", "kitchen", "music", "noise"]))
     return {}
 
 
@@ -203,6 +213,7 @@ SETUPS: dict[str, Callable[[Path], Names]] = {
     "docs/questions/just-tell-me.md": plan_of_advice,
     "docs/quickstart.md": plan_of_advice,
     "docs/report.md": report,
+    "docs/transfer-reference.md": transfer_document_of_a_study,
     "docs/selection.md": selection,
     "docs/sequences.md": sequences,
     "docs/weighting.md": weighting,

@@ -8,9 +8,9 @@ from taskmix.adviser._answer import Answer, answer, best_runs, plan_of
 from taskmix.adviser._budget import Budget, PricedBudget, Prices, Timer, typed_time
 from taskmix.adviser._candidates import baselines, cheap_evaluations
 from taskmix.adviser._document import advice_document
-from taskmix.adviser._history import History, Milestone
+from taskmix.adviser._history import History
 from taskmix.adviser._look import Finding, FindingKind, look_at
-from taskmix.adviser._outlook import Outlook, outlook
+from taskmix.adviser._outlook import outlook
 from taskmix.adviser._prices import measure_prices
 from taskmix.adviser._probe import probe_of
 from taskmix.adviser._race import Race, Standing, run_race
@@ -29,9 +29,7 @@ __all__ = [
     "Finding",
     "FindingKind",
     "History",
-    "Milestone",
     "News",
-    "Outlook",
     "PricedBudget",
     "Prices",
     "Race",

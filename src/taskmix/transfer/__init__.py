@@ -7,8 +7,26 @@ from taskmix.transfer._design import (
     leave_one_out_subsets,
 )
 from taskmix.transfer._discoveries import adjusted_p_values
-from taskmix.transfer._document import load_transfer, save_transfer, transfer_document
-from taskmix.transfer._estimate import compare_estimates, estimate_by_gradients
+from taskmix.transfer._document import (
+    FailureRow,
+    HeldOutRow,
+    HeldOutTest,
+    MeasuredValue,
+    SelectionRow,
+    SourceRow,
+    TargetRow,
+    TransferDocument,
+    UsedDesign,
+    load_transfer,
+    save_transfer,
+)
+from taskmix.transfer._documented import transfer_document
+from taskmix.transfer._estimate import (
+    EstimateComparison,
+    EstimatedTarget,
+    compare_estimates,
+    estimate_by_gradients,
+)
 from taskmix.transfer._extrapolation import (
     Comparison,
     Extrapolation,
@@ -64,28 +82,39 @@ from taskmix.transfer._whole import study_transfer
 __all__ = [
     "ABSTAIN",
     "Comparison",
+    "EstimateComparison",
+    "EstimatedTarget",
     "Extrapolation",
+    "FailureRow",
     "Fit",
     "GradientOptions",
     "GroupLimits",
     "Grouping",
+    "HeldOutRow",
+    "HeldOutTest",
     "KernelSurrogate",
     "LabelModel",
     "LearningOptions",
     "LinearSurrogate",
+    "MeasuredValue",
     "PairSurrogate",
     "PrefixChoice",
     "Selection",
+    "SelectionRow",
+    "SourceRow",
     "SparseProjection",
     "SubsetDesign",
     "SubsetOutcomes",
     "Surrogate",
     "TargetLesson",
+    "TargetRow",
+    "TransferDocument",
     "TransferLessons",
     "TransferMatrix",
     "TransferStudy",
     "Trial",
     "TrialOutcomes",
+    "UsedDesign",
     "Verdict",
     "adjusted_p_values",
     "all_size_subsets",

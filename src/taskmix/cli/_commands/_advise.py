@@ -60,6 +60,7 @@ def advise_command(
     from taskmix.cli._printing._display import print_json
     from taskmix.cli._printing._repeat import commands_of_advice
     from taskmix.engine import open_study
+    from taskmix.records import to_plain
     from taskmix.report import PAGE_PACKAGES
 
     check_extras(model=model, where=where, tracking=tracking)
@@ -72,7 +73,7 @@ def advise_command(
 
     def show_answer(advised: Advised) -> None:
         if json_:
-            print_json(advised.document | reading_document(loaded))
+            print_json(to_plain(advised.document) | reading_document(loaded))
         else:
             print_advised(advised)
 

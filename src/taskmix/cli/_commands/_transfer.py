@@ -213,6 +213,7 @@ def transfer(
     from taskmix.cli._printing._transferred import print_lessons
     from taskmix.engine import open_study
     from taskmix.plans import check_plan_path
+    from taskmix.records import to_plain
     from taskmix.transfer import TransferStudy, save_transfer, study_transfer, transfer_document
 
     if bool(target) == all_:
@@ -252,9 +253,9 @@ def transfer(
     document = transfer_document(lessons, command=this_command(), comparison=comparison)
     path = save_transfer(study.path, document)
     if write_plan is not None:
-        lessons.plan(document).save(write_plan)
+        lessons.plan(to_plain(document)).save(write_plan)
     if json_:
-        print_json(document | reading_document(loaded))
+        print_json(to_plain(document) | reading_document(loaded))
         return
     print_lessons(document)
     echo(f"Wrote {path}. The page with the evidence: taskmix report {out}")

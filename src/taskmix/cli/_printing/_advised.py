@@ -16,9 +16,9 @@ def print_advised(advised: Advised) -> None:
     """The race as a table, what was noticed, and the answer."""
     from rich.table import Table
 
-    advice = advised.advice
+    document = advised.document
     table = Table(
-        title=f"Mean dev score of {len(advice.judged)} tasks, and how far behind the first"
+        title=f"Mean dev score of {len(document.judged)} tasks, and how far behind the first"
     )
     header, *rows = advised.table()
     for name in header:
@@ -26,13 +26,13 @@ def print_advised(advised: Advised) -> None:
     for row in rows:
         table.add_row(*row)
     show(table)
-    warnings = [finding.words for finding in advice.findings if finding.is_warning]
+    warnings = list(document.warnings)
     more = len(warnings) - _MOST_WARNINGS
     if more > 0:
         warnings[_MOST_WARNINGS:] = [f"{more} more such findings are in the page."]
-    for words in (*warnings, *advice.notes):
+    for words in (*warnings, *document.notes):
         echo(f"Note: {words}")
-    for line in advised.lines:
+    for line in document.lines:
         echo(line)
 
 
@@ -45,4 +45,4 @@ def print_places(advised: Advised) -> None:
     evidence = f" The page with the evidence: {page}" if page.exists() else ""
     echo(f"The plan: {folder / 'plan.json'}.{evidence}")
     echo(f"The model: {model}. Its answers: taskmix predict {model} INPUT --task TASK")
-    echo(f"Train by it: {advised.document['commands']['Train by the plan']}")
+    echo(f"Train by it: {advised.document.commands['Train by the plan']}")

@@ -35,9 +35,9 @@ def note(words: str) -> None:
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """One object on standard output; NaN is written as null, which every JSON reader takes."""
-    from taskmix.records import without_nan
+    from taskmix.records import to_plain
 
-    text = json.dumps(without_nan(value), indent=indent, ensure_ascii=False)
+    text = json.dumps(to_plain(value), indent=indent, ensure_ascii=False)
     typer.echo("\n".join(map(_escaped, text.split("\n"))))
 
 
