@@ -14,11 +14,9 @@ import numpy as np
 
 from taskmix.numerics import Interval
 from taskmix.records import Document, must_have, read_document, without_nan, write_document
-from taskmix.transfer._extrapolation import Extrapolation
-from taskmix.transfer._lessons import TargetLesson, TransferLessons
-from taskmix.transfer._measured import TrialOutcomes
-from taskmix.transfer._selection import Selection
-from taskmix.transfer._verdicts import Verdict
+from taskmix.transfer._judging import Extrapolation, Selection, Verdict
+from taskmix.transfer._learning import TargetLesson, TransferLessons
+from taskmix.transfer._measuring import TrialOutcomes
 
 VERSION = 1
 NAME = "transfer.json"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from taskmix.engine import Auto, Executor
 from taskmix.records import Document, Study
 from taskmix.transfer._estimate import compare_estimates, estimate_by_gradients
-from taskmix.transfer._groups import GroupLimits
-from taskmix.transfer._lessons import LearningOptions, TransferLessons, learn
-from taskmix.transfer._measured import train_trials
-from taskmix.transfer._study import TransferStudy
+from taskmix.transfer._grouping import GroupLimits
+from taskmix.transfer._learning import LearningOptions, TransferLessons, learn
+from taskmix.transfer._measuring import TransferStudy, train_trials
 
 
 def study_transfer(

@@ -9,12 +9,12 @@ from simulated_subsets import NAMES, simulated, table
 
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.transfer import (
-    adjusted_p_values,
     contrast_error,
     fit_linear_surrogate,
     fixed_size_subsets,
     gather_outcomes,
 )
+from taskmix.transfer._surrogates._discoveries import adjusted_p_values
 
 TRUTH = np.array([-0.3, -0.1, 0.0, 0.0, 0.2, 0.4])
 PAIRS = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]], dtype=bool)

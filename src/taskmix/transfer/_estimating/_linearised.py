@@ -36,8 +36,8 @@ from taskmix.errors import InputError, OptionError
 from taskmix.models import HardSharing, target_scale
 from taskmix.tasks import MISSING, EncodedTask, EncodedTasks, evaluate_outputs
 from taskmix.training import mean_margin, task_loss
-from taskmix.transfer._projection import SparseProjection
-from taskmix.transfer._study import OutcomeKind
+from taskmix.transfer._estimating._projection import SparseProjection
+from taskmix.transfer._measuring import OutcomeKind
 
 LARGEST_JACOBIAN = 1 << 25  # numbers held at once, before projection
 

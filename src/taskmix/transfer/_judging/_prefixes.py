@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.numerics import Interval, paired_interval
-from taskmix.transfer._selection import Selection, selected
-from taskmix.transfer._surrogate_linear import LinearSurrogate
+from taskmix.transfer._judging._selection import Selection, selected
+from taskmix.transfer._surrogates import LinearSurrogate
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ have to fall until an effect θ̂ of the size found is told with probability `po
 
 $$s' = \max(|\hat\theta|, \text{smallest}) \,/\, (t_{level} + z_{power}),$$
 
-and since s falls as one over the square root of n − k with n subsets of k sources (`_precision.py`),
+and since s falls as one over the square root of n − k with n subsets of k sources (`_designing/_precision.py`),
 n − k and the runs of the target alone both have to grow by the factor (s/s')². An effect found near
 zero asks for very many: `smallest`, the least change of the outcome that matters, puts an end to
 that, and lets an effect be called negligible.
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
 from taskmix.numerics import check_level
-from taskmix.transfer._selection import Selection, selected
-from taskmix.transfer._surrogate_linear import LinearSurrogate
+from taskmix.transfer._judging._selection import Selection, selected
+from taskmix.transfer._surrogates import LinearSurrogate
 
 Answer = Literal["helps", "harms", "negligible", "cannot tell"]
 

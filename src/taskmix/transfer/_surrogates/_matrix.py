@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, ShapeError
 from taskmix.transfer._checks import check_sources
-from taskmix.transfer._discoveries import adjusted_p_values
-from taskmix.transfer._outcomes import SubsetOutcomes, gather_outcomes
-from taskmix.transfer._surrogate_linear import LinearSurrogate, fit_linear_surrogate
+from taskmix.transfer._surrogates._discoveries import adjusted_p_values
+from taskmix.transfer._surrogates._linear import LinearSurrogate, fit_linear_surrogate
+from taskmix.transfer._surrogates._outcomes import SubsetOutcomes, gather_outcomes
 
 
 @dataclass(frozen=True, kw_only=True)

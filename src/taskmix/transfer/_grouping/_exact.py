@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import OptionError
-from taskmix.transfer._groups import Grouping, GroupLimits, as_gains, grouping_of
+from taskmix.transfer._grouping._worth import Grouping, GroupLimits, as_gains, grouping_of
 
 MOST_TASKS = 13
 

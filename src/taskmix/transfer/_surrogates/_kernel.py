@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import OptionError
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._surrogate import as_indicators
+from taskmix.transfer._surrogates._contract import as_indicators
+from taskmix.transfer._surrogates._outcomes import SubsetOutcomes
 
 RATES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # over the mean distance of two subsets
 RIDGES = tuple(float(10.0**power) for power in range(-6, 3))  # times the mean of k0(S, S)

@@ -17,11 +17,9 @@ from taskmix.engine import Auto, Executed, Executor, Run, model_of_run
 from taskmix.errors import InputError, RunError
 from taskmix.records import RunSummary, Study
 from taskmix.training import evaluate_margins
-from taskmix.transfer._matrix import outcomes_of_target
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._precision import subsets_for_error
-from taskmix.transfer._study import Role, TransferStudy, Trial
-from taskmix.transfer._surrogate_linear import fit_linear_surrogate
+from taskmix.transfer._designing import subsets_for_error
+from taskmix.transfer._measuring._study import Role, TransferStudy, Trial
+from taskmix.transfer._surrogates import SubsetOutcomes, fit_linear_surrogate, outcomes_of_target
 
 MEASURED_ON = "dev"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from taskmix.transfer._groups import Grouping, GroupLimits, as_gains, polished
+from taskmix.transfer._grouping._worth import Grouping, GroupLimits, as_gains, polished
 
 
 def group_greedily(gains: ArrayLike, limits: GroupLimits | None = None) -> Grouping:

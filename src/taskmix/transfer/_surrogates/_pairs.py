@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, OptionError
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._surrogate import as_indicators
+from taskmix.transfer._surrogates._contract import as_indicators
+from taskmix.transfer._surrogates._outcomes import SubsetOutcomes
 
 MAIN_RIDGE = 1e-8  # times the rows: decides between equals and nothing else
 

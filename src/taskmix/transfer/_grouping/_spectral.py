@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from taskmix.transfer._groups import Grouping, GroupLimits, as_gains, polished
+from taskmix.transfer._grouping._worth import Grouping, GroupLimits, as_gains, polished
 
 
 def group_spectrally(

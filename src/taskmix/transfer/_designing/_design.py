@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
 from taskmix.transfer._checks import check_size
-from taskmix.transfer._design import (
+from taskmix.transfer._designing._subsets import (
     all_size_subsets,
     balanced_subsets,
     fixed_size_subsets,

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval, check_level
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._surrogate import Fit
+from taskmix.transfer._surrogates import Fit, SubsetOutcomes
 
 FEWEST_HELD_OUT = 3
 

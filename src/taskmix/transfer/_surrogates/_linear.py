@@ -39,9 +39,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import check_level
-from taskmix.transfer._discoveries import adjusted_p_values
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._surrogate import as_indicators
+from taskmix.transfer._surrogates._contract import as_indicators
+from taskmix.transfer._surrogates._discoveries import adjusted_p_values
+from taskmix.transfer._surrogates._outcomes import SubsetOutcomes
 
 ENOUGH_SINGLE_RUNS = 5  # from so many on, their own variance is used
 

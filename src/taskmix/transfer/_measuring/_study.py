@@ -27,7 +27,7 @@ from taskmix.engine import Run
 from taskmix.errors import InputError, OptionError
 from taskmix.tasks import MISSING, Task, TaskSet, find_metric
 from taskmix.transfer._checks import check_sources
-from taskmix.transfer._subset_design import SubsetDesign, draw_held_out, draw_subsets
+from taskmix.transfer._designing import SubsetDesign, draw_held_out, draw_subsets
 from taskmix.weighting import Equal
 
 OutcomeKind = Literal["loss", "margin", "metric"]

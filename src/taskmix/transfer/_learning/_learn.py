@@ -5,10 +5,9 @@ Nothing is trained here but the few prefixes that the third rule of selection me
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,30 +15,31 @@ from numpy.typing import NDArray
 from taskmix.engine import Executor
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval, mean_interval
-from taskmix.plans import Plan
 from taskmix.records import Study
-from taskmix.transfer._extrapolation import (
+from taskmix.transfer._grouping import GroupLimits, best_grouping
+from taskmix.transfer._judging import (
     FEWEST_HELD_OUT,
     Comparison,
+    PrefixChoice,
+    best_prefixes,
+    choose_prefix,
     compare_surrogates,
     hold_out_share,
+    judge_sources,
+    select_below,
+    select_unless_harmful,
 )
-from taskmix.transfer._groups import Grouping, GroupLimits
-from taskmix.transfer._groups_exact import MOST_TASKS, group_exactly
-from taskmix.transfer._groups_greedy import group_greedily
-from taskmix.transfer._groups_spectral import group_spectrally
-from taskmix.transfer._matrix import TransferMatrix
-from taskmix.transfer._measured import TrialOutcomes, measure_trials
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._plan import plan_of_transfer
-from taskmix.transfer._prefixes import PrefixChoice, best_prefixes, choose_prefix
-from taskmix.transfer._selection import Selection, select_below
-from taskmix.transfer._study import Trial
-from taskmix.transfer._surrogate import Fit
-from taskmix.transfer._surrogate_kernel import fit_kernel_surrogate
-from taskmix.transfer._surrogate_linear import LinearSurrogate, fit_linear_surrogate
-from taskmix.transfer._surrogate_pairs import fit_pair_surrogate
-from taskmix.transfer._verdicts import Verdict, judge_sources, select_unless_harmful
+from taskmix.transfer._learning._lessons import TargetLesson, TransferLessons
+from taskmix.transfer._measuring import Trial, TrialOutcomes, measure_trials
+from taskmix.transfer._surrogates import (
+    Fit,
+    LinearSurrogate,
+    SubsetOutcomes,
+    TransferMatrix,
+    fit_kernel_surrogate,
+    fit_linear_surrogate,
+    fit_pair_surrogate,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,48 +62,6 @@ class LearningOptions:
                 "`prefixes` should be 0 or more, and `prefix_seeds` 1 or more. Found "
                 f"{self.prefixes} and {self.prefix_seeds}."
             )
-
-
-@dataclass(frozen=True, kw_only=True)
-class TargetLesson:
-    """What was learned about one target."""
-
-    target: str
-    table: SubsetOutcomes  # what the surrogate was fitted to
-    surrogate: LinearSurrogate
-    verdicts: tuple[Verdict, ...]  # relative to the target alone
-    relative: tuple[Verdict, ...]  # relative to the average source
-    selections: tuple[Selection, ...]  # one a rule
-    prefixes: PrefixChoice | None
-    measured: Interval | None  # the outcome with the sources of that rule, over its seeds
-    test: Comparison | None  # None where too few held-out subsets finished
-    held_out: NDArray[np.bool_]  # [held-out subset, source]
-
-    @property
-    def chosen(self) -> Selection:
-        """The selection to act on: the measured one where there is one."""
-        return self.selections[-1] if self.prefixes is None else self.prefixes.selection
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransferLessons:
-    """What was learned about all targets."""
-
-    measured: TrialOutcomes
-    targets: tuple[TargetLesson, ...]
-    matrix: TransferMatrix | None  # where all tasks are targets
-    grouping: Grouping | None
-
-    @property
-    def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The tasks to train together, by name."""
-        if self.matrix is None or self.grouping is None:
-            return ()
-        return self.grouping.named(self.matrix.tasks)
-
-    def plan(self, evidence: Mapping[str, Any] | None = None) -> Plan:
-        """What follows from it: which tasks to train together, and for which of them."""
-        return plan_of_transfer(self, evidence or {})
 
 
 def learn(
@@ -136,17 +94,6 @@ def learn(
     )
     grouping = best_grouping(matrix.relative_gains, limits)
     return TransferLessons(measured=measured, targets=lessons, matrix=matrix, grouping=grouping)
-
-
-def best_grouping(gains: NDArray[np.float64], limits: GroupLimits | None = None) -> Grouping:
-    """The groups of largest worth: exact for a dozen tasks, else the better of two searches."""
-    if len(gains) <= MOST_TASKS:
-        return group_exactly(gains, limits)
-    found = [
-        group_greedily(gains, limits),
-        group_spectrally(gains, limits, generator=np.random.default_rng(0)),
-    ]
-    return max(found, key=lambda grouping: grouping.value)
 
 
 def _lesson(

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.transfer._surrogate import Surrogate
-from taskmix.transfer._surrogate_linear import LinearSurrogate
+from taskmix.transfer._surrogates import LinearSurrogate, Surrogate
 
 MOST_EXHAUSTED = 16  # sources, of which all subsets are tried
 
