@@ -8,13 +8,15 @@ $$\mathrm{SE}(\theta_i - \bar\theta) = \sigma \big/ \sqrt{n\, q (1-q)\, k/(k-1)}
 With few the inverse of a random matrix is larger than that of its expectation, and k of the n are
 spent on the coefficients: n − k takes the place of n. That lies one to ten hundredths above the
 errors of drawn designs from n = 2k on, where the formula with n lies far below
-(docs/transfer-reference.md).
-Where every subset occurs equally often (`complete`) the formula
+(docs/transfer-reference.md). Where every subset occurs equally often (`complete`) the formula
 stands as it is, and its exact value is the part $\sqrt{1 - 1/k}$ of it.
+
+Theorem 1 of Li, Nguyen and Zhang (2023) bounds the length of the whole error by a multiple of
+$\sqrt{k/n}$. Its constant is not known, so no study can be planned by it.
 
 The noise σ is the standard deviation of one row about the linear surrogate: that over seeds and
 what is not linear, together. An effect itself, measured from the target alone, also needs the mean
-effect, which is the mean of all rows less f(∅), divided by the size.
+effect, which is the mean of all rows minus f(∅), divided by the size.
 """
 
 from __future__ import annotations
@@ -33,21 +35,21 @@ def contrast_error(
 ) -> float:
     """The standard error of θ_i − mean θ that `count` subsets will give."""
     check_count(count)
-    information = _information(sources, size)
+    information = _information_per_subset(sources, size)
     if complete:
-        return _positive("noise", noise) / math.sqrt(count * information)
+        return _checked_positive("noise", noise) / math.sqrt(count * information)
     if count <= sources:
         raise OptionError(
             f"`count` should be above the number of sources, {sources}, so that every effect can be "
             f"fitted. Found {count}. Ask for more subsets."
         )
-    return _positive("noise", noise) / math.sqrt((count - sources) * information)
+    return _checked_positive("noise", noise) / math.sqrt((count - sources) * information)
 
 
 def subsets_for_error(noise: float, *, sources: int, size: int, error: float) -> int:
     """The least number of subsets with `contrast_error` of no more than `error`."""
-    ratio = _positive("noise", noise) / _positive("error", error)
-    needed = ratio * ratio / _information(sources, size)
+    ratio = _checked_positive("noise", noise) / _checked_positive("error", error)
+    needed = ratio * ratio / _information_per_subset(sources, size)
     # A division that ends a hair above a whole number has not asked for one more subset.
     return sources + max(math.ceil(needed * (1 - 1e-12)), 1)
 
@@ -69,7 +71,9 @@ def anchored_error(
         )
     alone = noise if single_noise is None else single_noise
     contrast = contrast_error(noise, sources=sources, size=size, count=count, complete=complete)
-    level = (noise * noise / count + _positive("single_noise", alone) ** 2 / single_runs) / size**2
+    level = (
+        noise * noise / count + _checked_positive("single_noise", alone) ** 2 / single_runs
+    ) / size**2
     return math.sqrt(contrast * contrast * (1 - 1 / sources) + level)
 
 
@@ -96,7 +100,7 @@ def seed_noise(
     return math.sqrt(float(np.nansum(apart * apart)) / degrees)
 
 
-def _information(sources: int, size: int) -> float:
+def _information_per_subset(sources: int, size: int) -> float:
     """What one subset adds to a, in units of 1/σ²."""
     check_sources(sources)
     check_size(size, sources - 1)
@@ -104,7 +108,7 @@ def _information(sources: int, size: int) -> float:
     return share * (1 - share) * sources / (sources - 1)
 
 
-def _positive(name: str, value: float) -> float:
+def _checked_positive(name: str, value: float) -> float:
     if not (math.isfinite(value) and value > 0):
         raise OptionError(f"`{name}` should be a number above zero. Found {value}.")
     return value

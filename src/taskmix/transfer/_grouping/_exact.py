@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from taskmix.errors import OptionError
 from taskmix.transfer._grouping._worth import Grouping, GroupLimits, as_gains, grouping_of
 
-MOST_TASKS = 13
+MOST_TASKS = 13  # each further task takes three times as long, and twice the memory
 
 
 def group_exactly(gains: ArrayLike, limits: GroupLimits | None = None) -> Grouping:

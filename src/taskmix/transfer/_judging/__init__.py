@@ -6,7 +6,7 @@ it helps. Sources are selected by a threshold (`_selection`), unless significant
 """
 
 from taskmix.transfer._judging._extrapolation import (
-    FEWEST_HELD_OUT,
+    FEWEST_TO_TEST_ON,
     Comparison,
     Extrapolation,
     compare_surrogates,
@@ -34,7 +34,7 @@ from taskmix.transfer._judging._verdicts import (
 )
 
 __all__ = [
-    "FEWEST_HELD_OUT",
+    "FEWEST_TO_TEST_ON",
     "Answer",
     "Comparison",
     "Extrapolation",

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.numerics import Interval, paired_interval
-from taskmix.transfer._judging._selection import Selection, selected
+from taskmix.transfer._judging._selection import Selection, make_selection
 from taskmix.transfer._surrogates import LinearSurrogate
 
 
@@ -30,7 +30,7 @@ class PrefixChoice:
     selection: Selection
     sizes: tuple[int, ...]  # of the prefixes that were measured
     means: NDArray[np.float64]  # [prefix], losses over the finished seeds; NaN where all failed
-    # The best less the second best, paired by seed; where it includes zero, either may be the better.
+    # The best minus the second best, paired by seed; where it includes zero, either may be the better.
     lead: Interval | None
     failed: int  # runs left out
 
@@ -88,11 +88,11 @@ def choose_prefix(
         if both.any():
             lead = paired_interval(losses[best, both], losses[order[1], both], level)
     return PrefixChoice(
-        selection=selected(
+        selection=make_selection(
             surrogate,
             members[best],
             rule="measured prefixes",
-            threshold=_threshold(surrogate.effects, members[best]),
+            threshold=_threshold_of(surrogate.effects, members[best]),
         ),
         sizes=tuple(int(size) for size in sizes),
         means=means,
@@ -112,7 +112,7 @@ def select_by_prefixes(
     """The same, with a function that trains the target with sources and returns its dev outcomes."""
     prefixes = best_prefixes(surrogate, count=count)
     measured = [
-        np.atleast_1d(np.asarray(measure(_names(surrogate, row)), dtype=np.float64))
+        np.atleast_1d(np.asarray(measure(_source_names(surrogate, row)), dtype=np.float64))
         for row in prefixes
     ]
     if len({len(values) for values in measured}) > 1:
@@ -125,12 +125,12 @@ def select_by_prefixes(
     )
 
 
-def _names(surrogate: LinearSurrogate, members: NDArray[np.bool_]) -> tuple[str, ...]:
+def _source_names(surrogate: LinearSurrogate, members: NDArray[np.bool_]) -> tuple[str, ...]:
     order = np.argsort(surrogate.effects, kind="stable")
     return tuple(surrogate.sources[place] for place in order if members[place])
 
 
-def _threshold(effects: NDArray[np.float64], kept: NDArray[np.bool_]) -> float | None:
+def _threshold_of(effects: NDArray[np.float64], kept: NDArray[np.bool_]) -> float | None:
     """A γ that gives this prefix, midway between the last kept effect and the next."""
     inside, outside = effects[kept], effects[~kept]
     if len(inside) == 0 or len(outside) == 0:

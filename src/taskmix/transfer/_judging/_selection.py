@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from taskmix.errors import OptionError
 from taskmix.transfer._surrogates import LinearSurrogate, Surrogate
 
-MOST_EXHAUSTED = 16  # sources, of which all subsets are tried
+MOST_ENUMERATED = 16  # sources of which all subsets are tried; each more doubles time and memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,8 @@ def select_below(surrogate: LinearSurrogate, threshold: float = 0.0) -> Selectio
     """The paper's rule: the sources with an effect below γ; 0 makes the predicted loss least."""
     if not math.isfinite(threshold):
         raise OptionError(f"`threshold` should be a number. Found {threshold}.")
-    kept = surrogate.effects < threshold
-    return selected(surrogate, kept, rule="threshold", threshold=threshold)
+    kept = surrogate.effects < threshold  # "Selecting source tasks by thresholding": S*
+    return make_selection(surrogate, kept, rule="threshold", threshold=threshold)
 
 
 def select_two_groups(surrogate: LinearSurrogate) -> Selection:
@@ -60,7 +60,7 @@ def select_two_groups(surrogate: LinearSurrogate) -> Selection:
     last = int(between.argmax())
     threshold = float(order[last] + order[last + 1]) / 2
     kept = surrogate.effects <= order[last]  # the middle of neighbouring numbers may be either
-    return selected(surrogate, kept, rule="two groups", threshold=threshold)
+    return make_selection(surrogate, kept, rule="two groups", threshold=threshold)
 
 
 def select_least_loss(
@@ -77,18 +77,18 @@ def select_least_loss(
     most = count if largest is None else largest
     if not 0 <= most <= count:
         raise OptionError(f"`largest` should lie between 0 and {count} sources. Found {most}.")
-    if count <= MOST_EXHAUSTED:
+    if count <= MOST_ENUMERATED:
         numbers = np.arange(1 << count)[:, None] >> np.arange(count)
         subsets = (numbers & 1).astype(np.bool_)
         subsets = subsets[subsets.sum(axis=1) <= most]
         subsets = subsets[np.argsort(subsets.sum(axis=1), kind="stable")]  # ties: fewer sources
         kept = subsets[int(surrogate.predict(subsets).argmin())]
     else:
-        kept = _descended(surrogate, most)
-    return selected(surrogate, kept, rule="least predicted loss", threshold=None)
+        kept = _search_nearby(surrogate, most)
+    return make_selection(surrogate, kept, rule="least predicted loss", threshold=None)
 
 
-def selected(
+def make_selection(
     surrogate: Surrogate, kept: NDArray[np.bool_], *, rule: str, threshold: float | None
 ) -> Selection:
     """A selection with its names in order."""
@@ -105,7 +105,7 @@ def selected(
     )
 
 
-def _descended(surrogate: Surrogate, most: int) -> NDArray[np.bool_]:
+def _search_nearby(surrogate: Surrogate, most: int) -> NDArray[np.bool_]:
     count = len(surrogate.sources)
     one, other = np.triu_indices(count, k=1)
     flips = np.eye(count, dtype=np.bool_)

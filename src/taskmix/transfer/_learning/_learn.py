@@ -18,7 +18,7 @@ from taskmix.numerics import Interval, mean_interval
 from taskmix.records import Study
 from taskmix.transfer._grouping import GroupLimits, best_grouping
 from taskmix.transfer._judging import (
-    FEWEST_HELD_OUT,
+    FEWEST_TO_TEST_ON,
     Comparison,
     PrefixChoice,
     best_prefixes,
@@ -80,7 +80,7 @@ def learn(
     surrogates = [fit_linear_surrogate(table, ridge=options.ridge) for table in tables]
     choices: list[tuple[PrefixChoice, Interval] | None] = [None] * len(names)
     if executor is not None and options.prefixes:
-        choices = list(_measured_prefixes(measured, surrogates, study, executor, options))
+        choices = list(_measure_prefixes(measured, surrogates, study, executor, options))
     lessons = tuple(
         _lesson(measured, table, surrogate, choice, options)
         for table, surrogate, choice in zip(tables, surrogates, choices, strict=True)
@@ -118,7 +118,7 @@ def _lesson(
             smallest=options.smallest,
         ),
     ]
-    test, held_out = _tested(measured, table.target, options)
+    test, held_out = _test_surrogates(measured, table.target, options)
     return TargetLesson(
         target=table.target,
         table=table,
@@ -133,7 +133,7 @@ def _lesson(
     )
 
 
-def _tested(
+def _test_surrogates(
     measured: TrialOutcomes, target: str, options: LearningOptions
 ) -> tuple[Comparison | None, NDArray[np.bool_]]:
     """The surrogates tried on held-out subsets, and which those are."""
@@ -142,7 +142,7 @@ def _tested(
         everything, held = measured.with_held_out(target)
     except InputError:  # no held-out subset finished
         everything, held = measured.table(target), np.zeros(0, dtype=np.bool_)
-    if held.sum() < FEWEST_HELD_OUT:
+    if held.sum() < FEWEST_TO_TEST_ON:
         everything = measured.table(target)
         held = hold_out_share(everything, 0.2, generator=generator)
     fits: dict[str, Fit] = {
@@ -163,7 +163,7 @@ def _tested(
     return None, subsets
 
 
-def _measured_prefixes(
+def _measure_prefixes(
     measured: TrialOutcomes,
     surrogates: Sequence[LinearSurrogate],
     study: Study,

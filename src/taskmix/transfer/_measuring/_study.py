@@ -183,14 +183,16 @@ class TransferStudy:
     ) -> list[Trial]:
         names = self.tasks
         if self.shared:
-            return self._numbered(draw(items=len(names), extra=1), names, role, None)
+            return self._trials_of_subsets(draw(items=len(names), extra=1), names, role, None)
         trials = []
         for target in self.targets:
             sources = [name for name in names if name != target]
-            trials += self._numbered(draw(items=len(sources), extra=0), sources, role, target)
+            trials += self._trials_of_subsets(
+                draw(items=len(sources), extra=0), sources, role, target
+            )
         return trials
 
-    def _numbered(
+    def _trials_of_subsets(
         self, drawn: NDArray[np.bool_], items: Sequence[str], role: Role, target: str | None
     ) -> list[Trial]:
         trials = []

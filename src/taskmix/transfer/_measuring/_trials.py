@@ -21,6 +21,7 @@ from taskmix.transfer._designing import subsets_for_error
 from taskmix.transfer._measuring._study import Role, TransferStudy, Trial
 from taskmix.transfer._surrogates import SubsetOutcomes, fit_linear_surrogate, outcomes_of_target
 
+# Sources are chosen by these outcomes; on test, scores of the choice would be too good.
 MEASURED_ON = "dev"
 
 
@@ -81,22 +82,22 @@ def train_trials(
     description: TransferStudy, study: Study, *, executor: Executor | None = None
 ) -> TrialOutcomes:
     """Does all runs that `study` does not hold yet, by `executor`, which is `Auto()` unless given."""
-    does = executor or Auto()
-    return in_stages(description, lambda trials: measure_trials(description, trials, study, does))
+    chosen = executor or Auto()
+    return in_stages(description, lambda trials: measure_trials(description, trials, study, chosen))
 
 
 def in_stages(
     description: TransferStudy, measure: Callable[[Sequence[Trial]], TrialOutcomes]
 ) -> TrialOutcomes:
-    """All trials of a study: a pilot first where it has to tell how many there are."""
+    """All trials of a study: a pilot first where their number depends on the noise."""
     sources = len(description.tasks) - 1
     design = description.design
     single = description.alone()
     count, pilot, noise = design.usual_count(sources), None, None
     if design.precision is not None:
         pilot = min(design.pilot_count(sources), design.most)
-        noise = _noise(measure([*single, *description.subsets(pilot, whole=True)]))
-        count = _count_for(description, noise, pilot)
+        noise = _pilot_noise(measure([*single, *description.subsets(pilot, whole=True)]))
+        count = _subsets_for_precision(description, noise, pilot)
     trials = [
         *single,
         *description.subsets(count, whole=pilot is not None),
@@ -159,7 +160,7 @@ def _scores(description: TransferStudy, summary: RunSummary) -> dict[str, float]
     }
 
 
-def _noise(pilot: TrialOutcomes) -> float:
+def _pilot_noise(pilot: TrialOutcomes) -> float:
     """The largest deviation of a run about a target's linear surrogate."""
     found = [
         fit_linear_surrogate(pilot.table(target)).deviation for target in pilot.description.targets
@@ -173,7 +174,7 @@ def _noise(pilot: TrialOutcomes) -> float:
     return max(known)
 
 
-def _count_for(description: TransferStudy, noise: float, pilot: int) -> int:
+def _subsets_for_precision(description: TransferStudy, noise: float, pilot: int) -> int:
     design, sources = description.design, len(description.tasks) - 1
     assert design.precision is not None
     # A row is the mean of the runs of its subset; the noise is that of one run.

@@ -25,6 +25,8 @@ from taskmix.errors import OptionError
 from taskmix.transfer._surrogates._contract import as_indicators
 from taskmix.transfer._surrogates._outcomes import SubsetOutcomes
 
+# What is tried. Without the small rates g cannot be nearly linear, without the large ridges it follows
+# the noise of single runs.
 RATES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # over the mean distance of two subsets
 RIDGES = tuple(float(10.0**power) for power in range(-6, 3))  # times the mean of k0(S, S)
 

@@ -72,7 +72,7 @@ def outcomes_of_target(
     higher_is_better: bool = False,
 ) -> SubsetOutcomes:
     """The runs that trained `target`, as subsets of the other tasks."""
-    members, values = _checked(trained, outcomes, tasks)
+    members, values = _checked_runs(trained, outcomes, tasks)
     if target not in tasks:
         raise InputError(
             f"The target should be one of the tasks {', '.join(tasks)}. Found `{target}`. Name one of "
@@ -98,7 +98,7 @@ def fit_transfer_matrix(
     ridge: float = 0.0,
 ) -> TransferMatrix:
     """A linear surrogate for every task as target."""
-    _checked(trained, outcomes, tasks)
+    _checked_runs(trained, outcomes, tasks)
     directions = (
         [higher_is_better] * len(tasks)
         if isinstance(higher_is_better, bool)
@@ -120,7 +120,7 @@ def fit_transfer_matrix(
     )
 
 
-def _checked(
+def _checked_runs(
     trained: ArrayLike, outcomes: ArrayLike, tasks: Sequence[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     check_sources(len(tasks) - 1)

@@ -1,8 +1,8 @@
 """The table every surrogate is fitted to: one target, subsets of its sources, what came of each.
 
 Inside, an outcome is a loss, as in Li, Nguyen and Zhang (2023): smaller is better, and an effect
-below zero helps. A metric or a margin, where higher is better, is negated at this door and nowhere
-else; `gains` of a surrogate give the improvement, which is positive where a source helps, for both.
+below zero helps. A metric or a margin, where higher is better, is negated here and nowhere else;
+`gains` of a surrogate give the improvement, which is positive where a source helps, for both.
 
 Runs of one subset under several seeds become one row, their mean, whose weight is their number. For
 least squares this loses nothing: the coefficients are those of the single runs, and the robust
@@ -60,8 +60,10 @@ class SubsetOutcomes:
         """One sentence about what failed; empty where nothing did."""
         if not self.failed:
             return ""
-        whole = f", with them {_counted(len(self.lost), 'whole subset')}" if self.lost else ""
-        return f"Of target `{self.target}`, {_counted(self.failed, 'failed run')} left out{whole}."
+        whole = f", with them {_with_number(len(self.lost), 'whole subset')}" if self.lost else ""
+        return (
+            f"Of target `{self.target}`, {_with_number(self.failed, 'failed run')} left out{whole}."
+        )
 
 
 def gather_outcomes(
@@ -75,8 +77,8 @@ def gather_outcomes(
 ) -> SubsetOutcomes:
     """Runs as the table of subsets. Failed runs are left out and counted."""
     members, values = np.asarray(subsets, dtype=np.bool_), np.asarray(outcomes, dtype=np.float64)
-    heavy = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
-    _check(members, values, heavy, target, sources)
+    run_weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    _check(members, values, run_weights, target, sources)
     finished = np.isfinite(values)
     distinct, place = _distinct(members)
     tried = np.bincount(place[finished], minlength=len(distinct)) > 0
@@ -93,9 +95,11 @@ def gather_outcomes(
             f"{int((~finished).sum())} failed. See their records for the reason and run them again."
         )
     signed = -values if higher_is_better else values
-    groups, losses, mass = place[finished], signed[finished], heavy[finished]
-    totals = np.bincount(groups, mass, len(distinct)).astype(np.float64)
-    means = np.bincount(groups, mass * losses, len(distinct)) / np.where(tried, totals, 1.0)
+    groups, losses, finished_weights = place[finished], signed[finished], run_weights[finished]
+    totals = np.bincount(groups, finished_weights, len(distinct)).astype(np.float64)
+    means = np.bincount(groups, finished_weights * losses, len(distinct)) / np.where(
+        tried, totals, 1.0
+    )
     runs = np.bincount(groups, minlength=len(distinct))
     squares = np.bincount(groups, (losses - means[groups]) ** 2, len(distinct))
     degrees = int(np.maximum(runs - 1, 0).sum())
@@ -127,7 +131,7 @@ def gather_outcomes(
     )
 
 
-def _counted(count: int, what: str) -> str:
+def _with_number(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
@@ -154,7 +158,8 @@ def _check(
         )
     if len(set(sources)) != len(sources):
         raise InputError(
-            f"Every source should have its own name. Found {sorted(sources)}. Rename the twins."
+            f"Every source should have its own name. Found {sorted(sources)}. Rename "
+            "those that are alike."
         )
     if values.ndim != 1 or members.shape != (len(values), len(sources)):
         raise ShapeError(

@@ -7,7 +7,7 @@ k(k−1)/2 pairs and mostly fewer runs, so J is sparse: the lasso (Tibshirani, 1
 the effects of single sources are not penalised. What the effects explain is taken out of losses and
 pairs first (the theorem of Frisch and Waugh), which makes the two steps one. The penalty is the
 largest whose cross-validated error lies within one standard error of the least; so where pairs do
-not help surely, none are taken, and the surrogate is the linear one.
+not lower it by more than that, none are taken, and the surrogate is the linear one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from taskmix.errors import InputError, OptionError
 from taskmix.transfer._surrogates._contract import as_indicators
 from taskmix.transfer._surrogates._outcomes import SubsetOutcomes
 
-MAIN_RIDGE = 1e-8  # times the rows: decides between equals and nothing else
+MAIN_RIDGE = 1e-8  # times the rows: decides between equals; a larger one shrinks single effects
+SMALLEST_SPREAD = 1e-6  # of a pair beside single effects; below it is their sum up to rounding
+PENALTIES = 60  # that are tried, from the one that takes no pair down; fewer miss the best one
+SMALLEST_PENALTY = 1e-3  # of the largest; far smaller ones take all pairs and converge slowly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +80,7 @@ def fit_pair_surrogate(
     rest = wanted - singles @ (explain @ wanted)
     spread = pairs - singles @ (explain @ pairs)
     scale = np.sqrt((spread * spread).mean(axis=0))
-    usable = scale > 1e-6
+    usable = scale > SMALLEST_SPREAD
     found = np.zeros(len(first))
     penalty = 0.0
     # In subsets of size one no pair occurs, and then none can be taken.
@@ -106,7 +109,7 @@ def _lasso(
     from sklearn.linear_model import Lasso, lasso_path
 
     highest = float(np.abs(design.T @ wanted).max()) / len(wanted)
-    penalties = np.geomspace(highest, 1e-3 * highest, 60)
+    penalties = np.geomspace(highest, SMALLEST_PENALTY * highest, PENALTIES)
     part = generator.permutation(np.arange(len(wanted)) % folds)
     errors = np.empty((folds, len(penalties)))
     with warnings.catch_warnings():
