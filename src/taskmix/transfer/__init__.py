@@ -13,6 +13,7 @@ from taskmix.transfer._designing import (
 )
 from taskmix.transfer._document import load_transfer, save_transfer, transfer_document
 from taskmix.transfer._estimate import estimate_by_gradients
+from taskmix.transfer._estimating import GradientOptions
 from taskmix.transfer._grouping import (
     GroupLimits,
     group_exactly,
@@ -53,6 +54,7 @@ from taskmix.transfer._whole import study_transfer
 
 __all__ = [
     "ABSTAIN",
+    "GradientOptions",
     "GroupLimits",
     "KernelSurrogate",
     "LearningOptions",

@@ -25,7 +25,20 @@ NAME = "transfer.json"
 def transfer_document(
     lessons: TransferLessons, *, command: str, comparison: Document | None = None
 ) -> Document:
-    """The lessons as plain values, and how well estimates agree with training where that is known."""
+    """The lessons as plain values, and how well estimates agree with training where that is known.
+
+    >>> from pathlib import Path
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
+    >>> trials, losses = (*study.alone(), *study.subsets(7)), np.ones((8, 8))  # all alike
+    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
+    >>> document = transfer_document(learn(measured, Study("study")), command="taskmix transfer digits")
+    >>> "taskmix transfer digits" in save_transfer(Path("study"), document).read_text()
+    True
+    """
     measured = lessons.measured
     description = measured.description
     design = description.design
@@ -64,12 +77,30 @@ def _measure(lessons: TransferLessons) -> str:
 
 
 def save_transfer(folder: Path, document: Document) -> Path:
-    """Writes `transfer.json` into a study, whole or not at all."""
+    """Writes `transfer.json` into a study, whole or not at all.
+
+    >>> from pathlib import Path
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
+    >>> trials, losses = (*study.alone(), *study.subsets(7)), np.ones((8, 8))  # all alike
+    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
+    >>> document = transfer_document(learn(measured, Study("study")), command="taskmix transfer x")
+    >>> save_transfer(Path("study"), document).name
+    'transfer.json'
+    """
     return write_document(folder / NAME, document)
 
 
 def load_transfer(folder: Path) -> Document | None:
-    """What `save_transfer` wrote; None where there is none."""
+    """What `save_transfer` wrote; None where there is none.
+
+    >>> from pathlib import Path
+    >>> print(load_transfer(Path("study")))  # no study of transfer was saved there
+    None
+    """
     path = folder / NAME
     return read_document(path, version=VERSION, command="taskmix transfer", check=_check)
 

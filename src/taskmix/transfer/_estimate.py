@@ -36,7 +36,20 @@ def estimate_by_gradients(
     executor: Executor | None = None,
     options: GradientOptions | None = None,
 ) -> TrialOutcomes:
-    """Outcomes of the study's trials, estimated; only models on all tasks are trained."""
+    """Outcomes of the study's trials, estimated; only models on all tasks are trained.
+
+    >>> from taskmix.engine import DigitsSource, Fleet, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> model = Perceptron(hidden=(4,))
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=model, steps=1, seed=0)
+    >>> design = SubsetDesign(count=1, alone=1, held_out=3)
+    >>> study = TransferStudy(template=run, targets=("half",), design=design)
+    >>> how = {"executor": Fleet(workers=1), "options": GradientOptions(rows=10, models=1)}
+    >>> found = estimate_by_gradients(study, Study("study"), **how)
+    >>> len(found.trials), len(Study("study").summaries())  # five outcomes, one run
+    (5, 1)
+    """
     options = options or GradientOptions()
     steps = max(round(options.share * description.template.steps), 1)
     shorter = replace(description, template=replace(description.template, steps=steps))

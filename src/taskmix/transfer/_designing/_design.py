@@ -42,7 +42,14 @@ _Block = Callable[[int, np.random.Generator], NDArray[np.bool_]]
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetDesign:
-    """How subsets are drawn. Numbers of subsets are those of one target, whoever shares them."""
+    """How subsets are drawn. Numbers of subsets are those of one target, whoever shares them.
+
+    >>> design = SubsetDesign(size=3)
+    >>> design.usual_count(sources=8)  # four subsets for each source
+    32
+    >>> design.other_sizes(sources=8)  # held out: from half the size to twice it, without itself
+    (1, 2, 4, 5, 6)
+    """
 
     kind: DesignKind = "balanced"
     size: int | None = None  # sources beside the target; None: 3, or half where they are few

@@ -33,7 +33,11 @@ from taskmix.transfer._checks import check_count, check_size, check_sources
 def contrast_error(
     noise: float, *, sources: int, size: int, count: int, complete: bool = False
 ) -> float:
-    """The standard error of θ_i − mean θ that `count` subsets will give."""
+    """The standard error of θ_i − mean θ that `count` subsets will give.
+
+    >>> round(contrast_error(1.0, sources=25, size=5, count=125), 3)  # 1 / √(100 · 0.2 · 0.8 · 25/24)
+    0.245
+    """
     check_count(count)
     information = _information_per_subset(sources, size)
     if complete:
@@ -47,7 +51,11 @@ def contrast_error(
 
 
 def subsets_for_error(noise: float, *, sources: int, size: int, error: float) -> int:
-    """The least number of subsets with `contrast_error` of no more than `error`."""
+    """The least number of subsets with `contrast_error` of no more than `error`.
+
+    >>> subsets_for_error(1.0, sources=25, size=5, error=0.25)  # 1 / (0.25² · 0.2 · 0.8 · 25/24) = 96
+    121
+    """
     ratio = _checked_positive("noise", noise) / _checked_positive("error", error)
     needed = ratio * ratio / _information_per_subset(sources, size)
     # A division that ends a hair above a whole number has not asked for one more subset.
@@ -64,7 +72,12 @@ def anchored_error(
     single_noise: float | None = None,  # the same as `noise`
     complete: bool = False,
 ) -> float:
-    """The standard error of an effect itself, the runs of the target alone counted in."""
+    """The standard error of an effect itself, the runs of the target alone counted in.
+
+    >>> error = anchored_error(1.0, sources=5, size=2, count=25, single_runs=25)
+    >>> round(error**2, 4)  # 1 / (20 · 0.3) of the contrast, times 4/5, and (1/25 + 1/25) / 2²
+    0.1533
+    """
     if single_runs < 1:
         raise OptionError(
             f"`single_runs` should be at least 1 run of the target alone. Found {single_runs}."
@@ -84,6 +97,9 @@ def seed_noise(
 
     It is a lower bound of the noise above: what is not linear comes on top. Where a surrogate has
     been fitted to the pilot, its `deviation` has both.
+
+    >>> seed_noise([[1.0, 3.0], [5.0, 5.0]])  # (1 + 1 + 0 + 0) / 2 degrees of freedom, and its root
+    1.0
     """
     table = np.asarray(outcomes, dtype=np.float64)
     if table.ndim != 2:

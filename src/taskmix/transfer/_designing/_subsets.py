@@ -30,7 +30,12 @@ MOST_LISTED = 100_000
 def fixed_size_subsets(
     sources: int, size: int, count: int, *, generator: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Subsets of one size, each as likely as any other: the paper's design."""
+    """Subsets of one size, each as likely as any other: the paper's design.
+
+    >>> pairs = fixed_size_subsets(4, 2, 6, generator=np.random.default_rng(0))
+    >>> pairs.sum(axis=0)  # there are six pairs of four, and every source is in three of them
+    array([3, 3, 3, 3])
+    """
     check_sources(sources)
     check_size(size, sources)
     check_count(count)
@@ -59,6 +64,10 @@ def all_size_subsets(
 
     A size that has fewer subsets than its part (there is one of all sources) leaves the rest of it
     to the other sizes; only when all subsets are spent do they begin again.
+
+    >>> subsets = all_size_subsets(3, 7, generator=np.random.default_rng(0))
+    >>> np.sort(subsets.sum(axis=1))  # all there are: three of one source, three pairs, and all three
+    array([1, 1, 1, 2, 2, 2, 3])
     """
     check_sources(sources)
     check_count(count)
@@ -91,7 +100,14 @@ def all_size_subsets(
 
 
 def leave_one_out_subsets(sources: int) -> NDArray[np.bool_]:
-    """All sources, and then all without one, each in its turn: [sources + 1, source]."""
+    """All sources, and then all without one, each in its turn: [sources + 1, source].
+
+    >>> leave_one_out_subsets(3).astype(int)
+    array([[1, 1, 1],
+           [0, 1, 1],
+           [1, 0, 1],
+           [1, 1, 0]])
+    """
     check_sources(sources)
     return np.concatenate([np.ones((1, sources), bool), ~np.eye(sources, dtype=bool)])
 
@@ -105,6 +121,10 @@ def balanced_subsets(
     that occur too seldom. (To take the least used sources every time would be simpler, but then
     subsets that follow each other exclude each other, and near half of the sources they say less:
     errors were a sixth larger for 50 subsets of 12 of 25.)
+
+    >>> subsets = balanced_subsets(5, 2, 10, generator=np.random.default_rng(0))
+    >>> subsets.sum(axis=0)  # ten subsets have 20 places for five sources
+    array([4, 4, 4, 4, 4])
     """
     check_sources(sources)
     check_size(size, sources)

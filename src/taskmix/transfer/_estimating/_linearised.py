@@ -44,7 +44,13 @@ LARGEST_JACOBIAN = 1 << 25  # numbers held at once, before projection; more need
 
 @dataclass(frozen=True, kw_only=True)
 class GradientOptions:
-    """What one estimate takes."""
+    """What one estimate takes.
+
+    >>> options = GradientOptions(share=0.25, models=2)
+    >>> steps = 400
+    >>> options.models * round(options.share * steps)  # all that is trained, however many subsets
+    200
+    """
 
     dimensions: int = 256  # of the projected gradients
     rows: int = 200  # of each task and split, at most

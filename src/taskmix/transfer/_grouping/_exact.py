@@ -17,6 +17,11 @@ def group_exactly(gains: ArrayLike, limits: GroupLimits | None = None) -> Groupi
     The best partition of a set into c groups is a group with the set's first task, and the best
     partition of the rest into c − 1. All sets are worked out at once, which takes 3^tasks additions
     for each c.
+
+    >>> gains = [[0, 1, -2], [1, 0, -2], [1, 1, 0]]  # [target, source]: the third costs what it gains
+    >>> found = group_exactly(gains)
+    >>> found.groups, found.value
+    (((0, 1), (2,)), 2.0)
     """
     square = as_gains(gains)
     count = len(square)

@@ -13,6 +13,10 @@ def group_greedily(gains: ArrayLike, limits: GroupLimits | None = None) -> Group
 
     Joins go on while they raise the worth, and beyond that only as far as the number of groups
     demands.
+
+    >>> gains = np.kron(np.eye(2), np.ones((2, 2)))  # two pairs that help each other and no others
+    >>> group_greedily(gains).groups
+    ((0, 1), (2, 3))
     """
     square, bounds = as_gains(gains), limits or GroupLimits()
     largest, most = bounds.resolved(len(square))

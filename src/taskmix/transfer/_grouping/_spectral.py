@@ -20,7 +20,12 @@ from taskmix.transfer._grouping._worth import Grouping, GroupLimits, as_gains, i
 def group_spectrally(
     gains: ArrayLike, limits: GroupLimits | None = None, *, generator: np.random.Generator
 ) -> Grouping:
-    """Spectral grouping of `gains` [target, source]; the generator starts k-means."""
+    """Spectral grouping of `gains` [target, source]; the generator starts k-means.
+
+    >>> gains = np.kron(np.eye(2), np.ones((2, 2))) - 0.1  # two pairs, each harmed a little by the other
+    >>> group_spectrally(gains, generator=np.random.default_rng(0)).groups
+    ((0, 1), (2, 3))
+    """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 

@@ -26,7 +26,13 @@ SMALLEST_RISE = 1e-12  # of the largest gain; by rounding errors alone moves wou
 
 @dataclass(frozen=True, kw_only=True)
 class GroupLimits:
-    """How large a group may be and how many there may be."""
+    """How large a group may be and how many there may be.
+
+    >>> GroupLimits(largest=2).resolved(tasks=5)  # at most two in a group, any number of groups
+    (2, 5)
+    >>> group_exactly(np.ones((4, 4)), GroupLimits(groups=1)).groups
+    ((0, 1, 2, 3),)
+    """
 
     largest: int | None = None  # tasks in a group; None: any number
     groups: int | None = None  # at most, which is the number of models to train; None: any number

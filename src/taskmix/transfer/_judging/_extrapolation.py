@@ -49,7 +49,15 @@ class Comparison:
 
 
 def hold_out_sizes(outcomes: SubsetOutcomes, sizes: Collection[int]) -> NDArray[np.bool_]:
-    """[subset], those of the sizes given."""
+    """[subset], those of the sizes given.
+
+    >>> runs = np.arange(16)[:, None] >> np.arange(4) & 1  # every subset of four sources
+    >>> losses = 1 + runs @ [-0.2, -0.1, 0.1, 0.3]
+    >>> sources = ["news", "tweets", "code", "forums"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> int(hold_out_sizes(table, [3, 4]).sum())  # four subsets of three, and all
+    5
+    """
     held = np.isin(outcomes.sizes, list(sizes))
     if not held.any():
         raise InputError(
@@ -80,7 +88,16 @@ def extrapolate(
     resamples: int = 1000,
     level: float = 0.95,
 ) -> Extrapolation:
-    """One surrogate, fitted without the held-out subsets and tried on them."""
+    """One surrogate, fitted without the held-out subsets and tried on them.
+
+    >>> runs = np.arange(16)[:, None] >> np.arange(4) & 1  # every subset of four sources
+    >>> losses = 1 + runs @ [-0.2, -0.1, 0.1, 0.3]
+    >>> sources = ["news", "tweets", "code", "forums"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> held_out, generator = hold_out_sizes(table, [3, 4]), np.random.default_rng(0)
+    >>> round(extrapolate(table, fit_linear_surrogate, held_out, generator=generator).r_squared.mean, 6)
+    1.0
+    """
     chosen = _resampled(outcomes, held_out, resamples, generator)
     return _test_surrogate(outcomes, fit, held_out, chosen, level)[0]
 
@@ -94,7 +111,18 @@ def compare_surrogates(
     resamples: int = 1000,
     level: float = 0.95,
 ) -> Comparison:
-    """Several surrogates, fitted to the same subsets and tried on the same others."""
+    """Several surrogates, fitted to the same subsets and tried on the same others.
+
+    >>> runs = np.arange(16)[:, None] >> np.arange(4) & 1  # every subset of four sources
+    >>> losses = 1 + runs @ [-0.2, -0.1, 0.1, 0.3]
+    >>> sources = ["news", "tweets", "code", "forums"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> held_out, generator = hold_out_sizes(table, [3, 4]), np.random.default_rng(0)
+    >>> fits = {"linear": fit_linear_surrogate, "kernel": fit_kernel_surrogate}
+    >>> compared = compare_surrogates(table, fits, held_out, generator=generator)
+    >>> compared.r_squared_difference["kernel"].mean < 0  # the truth is linear
+    True
+    """
     if not fits:
         raise OptionError("`fits` should name at least one surrogate. Found none.")
     chosen = _resampled(outcomes, held_out, resamples, generator)

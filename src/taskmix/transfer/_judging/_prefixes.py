@@ -41,6 +41,14 @@ def best_prefixes(
     """[prefix, source], the `count` prefixes of least predicted loss, smallest first.
 
     `with_single` adds the empty one, the target alone, where it is not among them.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> best_prefixes(surrogate, count=1).astype(int)  # none, and the two with effects below zero
+    array([[0, 0, 0],
+           [1, 1, 0]])
     """
     if count < 1:
         raise OptionError(f"`count` should be at least 1 prefix. Found {count}.")
@@ -61,7 +69,17 @@ def choose_prefix(
     higher_is_better: bool = False,
     level: float = 0.95,
 ) -> PrefixChoice:
-    """The prefix of least mean loss over the seeds; of equals the one with fewer sources."""
+    """The prefix of least mean loss over the seeds; of equals the one with fewer sources.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> measured = [[0.9, 1.1], [0.7, 0.8]]  # two seeds alone, two with news
+    >>> choice = choose_prefix(surrogate, [[0, 0, 0], [1, 0, 0]], measured)
+    >>> choice.selection.sources, choice.means
+    (('news',), array([1.  , 0.75]))
+    """
     members = np.asarray(prefixes, dtype=np.bool_)
     table = np.asarray(measured, dtype=np.float64)
     if table.ndim != 2 or members.shape != (len(table), len(surrogate.sources)):
@@ -109,7 +127,16 @@ def select_by_prefixes(
     higher_is_better: bool = False,
     level: float = 0.95,
 ) -> PrefixChoice:
-    """The same, with a function that trains the target with sources and returns its dev outcomes."""
+    """The same, with a function that trains the target with sources and returns its dev outcomes.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> choice = select_by_prefixes(surrogate, lambda sources: [1.0 - 0.1 * len(sources)], count=2)
+    >>> choice.selection.sources  # of none, one and two sources, as trained
+    ('news', 'tweets')
+    """
     prefixes = best_prefixes(surrogate, count=count)
     measured = [
         np.atleast_1d(np.asarray(measure(_source_names(surrogate, row)), dtype=np.float64))

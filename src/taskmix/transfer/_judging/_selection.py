@@ -39,7 +39,15 @@ class Selection:
 
 
 def select_below(surrogate: LinearSurrogate, threshold: float = 0.0) -> Selection:
-    """The paper's rule: the sources with an effect below γ; 0 makes the predicted loss least."""
+    """The paper's rule: the sources with an effect below γ; 0 makes the predicted loss least.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> select_below(surrogate).sources  # effects are −0.2, −0.1 and 0.3
+    ('news', 'tweets')
+    """
     if not math.isfinite(threshold):
         raise OptionError(f"`threshold` should be a number. Found {threshold}.")
     kept = surrogate.effects < threshold  # "Selecting source tasks by thresholding": S*
@@ -51,6 +59,13 @@ def select_two_groups(surrogate: LinearSurrogate) -> Selection:
 
     The groups are those of least squared distance to their own means, found exactly. There are
     always two, also where nothing separates them; the verdicts say whether they differ from zero.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> round(select_two_groups(surrogate).threshold, 6)  # effects are −0.2, −0.1 and 0.3
+    0.1
     """
     order = np.sort(surrogate.effects)
     count = np.arange(1, len(order))
@@ -72,6 +87,14 @@ def select_least_loss(
 
     All subsets are tried for up to 16 sources; beyond, sources are added, dropped and exchanged one
     at a time while that helps, starting from none.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> chosen = select_least_loss(surrogate, largest=1)
+    >>> chosen.sources, round(chosen.predicted, 6)
+    (('news',), 0.8)
     """
     count = len(surrogate.sources)
     most = count if largest is None else largest

@@ -65,7 +65,15 @@ def judge_sources(
     smallest: float = 0.0,  # changes of the loss below this do not matter
     power: float = 0.8,
 ) -> tuple[Verdict, ...]:
-    """A verdict on every source, in the order of the sources."""
+    """A verdict on every source, in the order of the sources.
+
+    >>> runs = np.repeat(np.concatenate([np.zeros((1, 3)), np.eye(3)]), 4, axis=0)  # four seeds each
+    >>> losses = 1 + runs @ [-0.2, 0.0, 0.3] + np.tile([0.01, -0.01], 8)
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> [verdict.answer for verdict in judge_sources(fit_linear_surrogate(table))]
+    ['helps', 'cannot tell', 'harms']
+    """
     check_level(level)
     if not 0 < power < 1:
         raise OptionError(f"`power` should lie between 0 and 1, such as 0.8. Found {power}.")
@@ -111,7 +119,15 @@ def select_unless_harmful(
     false_discovery: bool = False,
     smallest: float = 0.0,
 ) -> Selection:
-    """All sources but those that harm the target significantly, at `level`."""
+    """All sources but those that harm the target significantly, at `level`.
+
+    >>> runs = np.repeat(np.concatenate([np.zeros((1, 3)), np.eye(3)]), 4, axis=0)  # four seeds each
+    >>> losses = 1 + runs @ [-0.2, 0.0, 0.3] + np.tile([0.01, -0.01], 8)
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> select_unless_harmful(fit_linear_surrogate(table)).sources
+    ('news', 'tweets')
+    """
     verdicts = judge_sources(
         surrogate, level=level, false_discovery=false_discovery, smallest=smallest
     )

@@ -44,7 +44,12 @@ from taskmix.transfer._surrogates import (
 
 @dataclass(frozen=True, kw_only=True)
 class LearningOptions:
-    """How lessons are drawn from outcomes."""
+    """How lessons are drawn from outcomes.
+
+    >>> options = LearningOptions(prefixes=2, prefix_seeds=3)
+    >>> (options.prefixes + 1) * options.prefix_seeds  # runs of the third rule, the target alone too
+    9
+    """
 
     ridge: float = (
         0.0  # of the linear surrogate; above zero it works with fewer subsets than sources
@@ -72,7 +77,20 @@ def learn(
     options: LearningOptions | None = None,
     limits: GroupLimits | None = None,
 ) -> TransferLessons:
-    """Fits, tests, judges and selects for every target; groups where all tasks are targets."""
+    """Fits, tests, judges and selects for every target; groups where all tasks are targets.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
+    >>> trials = (*study.alone(), *study.subsets(7))  # alone, then with each of the seven others
+    >>> losses = np.array([[len(one.tasks) - 1.5 * ("loop" in one.tasks)] * 8 for one in trials])
+    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
+    >>> lessons = learn(measured, Study("study"))
+    >>> [(one.target, one.selections[0].sources) for one in lessons.targets]  # by the paper's rule
+    [('half', ('loop',))]
+    """
     options = options or LearningOptions()
     description = measured.description
     names = tuple(name for name in description.tasks if name in description.targets)

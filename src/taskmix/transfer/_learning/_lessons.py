@@ -43,7 +43,19 @@ class TargetLesson:
 
 @dataclass(frozen=True, kw_only=True)
 class TransferLessons:
-    """What was learned about all targets."""
+    """What was learned about all targets.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
+    >>> trials, losses = (*study.alone(), *study.subsets(7)), np.ones((8, 8))  # all alike
+    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
+    >>> lessons = learn(measured, Study("study"))
+    >>> lessons.matrix, lessons.groups  # with half as the only target there is nothing to group
+    (None, ())
+    """
 
     measured: TrialOutcomes
     targets: tuple[TargetLesson, ...]

@@ -49,7 +49,15 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class TransferStudy:
-    """What is asked: the targets, the subsets, the outcome, and what a run is apart from its tasks."""
+    """What is asked: the targets, the subsets, the outcome, and what a run is apart from its tasks.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), budget="total")
+    >>> study.alone()[0].tasks, study.steps(tasks=4)  # 24 batches for four tasks
+    (('half',), 6)
+    """
 
     template: Run  # its tasks (all, where None) are the ones studied; its seed is the first one
     targets: tuple[str, ...]  # one, some, or all of the tasks

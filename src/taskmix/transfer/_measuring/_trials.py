@@ -27,7 +27,19 @@ MEASURED_ON = "dev"
 
 @dataclass(frozen=True, kw_only=True)
 class TrialOutcomes:
-    """The trials of a study and the outcome of each of their tasks."""
+    """The trials of a study and the outcome of each of their tasks.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
+    >>> trials = (*study.alone(), *study.subsets(7))  # alone, then with each of the seven others
+    >>> losses = np.array([[len(one.tasks) - 1.5 * ("loop" in one.tasks)] * 8 for one in trials])
+    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
+    >>> table = measured.table("half")
+    >>> table.anchor, np.sort(table.losses)  # one source gains it 0.5, each of the others costs it 1
+    (1.0, array([0.5, 2. , 2. , 2. , 2. , 2. , 2. ]))
+    """
 
     description: TransferStudy
     trials: tuple[Trial, ...]
@@ -81,7 +93,19 @@ class TrialOutcomes:
 def train_trials(
     description: TransferStudy, study: Study, *, executor: Executor | None = None
 ) -> TrialOutcomes:
-    """Does all runs that `study` does not hold yet, by `executor`, which is `Auto()` unless given."""
+    """Does all runs that `study` does not hold yet, by `executor`, which is `Auto()` unless given.
+
+    >>> from taskmix.engine import DigitsSource, Fleet, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> model = Perceptron(hidden=(4,))
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=model, steps=1, seed=0)
+    >>> design = SubsetDesign(count=1, alone=1, held_out=3)
+    >>> study = TransferStudy(template=run, targets=("half",), design=design)
+    >>> measured = train_trials(study, Study("study"), executor=Fleet(workers=1))
+    >>> [trial.role for trial in measured.trials], measured.failed
+    (['alone', 'design', 'held out', 'held out', 'held out'], 0)
+    """
     chosen = executor or Auto()
     return in_stages(description, lambda trials: measure_trials(description, trials, study, chosen))
 
@@ -109,7 +133,18 @@ def in_stages(
 def measure_trials(
     description: TransferStudy, trials: Sequence[Trial], study: Study, executor: Executor
 ) -> TrialOutcomes:
-    """Executes the runs of these trials and reads their outcomes; the same run is done once."""
+    """Executes the runs of these trials and reads their outcomes; the same run is done once.
+
+    >>> from taskmix.engine import DigitsSource, Fleet, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> model = Perceptron(hidden=(4,))
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=model, steps=1, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(alone=2))
+    >>> measured = measure_trials(study, study.alone(), Study("study"), Fleet(workers=1))
+    >>> np.isfinite(measured.outcomes).sum(axis=1)  # each run has an outcome of the task it trained
+    array([1, 1])
+    """
     distinct = {(trial.tasks, trial.run.seed): trial.run for trial in trials}
     done = executor.run(list(distinct.values()), study)
     results = dict(zip(distinct, done, strict=True))

@@ -52,7 +52,15 @@ FEWEST_ROW_DEGREES = 0.5  # below, residuals are rounding errors, and so would b
 
 @dataclass(frozen=True, kw_only=True)
 class LinearSurrogate:
-    """Effects of sources on one target; below zero is help, as for every loss."""
+    """Effects of sources on one target; below zero is help, as for every loss.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> surrogate.gains.round(6), surrogate.predict([[1, 1, 1]]).round(6)  # 1 − 0.2 − 0.1 + 0.3
+    (array([ 0.2,  0.1, -0.3]), array([1.]))
+    """
 
     target: str
     sources: tuple[str, ...]
@@ -123,7 +131,14 @@ def fit_linear_surrogate(
     ridge: float = 0.0,
     errors: Literal["robust", "equal"] = "robust",
 ) -> LinearSurrogate:
-    """Least squares (or ridge) from subsets to the loss, anchored in the target alone."""
+    """Least squares (or ridge) from subsets to the loss, anchored in the target alone.
+
+    >>> runs = [[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 1, 1]]
+    >>> losses = [1.0, 0.7, 1.1, 1.0]  # a + b = −0.3, a + c = 0.1, b + c = 0
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=["news", "tweets", "code"])
+    >>> fit_linear_surrogate(table).effects.round(6)
+    array([-0.1, -0.2,  0.2])
+    """
     if not (math.isfinite(ridge) and ridge >= 0):
         raise OptionError(f"`ridge` should be a number of at least zero. Found {ridge}.")
     if errors not in ("robust", "equal"):

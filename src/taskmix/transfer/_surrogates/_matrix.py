@@ -23,7 +23,15 @@ from taskmix.transfer._surrogates._outcomes import SubsetOutcomes, gather_outcom
 
 @dataclass(frozen=True, kw_only=True)
 class TransferMatrix:
-    """Effects of sources on targets, in losses: below zero is help. The diagonal is NaN."""
+    """Effects of sources on targets, in losses: below zero is help. The diagonal is NaN.
+
+    >>> trained = np.concatenate([np.eye(4), leave_one_out_subsets(4)])  # each alone, all, all but one
+    >>> tasks, changes = ["news", "tweets", "code", "forums"], [-0.2, 0.0, 0.1, 0.2]
+    >>> losses = np.repeat(1 + trained @ changes, 4).reshape(-1, 4)  # of all tasks of a run alike
+    >>> matrix = fit_transfer_matrix(trained, losses, tasks=tasks)
+    >>> matrix.relative_gains[1].round(6)  # of tweets, as shares of its loss alone
+    array([ 0.2,  nan, -0.1, -0.2])
+    """
 
     tasks: tuple[str, ...]
     surrogates: tuple[LinearSurrogate, ...]  # one a target, in the order of the tasks
@@ -71,7 +79,15 @@ def outcomes_of_target(
     target: str,
     higher_is_better: bool = False,
 ) -> SubsetOutcomes:
-    """The runs that trained `target`, as subsets of the other tasks."""
+    """The runs that trained `target`, as subsets of the other tasks.
+
+    >>> trained = np.concatenate([np.eye(4), leave_one_out_subsets(4)])  # each alone, all, all but one
+    >>> tasks, changes = ["news", "tweets", "code", "forums"], [-0.2, 0.0, 0.1, 0.2]
+    >>> losses = np.repeat(1 + trained @ changes, 4).reshape(-1, 4)  # of all tasks of a run alike
+    >>> table = outcomes_of_target(trained, losses, tasks=tasks, target="tweets")
+    >>> table.losses.round(6)  # with all three, without news, without code, without forums
+    array([1.1, 1.3, 1. , 0.9])
+    """
     members, values = _checked_runs(trained, outcomes, tasks)
     if target not in tasks:
         raise InputError(
@@ -97,7 +113,14 @@ def fit_transfer_matrix(
     higher_is_better: bool | Sequence[bool] = False,  # one for all, or one a task
     ridge: float = 0.0,
 ) -> TransferMatrix:
-    """A linear surrogate for every task as target."""
+    """A linear surrogate for every task as target.
+
+    >>> trained = np.concatenate([np.eye(4), leave_one_out_subsets(4)])  # each alone, all, all but one
+    >>> tasks, changes = ["news", "tweets", "code", "forums"], [-0.2, 0.0, 0.1, 0.2]
+    >>> losses = np.repeat(1 + trained @ changes, 4).reshape(-1, 4)  # of all tasks of a run alike
+    >>> fit_transfer_matrix(trained, losses, tasks=tasks).effects[1].round(6)  # on tweets
+    array([-0.2,  nan,  0.1,  0.2])
+    """
     _checked_runs(trained, outcomes, tasks)
     directions = (
         [higher_is_better] * len(tasks)

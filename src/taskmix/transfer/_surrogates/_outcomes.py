@@ -23,7 +23,14 @@ from taskmix.transfer._checks import check_sources
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetOutcomes:
-    """What each subset came to; the empty one, the target alone, is the anchor."""
+    """What each subset came to; the empty one, the target alone, is the anchor.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> table.anchor, table.losses  # of the target alone, and with each source
+    (1.0, array([0.8, 0.9, 1.3]))
+    """
 
     target: str
     sources: tuple[str, ...]
@@ -75,7 +82,14 @@ def gather_outcomes(
     higher_is_better: bool = False,
     weights: ArrayLike | None = None,  # [run]; one each
 ) -> SubsetOutcomes:
-    """Runs as the table of subsets. Failed runs are left out and counted."""
+    """Runs as the table of subsets. Failed runs are left out and counted.
+
+    >>> runs = [[0, 0, 0], [1, 1, 0], [1, 1, 0], [1, 0, 1], [0, 1, 1]]
+    >>> losses = [1.0, 0.5, 0.7, 0.9, np.nan]  # the last run failed
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=["news", "tweets", "code"])
+    >>> table.losses.round(6), table.weights, table.lost
+    (array([0.6, 0.9]), array([2., 1.]), (('tweets', 'code'),))
+    """
     members, values = np.asarray(subsets, dtype=np.bool_), np.asarray(outcomes, dtype=np.float64)
     run_weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
     _check(members, values, run_weights, target, sources)
