@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from taskmix.errors import InputError, OptionError
 
+# One or two sources have at most three subsets: no surrogate says more than training them all.
 FEWEST_SOURCES = 3
 
 

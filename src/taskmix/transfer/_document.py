@@ -14,9 +14,9 @@ from typing import Self
 
 from taskmix.numerics import Interval
 from taskmix.records import LEFT_OUT_IF_NONE, read_document, write_document
+from taskmix.transfer._designing import SubsetDesign
 from taskmix.transfer._estimate import EstimateComparison
-from taskmix.transfer._subset_design import SubsetDesign
-from taskmix.transfer._verdicts import Answer
+from taskmix.transfer._judging import Answer
 
 VERSION = 1
 NAME = "transfer.json"

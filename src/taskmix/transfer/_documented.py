@@ -19,11 +19,9 @@ from taskmix.transfer._document import (
     UsedDesign,
 )
 from taskmix.transfer._estimate import EstimateComparison
-from taskmix.transfer._extrapolation import Extrapolation
-from taskmix.transfer._lessons import TargetLesson, TransferLessons
-from taskmix.transfer._measured import TrialOutcomes
-from taskmix.transfer._selection import Selection
-from taskmix.transfer._verdicts import Verdict
+from taskmix.transfer._judging import Extrapolation, Selection, Verdict
+from taskmix.transfer._learning import TargetLesson, TransferLessons
+from taskmix.transfer._measuring import TrialOutcomes
 
 
 def transfer_document(

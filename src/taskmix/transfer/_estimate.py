@@ -1,7 +1,7 @@
 """A study of transfer without training its subsets: outcomes estimated from a model's gradients.
 
 One model (or a few, under several seeds) is trained on all tasks for a part of the steps, and every
-subset is estimated from its gradients (`_gradients.py`). What comes out has the form of trained
+subset is estimated from its gradients (`_estimating`). What comes out has the form of trained
 outcomes and is learned from in the same way. Intervals then tell of the fit and of the seeds of
 those models; how far an estimate is from what training would have given they do not know, and
 `compare_estimates` measures.
@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 from taskmix.engine import Auto, Executor, Run, model_of_run
 from taskmix.errors import RunError
 from taskmix.records import Study
-from taskmix.transfer._gradients import GradientOptions, LinearTask, linearise, solve_move
-from taskmix.transfer._measured import TrialOutcomes, in_stages
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._study import TransferStudy, Trial
-from taskmix.transfer._surrogate_linear import fit_linear_surrogate
+from taskmix.transfer._estimating import GradientOptions, LinearTask, linearise, solve_move
+from taskmix.transfer._measuring import TransferStudy, Trial, TrialOutcomes, in_stages
+from taskmix.transfer._surrogates import SubsetOutcomes, fit_linear_surrogate
 
 Models = Sequence[Sequence[LinearTask]]
 
@@ -74,7 +72,20 @@ def estimate_by_gradients(
     executor: Executor | None = None,
     options: GradientOptions | None = None,
 ) -> TrialOutcomes:
-    """Outcomes of the study's trials, estimated; only models on all tasks are trained."""
+    """Outcomes of the study's trials, estimated; only models on all tasks are trained.
+
+    >>> from taskmix.engine import DigitsSource, Fleet, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> model = Perceptron(hidden=(4,))
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=model, steps=1, seed=0)
+    >>> design = SubsetDesign(count=1, alone=1, held_out=3)
+    >>> study = TransferStudy(template=run, targets=("half",), design=design)
+    >>> how = {"executor": Fleet(workers=1), "options": GradientOptions(rows=10, models=1)}
+    >>> found = estimate_by_gradients(study, Study("study"), **how)
+    >>> len(found.trials), len(Study("study").summaries())  # five outcomes, one run
+    (5, 1)
+    """
     options = options or GradientOptions()
     steps = max(round(options.share * description.template.steps), 1)
     shorter = replace(description, template=replace(description.template, steps=steps))

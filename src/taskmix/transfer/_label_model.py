@@ -12,9 +12,10 @@ answer, an abstention counted in, has a probability of its own for every class, 
 only ever votes for one class says something by its silence too.
 
 Both are fitted from the majority vote onwards. `smoothing` pseudo-answers, of the form that the
-majority vote gives all sources in the mean, keep a source of few votes from being sure of itself.
-Where every source votes for one class alone, `accuracies` runs into the class of most votes, and
-both need the shares of the classes from elsewhere (`balance`), such as a few labelled items.
+majority vote gives all sources in the mean, keep the probabilities of a source of few votes away
+from 0 and 1. Where every source votes for one class alone, `accuracies` runs into the class of most
+votes, and both need the shares of the classes from elsewhere (`balance`), such as a few labelled
+items.
 """
 
 from __future__ import annotations
@@ -27,18 +28,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, OptionError
 
-ABSTAIN = -1
+ABSTAIN = -1  # `_answers` has the vote v at v + 1, so this is place 0 and classes follow it
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelModel:
-    """What the votes say of the sources and of the classes.
-
-    >>> sources = np.array([[[0.5, 0.4, 0.1], [0.5, 0.1, 0.4]]])  # votes half of the time, right in 0.8
-    >>> model = LabelModel(prior=np.array([0.6, 0.4]), answers=sources, likelihoods=np.zeros(1))
-    >>> model.predict([[1]]).round(2), model.accuracies  # 0.6 · 0.1 against 0.4 · 0.4
-    (array([[0.27, 0.73]]), array([0.8]))
-    """
+    """What the votes say of the sources and of the classes."""
 
     prior: NDArray[np.float64]  # [class], π
     answers: NDArray[np.float64]  # [source, class, answer]: 0 is an abstention, v + 1 a vote for v
@@ -112,9 +107,11 @@ def fit_label_model(
     prior, emissions = _balance(balance, classes), usual
     for _ in range(rounds):
         if balance is None:
+            # Eq. 2.4, with one more item of each class.
             prior = (posterior.sum(axis=0) + 1) / (len(given) + classes)
-        emissions = _emissions(np.einsum("ic,ija->jca", posterior, answers), extra, model)
-        posterior, likelihood = _posterior(answers, prior, emissions)
+        counts = np.einsum("ic,ija->jca", posterior, answers)
+        emissions = _emissions(counts, extra, model)  # Eq. 2.3
+        posterior, likelihood = _posterior(answers, prior, emissions)  # Eq. 2.5
         logs = np.log(np.maximum(emissions, 1e-300))
         likelihood += float((extra * logs).sum()) + float(np.log(prior).sum())
         likelihoods.append(likelihood)

@@ -9,10 +9,9 @@ from taskmix.transfer._estimate import (
     compare_estimates,
     estimate_by_gradients,
 )
-from taskmix.transfer._groups import GroupLimits
-from taskmix.transfer._lessons import LearningOptions, TransferLessons, learn
-from taskmix.transfer._measured import train_trials
-from taskmix.transfer._study import TransferStudy
+from taskmix.transfer._grouping import GroupLimits
+from taskmix.transfer._learning import LearningOptions, TransferLessons, learn
+from taskmix.transfer._measuring import TransferStudy, train_trials
 
 
 def study_transfer(
@@ -29,6 +28,18 @@ def study_transfer(
 
     With `estimate` outcomes come from the gradients of one model instead, and with `compare` the
     subsets are trained too: the second thing returned says how well the two agree.
+
+    >>> from taskmix.engine import DigitsSource, Fleet, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> source = DigitsSource(tasks=("half", "loop", "prime", "parity"))
+    >>> run = Run(label="demo", source=source, architecture=Perceptron(hidden=(4,)), steps=1, seed=0)
+    >>> design = SubsetDesign(size=1, count=3, alone=1, held_out=3)
+    >>> study = TransferStudy(template=run, targets=("half",), design=design)
+    >>> how = {"executor": Fleet(workers=1), "options": LearningOptions(prefixes=0)}
+    >>> lessons, _ = study_transfer(study, Study("study"), **how)
+    >>> lessons.targets[0].table.sizes  # of the subsets the surrogate was fitted to
+    array([1, 1, 1])
     """
     does = executor or Auto()
     if not estimate:

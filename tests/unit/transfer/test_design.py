@@ -71,7 +71,7 @@ def test_all_sizes_occur_equally_often_where_they_can() -> None:
     assert Counter(few.sum(axis=1).tolist()) == {2: 3, 3: 3, 4: 3}
 
 
-def test_leave_one_out_is_everything_and_everything_less_one() -> None:
+def test_leave_one_out_is_everything_and_everything_minus_one() -> None:
     assert leave_one_out_subsets(3).tolist() == [
         [True, True, True],
         [False, True, True],

@@ -19,9 +19,9 @@ from taskmix.transfer import (
     fit_kernel_surrogate,
     fit_linear_surrogate,
     fit_pair_surrogate,
-    hold_out_share,
     hold_out_sizes,
 )
+from taskmix.transfer._judging import hold_out_share
 
 EFFECTS = np.array([-0.3, -0.2, -0.1, 0.1, 0.2, 0.3])
 

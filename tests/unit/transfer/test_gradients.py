@@ -15,17 +15,10 @@ from taskmix.errors import OptionError
 from taskmix.models import HardSharing, Perceptron
 from taskmix.records import Study
 from taskmix.training import task_loss
-from taskmix.transfer import (
-    GradientOptions,
-    SparseProjection,
-    SubsetDesign,
-    TransferStudy,
-    compare_estimates,
-    estimate_by_gradients,
-    learn,
-    train_trials,
-)
-from taskmix.transfer._gradients import linearise, solve_move
+from taskmix.transfer import SubsetDesign, TransferStudy, estimate_by_gradients, learn, train_trials
+from taskmix.transfer._estimate import compare_estimates
+from taskmix.transfer._estimating import GradientOptions, linearise, solve_move
+from taskmix.transfer._estimating._projection import SparseProjection
 
 RUN = Run(
     label="x",

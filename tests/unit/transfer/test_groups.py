@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError, ShapeError
-from taskmix.transfer import (
-    Grouping,
-    GroupLimits,
-    group_exactly,
-    group_greedily,
-    group_spectrally,
-)
+from taskmix.transfer import GroupLimits, group_exactly, group_greedily, group_spectrally
+from taskmix.transfer._grouping import Grouping
 
 Method = Callable[[NDArray[np.float64], GroupLimits | None], Grouping]
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from taskmix.errors import InputError, OptionError
-from taskmix.transfer import LabelModel, fit_label_model, majority_vote
+from taskmix.transfer import fit_label_model, majority_vote
+from taskmix.transfer._label_model import LabelModel
 
 VOTES = arrays(
     np.int64, st.tuples(st.integers(1, 12), st.integers(1, 5)), elements=st.integers(-1, 2)

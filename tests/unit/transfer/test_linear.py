@@ -9,12 +9,12 @@ from simulated_subsets import NAMES, simulated, table
 
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.transfer import (
-    adjusted_p_values,
     contrast_error,
     fit_linear_surrogate,
     fixed_size_subsets,
     gather_outcomes,
 )
+from taskmix.transfer._surrogates._discoveries import adjusted_p_values
 
 TRUTH = np.array([-0.3, -0.1, 0.0, 0.0, 0.2, 0.4])
 PAIRS = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]], dtype=bool)
@@ -31,7 +31,7 @@ def test_three_pairs_by_hand() -> None:
     assert np.isnan(found.p_values()).all()
 
 
-def test_the_effects_are_the_papers_coefficients_less_their_share_of_the_anchor() -> None:
+def test_the_effects_are_the_papers_coefficients_minus_their_share_of_the_anchor() -> None:
     given_ = simulated(np.random.default_rng(0), effects=TRUTH)
     paper, *_ = np.linalg.lstsq(given_.subsets.astype(float), given_.losses, rcond=None)
     found = fit_linear_surrogate(given_)
@@ -218,5 +218,5 @@ def test_where_every_row_is_fitted_the_noise_is_that_over_seeds() -> None:
         table(subsets, losses, alone=list(1 + 0.1 * generator.normal(size=40)))
     )
     assert surrogate.deviation == pytest.approx(0.1, rel=0.15)
-    # The mean of 40 less the mean of 40 others.
+    # The mean of 40 minus the mean of 40 others.
     np.testing.assert_allclose(surrogate.standard_errors, 0.1 * np.sqrt(2 / 40), rtol=0.15)

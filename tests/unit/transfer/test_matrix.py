@@ -6,13 +6,13 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError, ShapeError
 from taskmix.transfer import (
-    adjusted_p_values,
     fit_linear_surrogate,
     fit_transfer_matrix,
     fixed_size_subsets,
     gather_outcomes,
     outcomes_of_target,
 )
+from taskmix.transfer._surrogates._discoveries import adjusted_p_values
 
 TASKS = ["a", "b", "c", "d", "e"]
 

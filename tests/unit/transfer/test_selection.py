@@ -129,7 +129,7 @@ def test_the_search_for_many_sources_stops_where_no_exchange_helps() -> None:
 
 
 def test_verdicts_by_hand() -> None:
-    # Errors of 0.1 and the quantile 1.96: told beyond 0.196.
+    # Errors of 0.1 and the quantile 1.96: significant beyond 0.196.
     found = judge_sources(surrogate([-0.3, 0.3, 0.1, -0.05]))
     assert [one.answer for one in found] == ["helps", "harms", "cannot tell", "cannot tell"]
     assert (found[0].low, found[0].high) == pytest.approx((-0.496, -0.104), abs=1e-3)
@@ -143,7 +143,7 @@ def test_verdicts_by_hand() -> None:
 
 
 def test_company_is_judged_against_the_average_source_when_centred() -> None:
-    # All harm compared with the target alone; a is the best company among them and d the worst.
+    # All harm compared with the target alone; a is the best of them and d the worst.
     given_ = surrogate([0.3, 0.7, 0.6, 1.2], error=0.1)
     assert {one.answer for one in judge_sources(given_)} == {"harms"}
     found = given_.centred()

@@ -154,7 +154,7 @@ def test_metrics_and_losses_give_the_same_verdicts(tmp_path: Path) -> None:
         study = description(design=SubsetDesign(count=40), outcome=outcome)
         measured = train_trials(study, Study(tmp_path), executor=Pretended())
         results.append(learn(measured, Study(tmp_path)).targets[0])
-    # Accuracy is one less a quarter of the loss.
+    # Accuracy is one minus a quarter of the loss.
     np.testing.assert_allclose(results[1].surrogate.gains, results[0].surrogate.gains / 4)
     assert [v.answer for v in results[0].verdicts] == [v.answer for v in results[1].verdicts]
 

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.numerics import Interval, paired_interval
-from taskmix.transfer._selection import Selection, selected
-from taskmix.transfer._surrogate_linear import LinearSurrogate
+from taskmix.transfer._judging._selection import Selection, make_selection
+from taskmix.transfer._surrogates import LinearSurrogate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class PrefixChoice:
     selection: Selection
     sizes: tuple[int, ...]  # of the prefixes that were measured
     means: NDArray[np.float64]  # [prefix], losses over the finished seeds; NaN where all failed
-    # The best less the second best, paired by seed; where it includes zero, either may be the better.
+    # The best minus the second best, paired by seed; where it includes zero, either may be the better.
     lead: Interval | None
     failed: int  # runs left out
 
@@ -41,6 +41,14 @@ def best_prefixes(
     """[prefix, source], the `count` prefixes of least predicted loss, smallest first.
 
     `with_single` adds the empty one, the target alone, where it is not among them.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> best_prefixes(surrogate, count=1).astype(int)  # none, and the two with effects below zero
+    array([[0, 0, 0],
+           [1, 1, 0]])
     """
     if count < 1:
         raise OptionError(f"`count` should be at least 1 prefix. Found {count}.")
@@ -61,7 +69,17 @@ def choose_prefix(
     higher_is_better: bool = False,
     level: float = 0.95,
 ) -> PrefixChoice:
-    """The prefix of least mean loss over the seeds; of equals the one with fewer sources."""
+    """The prefix of least mean loss over the seeds; of equals the one with fewer sources.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> measured = [[0.9, 1.1], [0.7, 0.8]]  # two seeds alone, two with news
+    >>> choice = choose_prefix(surrogate, [[0, 0, 0], [1, 0, 0]], measured)
+    >>> choice.selection.sources, choice.means
+    (('news',), array([1.  , 0.75]))
+    """
     members = np.asarray(prefixes, dtype=np.bool_)
     table = np.asarray(measured, dtype=np.float64)
     if table.ndim != 2 or members.shape != (len(table), len(surrogate.sources)):
@@ -88,11 +106,11 @@ def choose_prefix(
         if both.any():
             lead = paired_interval(losses[best, both], losses[order[1], both], level)
     return PrefixChoice(
-        selection=selected(
+        selection=make_selection(
             surrogate,
             members[best],
             rule="measured prefixes",
-            threshold=_threshold(surrogate.effects, members[best]),
+            threshold=_threshold_of(surrogate.effects, members[best]),
         ),
         sizes=tuple(int(size) for size in sizes),
         means=means,
@@ -109,10 +127,19 @@ def select_by_prefixes(
     higher_is_better: bool = False,
     level: float = 0.95,
 ) -> PrefixChoice:
-    """The same, with a function that trains the target with sources and returns its dev outcomes."""
+    """The same, with a function that trains the target with sources and returns its dev outcomes.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> choice = select_by_prefixes(surrogate, lambda sources: [1.0 - 0.1 * len(sources)], count=2)
+    >>> choice.selection.sources  # of none, one and two sources, as trained
+    ('news', 'tweets')
+    """
     prefixes = best_prefixes(surrogate, count=count)
     measured = [
-        np.atleast_1d(np.asarray(measure(_names(surrogate, row)), dtype=np.float64))
+        np.atleast_1d(np.asarray(measure(_source_names(surrogate, row)), dtype=np.float64))
         for row in prefixes
     ]
     if len({len(values) for values in measured}) > 1:
@@ -125,12 +152,12 @@ def select_by_prefixes(
     )
 
 
-def _names(surrogate: LinearSurrogate, members: NDArray[np.bool_]) -> tuple[str, ...]:
+def _source_names(surrogate: LinearSurrogate, members: NDArray[np.bool_]) -> tuple[str, ...]:
     order = np.argsort(surrogate.effects, kind="stable")
     return tuple(surrogate.sources[place] for place in order if members[place])
 
 
-def _threshold(effects: NDArray[np.float64], kept: NDArray[np.bool_]) -> float | None:
+def _threshold_of(effects: NDArray[np.float64], kept: NDArray[np.bool_]) -> float | None:
     """A γ that gives this prefix, midway between the last kept effect and the next."""
     inside, outside = effects[kept], effects[~kept]
     if len(inside) == 0 or len(outside) == 0:

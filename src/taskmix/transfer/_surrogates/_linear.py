@@ -12,7 +12,7 @@ the runs of the target alone,
 $$g(S) = f(\emptyset) + \sum_{i \in S} \theta_i,$$
 
 so `effects` are changes relative to single-task training, and with subsets of one size they are the
-paper's coefficients less f(∅)/α. The mean effect then rests on the line from ∅ to size α being
+paper's coefficients minus f(∅)/α. The mean effect then rests on the line from ∅ to size α being
 straight; effects relative to the average source (`centred`) do not, nor on the anchor.
 
 Standard errors are robust to unequal noise (HC3: MacKinnon and White, 1985, with leverages h) and
@@ -23,7 +23,7 @@ P\,\mathrm{diag}\big(e^2/(1-h)^2\big)P^\top + \mathrm{Var}(f(\emptyset))\,uu^\to
 
 with $P = (X^\top W X + \rho I)^{-1} X^\top W$ and $u = P 1$.
 
-Intervals are Student's with n less the trace of the hat matrix as degrees of freedom, joined with
+Intervals are Student's with n minus the trace of the hat matrix as degrees of freedom, joined with
 those of the anchor's variance by Satterthwaite's formula. With `ridge` (ρ) above zero effects are
 drawn towards zero, and intervals are those of the drawn effects.
 """
@@ -39,16 +39,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import check_level
-from taskmix.transfer._discoveries import adjusted_p_values
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._surrogate import as_indicators
+from taskmix.transfer._surrogates._contract import as_indicators
+from taskmix.transfer._surrogates._discoveries import adjusted_p_values
+from taskmix.transfer._surrogates._outcomes import SubsetOutcomes
 
-ENOUGH_SINGLE_RUNS = 5  # from so many on, their own variance is used
+# From so many runs of the target alone on, their own variance is used. The variance of fewer is so
+# uncertain that intervals of all effects would be far too narrow or too wide by chance.
+ENOUGH_SINGLE_RUNS = 5
+FULL_LEVERAGE = 1 - 1e-8  # from here on HC3 would divide by rounding errors
+FEWEST_ROW_DEGREES = 0.5  # below, residuals are rounding errors, and so would be their variance
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinearSurrogate:
-    """Effects of sources on one target; below zero is help, as for every loss."""
+    """Effects of sources on one target; below zero is help, as for every loss.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> surrogate.gains.round(6), surrogate.predict([[1, 1, 1]]).round(6)  # 1 − 0.2 − 0.1 + 0.3
+    (array([ 0.2,  0.1, -0.3]), array([1.]))
+    """
 
     target: str
     sources: tuple[str, ...]
@@ -97,9 +109,9 @@ class LinearSurrogate:
     def centred(self) -> LinearSurrogate:
         """The same relative to the average source instead of to the target alone.
 
-        Every effect is less the mean effect, and the anchor is the predicted loss of a subset of
+        Effects have the mean effect taken off, and the anchor is the predicted loss of a subset of
         `mean_size` average sources, so predictions for subsets of that size stay as they are. What
-        selections and verdicts then say is which sources are better or worse company than the rest.
+        selections and verdicts then say is which sources are better or worse than the average one.
         """
         count = len(self.effects)
         centre = np.eye(count) - 1 / count
@@ -119,7 +131,14 @@ def fit_linear_surrogate(
     ridge: float = 0.0,
     errors: Literal["robust", "equal"] = "robust",
 ) -> LinearSurrogate:
-    """Least squares (or ridge) from subsets to the loss, anchored in the target alone."""
+    """Least squares (or ridge) from subsets to the loss, anchored in the target alone.
+
+    >>> runs = [[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 1, 1]]
+    >>> losses = [1.0, 0.7, 1.1, 1.0]  # a + b = −0.3, a + c = 0.1, b + c = 0
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=["news", "tweets", "code"])
+    >>> fit_linear_surrogate(table).effects.round(6)
+    array([-0.1, -0.2,  0.2])
+    """
     if not (math.isfinite(ridge) and ridge >= 0):
         raise OptionError(f"`ridge` should be a number of at least zero. Found {ridge}.")
     if errors not in ("robust", "equal"):
@@ -129,31 +148,32 @@ def fit_linear_surrogate(
     # Weights of mean one, so that `ridge` means the same however many seeds there are.
     mean_weight = float(outcomes.weights.mean())
     root = np.sqrt(outcomes.weights / mean_weight)
-    design, wanted = root[:, None] * members, root * (outcomes.losses - outcomes.anchor)
+    design, changes = root[:, None] * members, root * (outcomes.losses - outcomes.anchor)
     if ridge == 0 and (rank := int(np.linalg.matrix_rank(design))) < count:
         raise InputError(
             f"The subsets should tell {count} sources apart. Found {rows} subsets of rank {rank}. Train "
             "more subsets, or pass `ridge`, such as 1.0."
         )
     project = np.linalg.solve(design.T @ design + ridge * np.eye(count), design.T)
-    effects = project @ wanted
-    residuals = wanted - design @ effects
+    # The paper's θ̂_n ("Estimating surrogate models"), of changes from f(∅).
+    effects = project @ changes
+    residuals = changes - design @ effects
     leverage = np.einsum("nk,kn->n", design, project)
-    spare = rows - float(leverage.sum())
-    if spare < 0.5 and outcomes.seed_degrees:
+    row_degrees = rows - float(leverage.sum())
+    if row_degrees < FEWEST_ROW_DEGREES and outcomes.seed_degrees:
         # The fit passes through every row; what seeds do within a subset is still known.
-        variance, spare = outcomes.seed_variance / mean_weight, float(outcomes.seed_degrees)
-    elif spare < 0.5:
-        variance, spare = math.nan, math.nan
+        variance, row_degrees = outcomes.seed_variance / mean_weight, float(outcomes.seed_degrees)
+    elif row_degrees < FEWEST_ROW_DEGREES:
+        variance, row_degrees = math.nan, math.nan
     else:
-        variance = float(residuals @ residuals) / spare
+        variance = float(residuals @ residuals) / row_degrees
     squares = np.full(rows, variance)
     if errors == "robust" and math.isfinite(variance):
         # A row the fit must pass through says nothing of its noise; the common variance stands in.
-        free = leverage < 1 - 1e-8
+        free = leverage < FULL_LEVERAGE
         squares[free] = (residuals[free] / (1 - leverage[free])) ** 2
     shared = project @ root
-    own, own_degrees = _anchor_variance(outcomes, variance * mean_weight, spare)
+    own, own_degrees = _anchor_variance(outcomes, variance * mean_weight, row_degrees)
     from_rows = (project * squares) @ project.T
     from_anchor = own * np.outer(shared, shared)
     return LinearSurrogate(
@@ -162,18 +182,20 @@ def fit_linear_surrogate(
         anchor=outcomes.anchor,
         effects=effects,
         covariance=from_rows + from_anchor,
-        degrees=_joined(np.diag(from_rows), spare, np.diag(from_anchor), own_degrees),
+        degrees=_satterthwaite_degrees(
+            np.diag(from_rows), row_degrees, np.diag(from_anchor), own_degrees
+        ),
         deviation=math.sqrt(variance * mean_weight),
         subsets=rows,
         mean_size=float(members.sum(axis=1).mean()),
-        row_degrees=spare,
+        row_degrees=row_degrees,
         anchor_runs=outcomes.anchor_runs,
         row_runs=mean_weight,
     )
 
 
 def _anchor_variance(
-    outcomes: SubsetOutcomes, residual: float, spare: float
+    outcomes: SubsetOutcomes, residual: float, row_degrees: float
 ) -> tuple[float, float]:
     """The variance of the mean of the single-task runs, and its degrees of freedom.
 
@@ -185,10 +207,10 @@ def _anchor_variance(
         return outcomes.anchor_variance / runs, runs - 1
     if outcomes.seed_degrees >= ENOUGH_SINGLE_RUNS:
         return outcomes.seed_variance / runs, outcomes.seed_degrees
-    return residual / runs, spare
+    return residual / runs, row_degrees
 
 
-def _joined(
+def _satterthwaite_degrees(
     one: NDArray[np.float64], one_degrees: float, other: NDArray[np.float64], other_degrees: float
 ) -> NDArray[np.float64]:
     """Satterthwaite's degrees of freedom of a sum of two variances."""

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval, check_level
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._surrogate import Fit
+from taskmix.transfer._surrogates import Fit, SubsetOutcomes
 
-FEWEST_HELD_OUT = 3
+FEWEST_TO_TEST_ON = 3  # the rank correlation of two subsets is always 1 or −1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +44,20 @@ class Comparison:
     """Several surrogates on the same held-out subsets."""
 
     results: Mapping[str, Extrapolation]
-    # R² of each less that of the first, on the same resampled subsets.
+    # R² of each minus that of the first, on the same resampled subsets.
     r_squared_difference: Mapping[str, Interval]
 
 
 def hold_out_sizes(outcomes: SubsetOutcomes, sizes: Collection[int]) -> NDArray[np.bool_]:
-    """[subset], those of the sizes given."""
+    """[subset], those of the sizes given.
+
+    >>> runs = np.arange(16)[:, None] >> np.arange(4) & 1  # every subset of four sources
+    >>> losses = 1 + runs @ [-0.2, -0.1, 0.1, 0.3]
+    >>> sources = ["news", "tweets", "code", "forums"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> int(hold_out_sizes(table, [3, 4]).sum())  # four subsets of three, and all
+    5
+    """
     held = np.isin(outcomes.sizes, list(sizes))
     if not held.any():
         raise InputError(
@@ -81,9 +88,18 @@ def extrapolate(
     resamples: int = 1000,
     level: float = 0.95,
 ) -> Extrapolation:
-    """One surrogate, fitted without the held-out subsets and tried on them."""
+    """One surrogate, fitted without the held-out subsets and tried on them.
+
+    >>> runs = np.arange(16)[:, None] >> np.arange(4) & 1  # every subset of four sources
+    >>> losses = 1 + runs @ [-0.2, -0.1, 0.1, 0.3]
+    >>> sources = ["news", "tweets", "code", "forums"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> held_out, generator = hold_out_sizes(table, [3, 4]), np.random.default_rng(0)
+    >>> round(extrapolate(table, fit_linear_surrogate, held_out, generator=generator).r_squared.mean, 6)
+    1.0
+    """
     chosen = _resampled(outcomes, held_out, resamples, generator)
-    return _tried(outcomes, fit, held_out, chosen, level)[0]
+    return _test_surrogate(outcomes, fit, held_out, chosen, level)[0]
 
 
 def compare_surrogates(
@@ -95,13 +111,24 @@ def compare_surrogates(
     resamples: int = 1000,
     level: float = 0.95,
 ) -> Comparison:
-    """Several surrogates, fitted to the same subsets and tried on the same others."""
+    """Several surrogates, fitted to the same subsets and tried on the same others.
+
+    >>> runs = np.arange(16)[:, None] >> np.arange(4) & 1  # every subset of four sources
+    >>> losses = 1 + runs @ [-0.2, -0.1, 0.1, 0.3]
+    >>> sources = ["news", "tweets", "code", "forums"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> held_out, generator = hold_out_sizes(table, [3, 4]), np.random.default_rng(0)
+    >>> fits = {"linear": fit_linear_surrogate, "kernel": fit_kernel_surrogate}
+    >>> compared = compare_surrogates(table, fits, held_out, generator=generator)
+    >>> compared.r_squared_difference["kernel"].mean < 0  # the truth is linear
+    True
+    """
     if not fits:
         raise OptionError("`fits` should name at least one surrogate. Found none.")
     chosen = _resampled(outcomes, held_out, resamples, generator)
     results, drawn = {}, {}
     for name, fit in fits.items():
-        results[name], drawn[name] = _tried(outcomes, fit, held_out, chosen, level)
+        results[name], drawn[name] = _test_surrogate(outcomes, fit, held_out, chosen, level)
     first = next(iter(fits))
     differences = {
         name: _interval(
@@ -123,17 +150,17 @@ def _resampled(
     generator: np.random.Generator,
 ) -> NDArray[np.int64]:
     held = int(held_out.sum())
-    if held_out.shape != outcomes.losses.shape or not FEWEST_HELD_OUT <= held < len(held_out):
+    if held_out.shape != outcomes.losses.shape or not FEWEST_TO_TEST_ON <= held < len(held_out):
         raise InputError(
-            f"At least {FEWEST_HELD_OUT} of the {len(outcomes.losses)} subsets should be held out, and "
-            f"some left to fit. Found {held} held out of {len(held_out)}."
+            f"At least {FEWEST_TO_TEST_ON} of the {len(outcomes.losses)} subsets should be held out, "
+            f"and some left to fit. Found {held} held out of {len(held_out)}."
         )
     if resamples < 1:
         raise OptionError(f"`resamples` should be at least 1. Found {resamples}.")
     return generator.integers(held, size=(resamples, held))
 
 
-def _tried(
+def _test_surrogate(
     outcomes: SubsetOutcomes,
     fit: Fit,
     held_out: NDArray[np.bool_],
@@ -145,7 +172,7 @@ def _tried(
     held = outcomes.take(held_out)
     observed, predicted = held.losses, surrogate.predict(held.subsets)
     seen, said = observed[chosen], predicted[chosen]
-    helped, hoped = observed < outcomes.anchor, predicted < outcomes.anchor
+    helped, said_to_help = observed < outcomes.anchor, predicted < outcomes.anchor
     r_squared = _r_squared(seen, said)
 
     def interval(value: NDArray[np.float64], samples: NDArray[np.float64]) -> Interval:
@@ -154,8 +181,10 @@ def _tried(
     return Extrapolation(
         spearman=interval(_spearman(observed, predicted), _spearman(seen, said)),
         r_squared=interval(_r_squared(observed, predicted), r_squared),
-        f1_positive=interval(_f1(helped, hoped), _f1(helped[chosen], hoped[chosen])),
-        f1_negative=interval(_f1(~helped, ~hoped), _f1(~helped[chosen], ~hoped[chosen])),
+        f1_positive=interval(_f1(helped, said_to_help), _f1(helped[chosen], said_to_help[chosen])),
+        f1_negative=interval(
+            _f1(~helped, ~said_to_help), _f1(~helped[chosen], ~said_to_help[chosen])
+        ),
         positive_share=float(helped.mean()),
         observed=observed,
         predicted=predicted,
@@ -177,7 +206,7 @@ def _spearman(observed: NDArray[np.float64], predicted: NDArray[np.float64]) -> 
     one, other = (rankdata(values, axis=-1) for values in (observed, predicted))
     one, other = (ranks - ranks.mean(axis=-1, keepdims=True) for ranks in (one, other))
     below = np.sqrt((one * one).sum(axis=-1) * (other * other).sum(axis=-1))
-    return _over((one * other).sum(axis=-1), below)
+    return _ratio((one * other).sum(axis=-1), below)
 
 
 def _r_squared(
@@ -185,15 +214,15 @@ def _r_squared(
 ) -> NDArray[np.float64]:
     apart = ((observed - predicted) ** 2).sum(axis=-1)
     spread = ((observed - observed.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
-    return 1 - _over(apart, spread)
+    return 1 - _ratio(apart, spread)
 
 
 def _f1(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Along the last axis; not defined where there is nothing to find and nothing was said."""
     right = (truth & said).sum(axis=-1)
-    return _over(2.0 * right, 1.0 * truth.sum(axis=-1) + said.sum(axis=-1))
+    return _ratio(2.0 * right, 1.0 * truth.sum(axis=-1) + said.sum(axis=-1))
 
 
-def _over(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
     known = below > 0
     return np.where(known, above / np.where(known, below, 1.0), np.nan)

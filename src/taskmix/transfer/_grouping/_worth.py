@@ -21,10 +21,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import OptionError, ShapeError
 
+SMALLEST_RISE = 1e-12  # of the largest gain; by rounding errors alone moves would go on for ever
+
 
 @dataclass(frozen=True, kw_only=True)
 class GroupLimits:
-    """How large a group may be and how many there may be."""
+    """How large a group may be and how many there may be.
+
+    >>> GroupLimits(largest=2).resolved(tasks=5)  # at most two in a group, any number of groups
+    (2, 5)
+    >>> group_exactly(np.ones((4, 4)), GroupLimits(groups=1)).groups
+    ((0, 1, 2, 3),)
+    """
 
     largest: int | None = None  # tasks in a group; None: any number
     groups: int | None = None  # at most, which is the number of models to train; None: any number
@@ -82,7 +90,7 @@ def grouping_of(gains: NDArray[np.float64], groups: Iterable[Iterable[int]]) -> 
     return Grouping(groups=ordered, value=float(each.sum()), gains=each)
 
 
-def polished(
+def improve_by_moves(
     gains: NDArray[np.float64],  # [target, source]
     groups: Iterable[Iterable[int]],
     limits: GroupLimits,
@@ -110,8 +118,7 @@ def polished(
         there = pull[:, label]  # [task, other]: the task in the other's group
         swap = there + there.T - stay[:, None] - stay[None, :] - 2 * both
         swap[label[:, None] == label[None, :]] = -np.inf
-        least = 1e-12 * (1 + np.abs(both).max())
-        if max(rise.max(), swap.max()) <= least:
+        if max(rise.max(), swap.max()) <= SMALLEST_RISE * (1 + np.abs(both).max()):
             break
         if rise.max() >= swap.max():
             task, goal = np.unravel_index(int(rise.argmax()), rise.shape)

@@ -1,15 +1,16 @@
 r"""What is known of each source: it helps, it harms, or how many more subsets would tell.
 
-An effect is told from zero where its interval excludes zero, or, with `false_discovery`, where it
-is among the discoveries of Benjamini and Hochberg (1995). For the others the standard error s would
-have to fall until an effect θ̂ of the size found is told with probability `power`:
+An effect differs significantly from zero, at `level`, where its interval excludes zero, or, with
+`false_discovery`, where it is among the discoveries of Benjamini and Hochberg (1995). For the others
+the standard error s would have to fall until an effect θ̂ of the size found is significant with
+probability `power`:
 
 $$s' = \max(|\hat\theta|, \text{smallest}) \,/\, (t_{level} + z_{power}),$$
 
-and since s falls as one over the square root of n − k with n subsets of k sources (`_precision.py`),
-n − k and the runs of the target alone both have to grow by the factor (s/s')². An effect found near
-zero asks for very many: `smallest`, the least change of the outcome that matters, puts an end to
-that, and lets an effect be called negligible.
+and since s falls as one over the square root of n − k with n subsets of k sources
+(`_designing/_precision.py`), n − k and the runs of the target alone both have to grow by the factor
+(s/s')². An effect found near zero asks for very many: `smallest`, the least change of the outcome
+that matters, puts an end to that, and lets an effect be called negligible.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
 from taskmix.numerics import check_level
-from taskmix.transfer._selection import Selection, selected
-from taskmix.transfer._surrogate_linear import LinearSurrogate
+from taskmix.transfer._judging._selection import Selection, make_selection
+from taskmix.transfer._surrogates import LinearSurrogate
 
+# Words of transfer.json, where readers look for them: they stay as they are.
 Answer = Literal["helps", "harms", "negligible", "cannot tell"]
+UNLESS_HARMFUL = "unless surely harmful"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +42,7 @@ class Verdict:
     low: float
     high: float
     p_value: float  # adjusted where false discoveries are controlled
-    # Runs of subsets that would tell; None where told, or where no number is known.
+    # Runs of subsets that would decide; None where decided, or where no number is known.
     further_subsets: int | None
     further_single_runs: int | None  # of the target alone, beside them
 
@@ -58,11 +61,19 @@ def judge_sources(
     surrogate: LinearSurrogate,
     *,
     level: float = 0.95,
-    false_discovery: bool = False,  # hold the expected share of wrong tellings at 1 − level
+    false_discovery: bool = False,  # hold the expected share of wrong verdicts at 1 − level
     smallest: float = 0.0,  # changes of the loss below this do not matter
     power: float = 0.8,
 ) -> tuple[Verdict, ...]:
-    """A verdict on every source, in the order of the sources."""
+    """A verdict on every source, in the order of the sources.
+
+    >>> runs = np.repeat(np.concatenate([np.zeros((1, 3)), np.eye(3)]), 4, axis=0)  # four seeds each
+    >>> losses = 1 + runs @ [-0.2, 0.0, 0.3] + np.tile([0.01, -0.01], 8)
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> [verdict.answer for verdict in judge_sources(fit_linear_surrogate(table))]
+    ['helps', 'cannot tell', 'harms']
+    """
     check_level(level)
     if not 0 < power < 1:
         raise OptionError(f"`power` should lie between 0 and 1, such as 0.8. Found {power}.")
@@ -70,22 +81,22 @@ def judge_sources(
         raise OptionError(f"`smallest` should be a number of at least zero. Found {smallest}.")
     low, high = surrogate.intervals(level)
     p_values = surrogate.p_values(adjusted=false_discovery)
-    told = p_values <= 1 - level
+    significant = p_values <= 1 - level
     # The next discovery would have to pass at this share of the error.
-    share = (int(told.sum()) + 1) / len(told) if false_discovery else 1.0
-    factors = _factors(surrogate, 1 - (1 - level) * min(share, 1.0), smallest, power)
+    share = (int(significant.sum()) + 1) / len(significant) if false_discovery else 1.0
+    factors = _growth_factors(surrogate, 1 - (1 - level) * min(share, 1.0), smallest, power)
     beyond = surrogate.subsets - len(surrogate.sources)
     rows = beyond if beyond > 0 else surrogate.subsets  # ridge manages with fewer
-    spare = rows * surrogate.row_runs  # a row may be the mean of several runs
+    noise_runs = rows * surrogate.row_runs  # a row may be the mean of several runs
     verdicts = []
     for place, source in enumerate(surrogate.sources):
         answer: Answer = "cannot tell"
         if -smallest < low[place] and high[place] < smallest:
             answer = "negligible"
-        elif told[place]:
+        elif significant[place]:
             answer = "helps" if surrogate.effects[place] < 0 else "harms"
-        open_ = answer == "cannot tell" and bool(np.isfinite(factors[place]))
-        more = max(float(factors[place]) - 1, 0.0) if open_ else 0.0
+        undecided = answer == "cannot tell" and bool(np.isfinite(factors[place]))
+        more = max(float(factors[place]) - 1, 0.0) if undecided else 0.0
         verdicts.append(
             Verdict(
                 source=source,
@@ -94,8 +105,8 @@ def judge_sources(
                 low=float(low[place]),
                 high=float(high[place]),
                 p_value=float(p_values[place]),
-                further_subsets=max(math.ceil(more * spare), 1) if open_ else None,
-                further_single_runs=math.ceil(more * surrogate.anchor_runs) if open_ else None,
+                further_subsets=max(math.ceil(more * noise_runs), 1) if undecided else None,
+                further_single_runs=math.ceil(more * surrogate.anchor_runs) if undecided else None,
             )
         )
     return tuple(verdicts)
@@ -108,15 +119,23 @@ def select_unless_harmful(
     false_discovery: bool = False,
     smallest: float = 0.0,
 ) -> Selection:
-    """All sources but those that surely harm the target."""
+    """All sources but those that harm the target significantly, at `level`.
+
+    >>> runs = np.repeat(np.concatenate([np.zeros((1, 3)), np.eye(3)]), 4, axis=0)  # four seeds each
+    >>> losses = 1 + runs @ [-0.2, 0.0, 0.3] + np.tile([0.01, -0.01], 8)
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> select_unless_harmful(fit_linear_surrogate(table)).sources
+    ('news', 'tweets')
+    """
     verdicts = judge_sources(
         surrogate, level=level, false_discovery=false_discovery, smallest=smallest
     )
     kept = np.array([verdict.answer != "harms" for verdict in verdicts])
-    return selected(surrogate, kept, rule="unless surely harmful", threshold=None)
+    return make_selection(surrogate, kept, rule=UNLESS_HARMFUL, threshold=None)
 
 
-def _factors(
+def _growth_factors(
     surrogate: LinearSurrogate, level: float, smallest: float, power: float
 ) -> NDArray[np.float64]:
     """By how much the runs would have to grow, [source]; infinite or NaN where no number is known."""

@@ -8,13 +8,15 @@ $$\mathrm{SE}(\theta_i - \bar\theta) = \sigma \big/ \sqrt{n\, q (1-q)\, k/(k-1)}
 With few the inverse of a random matrix is larger than that of its expectation, and k of the n are
 spent on the coefficients: n − k takes the place of n. That lies one to ten hundredths above the
 errors of drawn designs from n = 2k on, where the formula with n lies far below
-(docs/transfer-reference.md).
-Where every subset occurs equally often (`complete`) the formula
+(docs/transfer-reference.md). Where every subset occurs equally often (`complete`) the formula
 stands as it is, and its exact value is the part $\sqrt{1 - 1/k}$ of it.
+
+Theorem 1 of Li, Nguyen and Zhang (2023) bounds the length of the whole error by a multiple of
+$\sqrt{k/n}$. Its constant is not known, so no study can be planned by it.
 
 The noise σ is the standard deviation of one row about the linear surrogate: that over seeds and
 what is not linear, together. An effect itself, measured from the target alone, also needs the mean
-effect, which is the mean of all rows less f(∅), divided by the size.
+effect, which is the mean of all rows minus f(∅), divided by the size.
 """
 
 from __future__ import annotations
@@ -31,23 +33,31 @@ from taskmix.transfer._checks import check_count, check_size, check_sources
 def contrast_error(
     noise: float, *, sources: int, size: int, count: int, complete: bool = False
 ) -> float:
-    """The standard error of θ_i − mean θ that `count` subsets will give."""
+    """The standard error of θ_i − mean θ that `count` subsets will give.
+
+    >>> round(contrast_error(1.0, sources=25, size=5, count=125), 3)  # 1 / √(100 · 0.2 · 0.8 · 25/24)
+    0.245
+    """
     check_count(count)
-    information = _information(sources, size)
+    information = _information_per_subset(sources, size)
     if complete:
-        return _positive("noise", noise) / math.sqrt(count * information)
+        return _checked_positive("noise", noise) / math.sqrt(count * information)
     if count <= sources:
         raise OptionError(
             f"`count` should be above the number of sources, {sources}, so that every effect can be "
             f"fitted. Found {count}. Ask for more subsets."
         )
-    return _positive("noise", noise) / math.sqrt((count - sources) * information)
+    return _checked_positive("noise", noise) / math.sqrt((count - sources) * information)
 
 
 def subsets_for_error(noise: float, *, sources: int, size: int, error: float) -> int:
-    """The least number of subsets with `contrast_error` of no more than `error`."""
-    ratio = _positive("noise", noise) / _positive("error", error)
-    needed = ratio * ratio / _information(sources, size)
+    """The least number of subsets with `contrast_error` of no more than `error`.
+
+    >>> subsets_for_error(1.0, sources=25, size=5, error=0.25)  # 1 / (0.25² · 0.2 · 0.8 · 25/24) = 96
+    121
+    """
+    ratio = _checked_positive("noise", noise) / _checked_positive("error", error)
+    needed = ratio * ratio / _information_per_subset(sources, size)
     # A division that ends a hair above a whole number has not asked for one more subset.
     return sources + max(math.ceil(needed * (1 - 1e-12)), 1)
 
@@ -62,14 +72,21 @@ def anchored_error(
     single_noise: float | None = None,  # the same as `noise`
     complete: bool = False,
 ) -> float:
-    """The standard error of an effect itself, the runs of the target alone counted in."""
+    """The standard error of an effect itself, the runs of the target alone counted in.
+
+    >>> error = anchored_error(1.0, sources=5, size=2, count=25, single_runs=25)
+    >>> round(error**2, 4)  # 1 / (20 · 0.3) of the contrast, times 4/5, and (1/25 + 1/25) / 2²
+    0.1533
+    """
     if single_runs < 1:
         raise OptionError(
             f"`single_runs` should be at least 1 run of the target alone. Found {single_runs}."
         )
     alone = noise if single_noise is None else single_noise
     contrast = contrast_error(noise, sources=sources, size=size, count=count, complete=complete)
-    level = (noise * noise / count + _positive("single_noise", alone) ** 2 / single_runs) / size**2
+    level = (
+        noise * noise / count + _checked_positive("single_noise", alone) ** 2 / single_runs
+    ) / size**2
     return math.sqrt(contrast * contrast * (1 - 1 / sources) + level)
 
 
@@ -80,6 +97,9 @@ def seed_noise(
 
     It is a lower bound of the noise above: what is not linear comes on top. Where a surrogate has
     been fitted to the pilot, its `deviation` has both.
+
+    >>> seed_noise([[1.0, 3.0], [5.0, 5.0]])  # (1 + 1 + 0 + 0) / 2 degrees of freedom, and its root
+    1.0
     """
     table = np.asarray(outcomes, dtype=np.float64)
     if table.ndim != 2:
@@ -96,7 +116,7 @@ def seed_noise(
     return math.sqrt(float(np.nansum(apart * apart)) / degrees)
 
 
-def _information(sources: int, size: int) -> float:
+def _information_per_subset(sources: int, size: int) -> float:
     """What one subset adds to a, in units of 1/σ²."""
     check_sources(sources)
     check_size(size, sources - 1)
@@ -104,7 +124,7 @@ def _information(sources: int, size: int) -> float:
     return share * (1 - share) * sources / (sources - 1)
 
 
-def _positive(name: str, value: float) -> float:
+def _checked_positive(name: str, value: float) -> float:
     if not (math.isfinite(value) and value > 0):
         raise OptionError(f"`{name}` should be a number above zero. Found {value}.")
     return value

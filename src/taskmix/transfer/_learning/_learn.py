@@ -5,10 +5,9 @@ Nothing is trained here but the few prefixes that the third rule of selection me
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,35 +15,41 @@ from numpy.typing import NDArray
 from taskmix.engine import Executor
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval, mean_interval
-from taskmix.plans import Plan
 from taskmix.records import Study
-from taskmix.transfer._extrapolation import (
-    FEWEST_HELD_OUT,
+from taskmix.transfer._grouping import GroupLimits, best_grouping
+from taskmix.transfer._judging import (
+    FEWEST_TO_TEST_ON,
     Comparison,
+    PrefixChoice,
+    best_prefixes,
+    choose_prefix,
     compare_surrogates,
     hold_out_share,
+    judge_sources,
+    select_below,
+    select_unless_harmful,
 )
-from taskmix.transfer._groups import Grouping, GroupLimits
-from taskmix.transfer._groups_exact import MOST_TASKS, group_exactly
-from taskmix.transfer._groups_greedy import group_greedily
-from taskmix.transfer._groups_spectral import group_spectrally
-from taskmix.transfer._matrix import TransferMatrix
-from taskmix.transfer._measured import TrialOutcomes, measure_trials
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._plan import plan_of_transfer
-from taskmix.transfer._prefixes import PrefixChoice, best_prefixes, choose_prefix
-from taskmix.transfer._selection import Selection, select_below
-from taskmix.transfer._study import Trial
-from taskmix.transfer._surrogate import Fit
-from taskmix.transfer._surrogate_kernel import fit_kernel_surrogate
-from taskmix.transfer._surrogate_linear import LinearSurrogate, fit_linear_surrogate
-from taskmix.transfer._surrogate_pairs import fit_pair_surrogate
-from taskmix.transfer._verdicts import Verdict, judge_sources, select_unless_harmful
+from taskmix.transfer._learning._lessons import TargetLesson, TransferLessons
+from taskmix.transfer._measuring import Trial, TrialOutcomes, measure_trials
+from taskmix.transfer._surrogates import (
+    Fit,
+    LinearSurrogate,
+    SubsetOutcomes,
+    TransferMatrix,
+    fit_kernel_surrogate,
+    fit_linear_surrogate,
+    fit_pair_surrogate,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningOptions:
-    """How lessons are drawn from outcomes."""
+    """How lessons are drawn from outcomes.
+
+    >>> options = LearningOptions(prefixes=2, prefix_seeds=3)
+    >>> (options.prefixes + 1) * options.prefix_seeds  # runs of the third rule, the target alone too
+    9
+    """
 
     ridge: float = (
         0.0  # of the linear surrogate; above zero it works with fewer subsets than sources
@@ -64,48 +69,6 @@ class LearningOptions:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class TargetLesson:
-    """What was learned about one target."""
-
-    target: str
-    table: SubsetOutcomes  # what the surrogate was fitted to
-    surrogate: LinearSurrogate
-    verdicts: tuple[Verdict, ...]  # relative to the target alone
-    relative: tuple[Verdict, ...]  # relative to the average source
-    selections: tuple[Selection, ...]  # one a rule
-    prefixes: PrefixChoice | None
-    measured: Interval | None  # the outcome with the sources of that rule, over its seeds
-    test: Comparison | None  # None where too few held-out subsets finished
-    held_out: NDArray[np.bool_]  # [held-out subset, source]
-
-    @property
-    def chosen(self) -> Selection:
-        """The selection to act on: the measured one where there is one."""
-        return self.selections[-1] if self.prefixes is None else self.prefixes.selection
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransferLessons:
-    """What was learned about all targets."""
-
-    measured: TrialOutcomes
-    targets: tuple[TargetLesson, ...]
-    matrix: TransferMatrix | None  # where all tasks are targets
-    grouping: Grouping | None
-
-    @property
-    def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The tasks to train together, by name."""
-        if self.matrix is None or self.grouping is None:
-            return ()
-        return self.grouping.named(self.matrix.tasks)
-
-    def plan(self, evidence: Mapping[str, Any] | None = None) -> Plan:
-        """What follows from it: which tasks to train together, and for which of them."""
-        return plan_of_transfer(self, evidence or {})
-
-
 def learn(
     measured: TrialOutcomes,
     study: Study,
@@ -114,7 +77,20 @@ def learn(
     options: LearningOptions | None = None,
     limits: GroupLimits | None = None,
 ) -> TransferLessons:
-    """Fits, tests, judges and selects for every target; groups where all tasks are targets."""
+    """Fits, tests, judges and selects for every target; groups where all tasks are targets.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
+    >>> trials = (*study.alone(), *study.subsets(7))  # alone, then with each of the seven others
+    >>> losses = np.array([[len(one.tasks) - 1.5 * ("loop" in one.tasks)] * 8 for one in trials])
+    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
+    >>> lessons = learn(measured, Study("study"))
+    >>> [(one.target, one.selections[0].sources) for one in lessons.targets]  # by the paper's rule
+    [('half', ('loop',))]
+    """
     options = options or LearningOptions()
     description = measured.description
     names = tuple(name for name in description.tasks if name in description.targets)
@@ -122,7 +98,7 @@ def learn(
     surrogates = [fit_linear_surrogate(table, ridge=options.ridge) for table in tables]
     choices: list[tuple[PrefixChoice, Interval] | None] = [None] * len(names)
     if executor is not None and options.prefixes:
-        choices = list(_measured_prefixes(measured, surrogates, study, executor, options))
+        choices = list(_measure_prefixes(measured, surrogates, study, executor, options))
     lessons = tuple(
         _lesson(measured, table, surrogate, choice, options)
         for table, surrogate, choice in zip(tables, surrogates, choices, strict=True)
@@ -136,17 +112,6 @@ def learn(
     )
     grouping = best_grouping(matrix.relative_gains, limits)
     return TransferLessons(measured=measured, targets=lessons, matrix=matrix, grouping=grouping)
-
-
-def best_grouping(gains: NDArray[np.float64], limits: GroupLimits | None = None) -> Grouping:
-    """The groups of largest worth: exact for a dozen tasks, else the better of two searches."""
-    if len(gains) <= MOST_TASKS:
-        return group_exactly(gains, limits)
-    found = [
-        group_greedily(gains, limits),
-        group_spectrally(gains, limits, generator=np.random.default_rng(0)),
-    ]
-    return max(found, key=lambda grouping: grouping.value)
 
 
 def _lesson(
@@ -171,7 +136,7 @@ def _lesson(
             smallest=options.smallest,
         ),
     ]
-    test, held_out = _tested(measured, table.target, options)
+    test, held_out = _test_surrogates(measured, table.target, options)
     return TargetLesson(
         target=table.target,
         table=table,
@@ -186,7 +151,7 @@ def _lesson(
     )
 
 
-def _tested(
+def _test_surrogates(
     measured: TrialOutcomes, target: str, options: LearningOptions
 ) -> tuple[Comparison | None, NDArray[np.bool_]]:
     """The surrogates tried on held-out subsets, and which those are."""
@@ -195,7 +160,7 @@ def _tested(
         everything, held = measured.with_held_out(target)
     except InputError:  # no held-out subset finished
         everything, held = measured.table(target), np.zeros(0, dtype=np.bool_)
-    if held.sum() < FEWEST_HELD_OUT:
+    if held.sum() < FEWEST_TO_TEST_ON:
         everything = measured.table(target)
         held = hold_out_share(everything, 0.2, generator=generator)
     fits: dict[str, Fit] = {
@@ -216,7 +181,7 @@ def _tested(
     return None, subsets
 
 
-def _measured_prefixes(
+def _measure_prefixes(
     measured: TrialOutcomes,
     surrogates: Sequence[LinearSurrogate],
     study: Study,

@@ -17,18 +17,29 @@ from taskmix.engine import Auto, Executed, Executor, Run, model_of_run
 from taskmix.errors import InputError, RunError
 from taskmix.records import RunSummary, Study
 from taskmix.training import evaluate_margins
-from taskmix.transfer._matrix import outcomes_of_target
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._precision import subsets_for_error
-from taskmix.transfer._study import Role, TransferStudy, Trial
-from taskmix.transfer._surrogate_linear import fit_linear_surrogate
+from taskmix.transfer._designing import subsets_for_error
+from taskmix.transfer._measuring._study import Role, TransferStudy, Trial
+from taskmix.transfer._surrogates import SubsetOutcomes, fit_linear_surrogate, outcomes_of_target
 
+# Sources are chosen by these outcomes; on test, scores of the choice would be too good.
 MEASURED_ON = "dev"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialOutcomes:
-    """The trials of a study and the outcome of each of their tasks."""
+    """The trials of a study and the outcome of each of their tasks.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
+    >>> trials = (*study.alone(), *study.subsets(7))  # alone, then with each of the seven others
+    >>> losses = np.array([[len(one.tasks) - 1.5 * ("loop" in one.tasks)] * 8 for one in trials])
+    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
+    >>> table = measured.table("half")
+    >>> table.anchor, np.sort(table.losses)  # one source gains it 0.5, each of the others costs it 1
+    (1.0, array([0.5, 2. , 2. , 2. , 2. , 2. , 2. ]))
+    """
 
     description: TransferStudy
     trials: tuple[Trial, ...]
@@ -82,23 +93,35 @@ class TrialOutcomes:
 def train_trials(
     description: TransferStudy, study: Study, *, executor: Executor | None = None
 ) -> TrialOutcomes:
-    """Does all runs that `study` does not hold yet, by `executor`, which is `Auto()` unless given."""
-    does = executor or Auto()
-    return in_stages(description, lambda trials: measure_trials(description, trials, study, does))
+    """Does all runs that `study` does not hold yet, by `executor`, which is `Auto()` unless given.
+
+    >>> from taskmix.engine import DigitsSource, Fleet, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> model = Perceptron(hidden=(4,))
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=model, steps=1, seed=0)
+    >>> design = SubsetDesign(count=1, alone=1, held_out=3)
+    >>> study = TransferStudy(template=run, targets=("half",), design=design)
+    >>> measured = train_trials(study, Study("study"), executor=Fleet(workers=1))
+    >>> [trial.role for trial in measured.trials], measured.failed
+    (['alone', 'design', 'held out', 'held out', 'held out'], 0)
+    """
+    chosen = executor or Auto()
+    return in_stages(description, lambda trials: measure_trials(description, trials, study, chosen))
 
 
 def in_stages(
     description: TransferStudy, measure: Callable[[Sequence[Trial]], TrialOutcomes]
 ) -> TrialOutcomes:
-    """All trials of a study: a pilot first where it has to tell how many there are."""
+    """All trials of a study: a pilot first where their number depends on the noise."""
     sources = len(description.tasks) - 1
     design = description.design
     single = description.alone()
     count, pilot, noise = design.usual_count(sources), None, None
     if design.precision is not None:
         pilot = min(design.pilot_count(sources), design.most)
-        noise = _noise(measure([*single, *description.subsets(pilot, whole=True)]))
-        count = _count_for(description, noise, pilot)
+        noise = _pilot_noise(measure([*single, *description.subsets(pilot, whole=True)]))
+        count = _subsets_for_precision(description, noise, pilot)
     trials = [
         *single,
         *description.subsets(count, whole=pilot is not None),
@@ -110,7 +133,18 @@ def in_stages(
 def measure_trials(
     description: TransferStudy, trials: Sequence[Trial], study: Study, executor: Executor
 ) -> TrialOutcomes:
-    """Executes the runs of these trials and reads their outcomes; the same run is done once."""
+    """Executes the runs of these trials and reads their outcomes; the same run is done once.
+
+    >>> from taskmix.engine import DigitsSource, Fleet, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> model = Perceptron(hidden=(4,))
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=model, steps=1, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(alone=2))
+    >>> measured = measure_trials(study, study.alone(), Study("study"), Fleet(workers=1))
+    >>> np.isfinite(measured.outcomes).sum(axis=1)  # each run has an outcome of the task it trained
+    array([1, 1])
+    """
     distinct = {(trial.tasks, trial.run.seed): trial.run for trial in trials}
     done = executor.run(list(distinct.values()), study)
     results = dict(zip(distinct, done, strict=True))
@@ -161,7 +195,7 @@ def _scores(description: TransferStudy, summary: RunSummary) -> dict[str, float]
     }
 
 
-def _noise(pilot: TrialOutcomes) -> float:
+def _pilot_noise(pilot: TrialOutcomes) -> float:
     """The largest deviation of a run about a target's linear surrogate."""
     found = [
         fit_linear_surrogate(pilot.table(target)).deviation for target in pilot.description.targets
@@ -175,7 +209,7 @@ def _noise(pilot: TrialOutcomes) -> float:
     return max(known)
 
 
-def _count_for(description: TransferStudy, noise: float, pilot: int) -> int:
+def _subsets_for_precision(description: TransferStudy, noise: float, pilot: int) -> int:
     design, sources = description.design, len(description.tasks) - 1
     assert design.precision is not None
     # A row is the mean of the runs of its subset; the noise is that of one run.

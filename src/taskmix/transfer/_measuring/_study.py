@@ -27,7 +27,7 @@ from taskmix.engine import Run
 from taskmix.errors import InputError, OptionError
 from taskmix.tasks import MISSING, Task, TaskSet, find_metric
 from taskmix.transfer._checks import check_sources
-from taskmix.transfer._subset_design import SubsetDesign, draw_held_out, draw_subsets
+from taskmix.transfer._designing import SubsetDesign, draw_held_out, draw_subsets
 from taskmix.weighting import Equal
 
 OutcomeKind = Literal["loss", "margin", "metric"]
@@ -49,7 +49,15 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class TransferStudy:
-    """What is asked: the targets, the subsets, the outcome, and what a run is apart from its tasks."""
+    """What is asked: the targets, the subsets, the outcome, and what a run is apart from its tasks.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), budget="total")
+    >>> study.alone()[0].tasks, study.steps(tasks=4)  # 24 batches for four tasks
+    (('half',), 6)
+    """
 
     template: Run  # its tasks (all, where None) are the ones studied; its seed is the first one
     targets: tuple[str, ...]  # one, some, or all of the tasks
@@ -183,14 +191,16 @@ class TransferStudy:
     ) -> list[Trial]:
         names = self.tasks
         if self.shared:
-            return self._numbered(draw(items=len(names), extra=1), names, role, None)
+            return self._trials_of_subsets(draw(items=len(names), extra=1), names, role, None)
         trials = []
         for target in self.targets:
             sources = [name for name in names if name != target]
-            trials += self._numbered(draw(items=len(sources), extra=0), sources, role, target)
+            trials += self._trials_of_subsets(
+                draw(items=len(sources), extra=0), sources, role, target
+            )
         return trials
 
-    def _numbered(
+    def _trials_of_subsets(
         self, drawn: NDArray[np.bool_], items: Sequence[str], role: Role, target: str | None
     ) -> list[Trial]:
         trials = []

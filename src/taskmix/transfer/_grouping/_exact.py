@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import OptionError
-from taskmix.transfer._groups import Grouping, GroupLimits, as_gains, grouping_of
+from taskmix.transfer._grouping._worth import Grouping, GroupLimits, as_gains, grouping_of
 
-MOST_TASKS = 13
+MOST_TASKS = 13  # each further task takes three times as long, and twice the memory
 
 
 def group_exactly(gains: ArrayLike, limits: GroupLimits | None = None) -> Grouping:
@@ -17,6 +17,11 @@ def group_exactly(gains: ArrayLike, limits: GroupLimits | None = None) -> Groupi
     The best partition of a set into c groups is a group with the set's first task, and the best
     partition of the rest into c − 1. All sets are worked out at once, which takes 3^tasks additions
     for each c.
+
+    >>> gains = [[0, 1, -2], [1, 0, -2], [1, 1, 0]]  # [target, source]: the third costs what it gains
+    >>> found = group_exactly(gains)
+    >>> found.groups, found.value
+    (((0, 1), (2,)), 2.0)
     """
     square = as_gains(gains)
     count = len(square)

@@ -4,9 +4,10 @@ r"""Which subsets of the source tasks to train with the target.
     Surrogate Models", TMLR 2023, "Constructing training data".
 
 The paper draws `count` (its $n$) subsets of one `size` (its $\alpha k$, also written $\alpha$)
-uniformly from `sources` (its $k$). Every function here returns an indicator matrix [subset,
-source]; none of its rows is empty, since the runs of the target alone are asked for beside the
-design. No subset is drawn twice before all have been drawn once.
+uniformly from `sources` (its $k$). It numbers no equations, so its parts are cited by their
+headings. Every function here returns an indicator matrix [subset, source]; none of its rows is
+empty, since the runs of the target alone are asked for beside the design. No subset is drawn twice
+before all have been drawn once.
 """
 
 from __future__ import annotations
@@ -21,13 +22,20 @@ from numpy.typing import NDArray
 from taskmix.errors import OptionError
 from taskmix.transfer._checks import check_count, check_size, check_sources
 
-MOST_LISTED = 100_000  # subsets that may be written out to be shuffled
+# Up to so many subsets are all listed and shuffled, beyond they are drawn one by one. Another number
+# gives other subsets for the same seed, so that studies under way would train theirs anew.
+MOST_LISTED = 100_000
 
 
 def fixed_size_subsets(
     sources: int, size: int, count: int, *, generator: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Subsets of one size, each as likely as any other: the paper's design."""
+    """Subsets of one size, each as likely as any other: the paper's design.
+
+    >>> pairs = fixed_size_subsets(4, 2, 6, generator=np.random.default_rng(0))
+    >>> pairs.sum(axis=0)  # there are six pairs of four, and every source is in three of them
+    array([3, 3, 3, 3])
+    """
     check_sources(sources)
     check_size(size, sources)
     check_count(count)
@@ -56,6 +64,10 @@ def all_size_subsets(
 
     A size that has fewer subsets than its part (there is one of all sources) leaves the rest of it
     to the other sizes; only when all subsets are spent do they begin again.
+
+    >>> subsets = all_size_subsets(3, 7, generator=np.random.default_rng(0))
+    >>> np.sort(subsets.sum(axis=1))  # all there are: three of one source, three pairs, and all three
+    array([1, 1, 1, 2, 2, 2, 3])
     """
     check_sources(sources)
     check_count(count)
@@ -88,7 +100,14 @@ def all_size_subsets(
 
 
 def leave_one_out_subsets(sources: int) -> NDArray[np.bool_]:
-    """All sources, and then all without one, each in its turn: [sources + 1, source]."""
+    """All sources, and then all without one, each in its turn: [sources + 1, source].
+
+    >>> leave_one_out_subsets(3).astype(int)
+    array([[1, 1, 1],
+           [0, 1, 1],
+           [1, 0, 1],
+           [1, 1, 0]])
+    """
     check_sources(sources)
     return np.concatenate([np.ones((1, sources), bool), ~np.eye(sources, dtype=bool)])
 
@@ -102,6 +121,10 @@ def balanced_subsets(
     that occur too seldom. (To take the least used sources every time would be simpler, but then
     subsets that follow each other exclude each other, and near half of the sources they say less:
     errors were a sixth larger for 50 subsets of 12 of 25.)
+
+    >>> subsets = balanced_subsets(5, 2, 10, generator=np.random.default_rng(0))
+    >>> subsets.sum(axis=0)  # ten subsets have 20 places for five sources
+    array([4, 4, 4, 4, 4])
     """
     check_sources(sources)
     check_size(size, sources)
@@ -110,7 +133,7 @@ def balanced_subsets(
     rounds, rest = divmod(count, available)
     if rounds == 0 and (2 * count <= available or available > MOST_LISTED):
         drawn = fixed_size_subsets(sources, size, count, generator=generator)
-        return _traded(_levelled(drawn, generator), generator)
+        return _without_repeats(_use_sources_equally(drawn, generator), generator)
     every = _every_subset(sources, size)
     parts = [every] * rounds
     if 2 * rest > available:
@@ -123,7 +146,9 @@ def balanced_subsets(
     return np.asarray(generator.permutation(np.concatenate(parts)))
 
 
-def _levelled(subsets: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.bool_]:
+def _use_sources_equally(
+    subsets: NDArray[np.bool_], generator: np.random.Generator
+) -> NDArray[np.bool_]:
     """Every source as often as any other, up to one; new subsets where there are any."""
     held = Counter(row.tobytes() for row in subsets)
     used = subsets.sum(axis=0)
@@ -143,23 +168,25 @@ def _levelled(subsets: NDArray[np.bool_], generator: np.random.Generator) -> NDA
     return subsets
 
 
-def _traded(subsets: NDArray[np.bool_], generator: np.random.Generator) -> NDArray[np.bool_]:
+def _without_repeats(
+    subsets: NDArray[np.bool_], generator: np.random.Generator
+) -> NDArray[np.bool_]:
     """The same counts of every source, without repeats wherever a trade avoids them."""
     held = Counter(row.tobytes() for row in subsets)
     for place in range(len(subsets)):
         if held[subsets[place].tobytes()] == 1:
             continue
         for other in generator.permutation(len(subsets)):
-            traded = _trade(subsets[place], subsets[other], held, generator)
-            if traded is not None:
+            exchanged = _trade_sources(subsets[place], subsets[other], held, generator)
+            if exchanged is not None:
                 held.subtract([subsets[place].tobytes(), subsets[other].tobytes()])
-                subsets[place], subsets[other] = traded
-                held.update(row.tobytes() for row in traded)
+                subsets[place], subsets[other] = exchanged
+                held.update(row.tobytes() for row in exchanged)
                 break
     return subsets
 
 
-def _trade(
+def _trade_sources(
     one: NDArray[np.bool_],
     other: NDArray[np.bool_],
     held: Counter[bytes],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import ShapeError
-from taskmix.transfer._outcomes import SubsetOutcomes
+from taskmix.transfer._surrogates._outcomes import SubsetOutcomes
 
 
 class Surrogate(Protocol):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
 from taskmix.transfer._checks import check_size
-from taskmix.transfer._design import (
+from taskmix.transfer._designing._subsets import (
     all_size_subsets,
     balanced_subsets,
     fixed_size_subsets,
@@ -25,20 +25,31 @@ from taskmix.transfer._design import (
 )
 
 DesignKind = Literal["balanced", "fixed", "all-sizes", "leave-one-out"]
-KINDS: tuple[DesignKind, ...] = ("balanced", "fixed", "all-sizes", "leave-one-out")
+DESIGN_KINDS: tuple[DesignKind, ...] = ("balanced", "fixed", "all-sizes", "leave-one-out")
 
+# Defaults of a study that names no number; others make the same command train other runs.
 USUAL_SIZE = 3  # sources beside the target, as in the authors' own runs; half of fewer
-SUBSETS_A_SOURCE = 4  # where neither a number nor a precision is asked for
-FEWEST_HELD_OUT = 12
-_FEW = 8  # where there are no more than so many times the tasks, a block is all subsets
-_HELD_OUT_STREAM = 1  # of the seed; the design has 0
+SUBSETS_PER_SOURCE = 4  # one each leaves no residual, and so no noise to judge effects by
+DEFAULT_HELD_OUT = 12  # at least; fewer make the intervals of the test on them very wide
+# Up to so many subsets for each item, a block is all of them. Other numbers here draw other subsets
+# for the same seed, so that a study that goes on would train its subsets anew.
+_SUBSETS_PER_ITEM_IN_FULL_BLOCK = 8
+_DESIGN_STREAM = 0
+_HELD_OUT_STREAM = 1  # not the design's, so that the two are independent
 
 _Block = Callable[[int, np.random.Generator], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetDesign:
-    """How subsets are drawn. Numbers of subsets are those of one target, whoever shares them."""
+    """How subsets are drawn. Numbers of subsets are those of one target, whoever shares them.
+
+    >>> design = SubsetDesign(size=3)
+    >>> design.usual_count(sources=8)  # four subsets for each source
+    32
+    >>> design.other_sizes(sources=8)  # held out: from half the size to twice it, without itself
+    (1, 2, 4, 5, 6)
+    """
 
     kind: DesignKind = "balanced"
     size: int | None = None  # sources beside the target; None: 3, or half where they are few
@@ -53,9 +64,9 @@ class SubsetDesign:
     seed: int = 0  # of the draws
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if self.kind not in DESIGN_KINDS:
             raise OptionError(
-                f"The design should be one of {', '.join(KINDS)}. Found {self.kind!r}."
+                f"The design should be one of {', '.join(DESIGN_KINDS)}. Found {self.kind!r}."
             )
         if self.count is not None and self.precision is not None:
             raise OptionError(
@@ -94,7 +105,7 @@ class SubsetDesign:
 
     def usual_count(self, sources: int) -> int:
         """How many subsets a target gets where no precision is asked for."""
-        return SUBSETS_A_SOURCE * sources if self.count is None else self.count
+        return SUBSETS_PER_SOURCE * sources if self.count is None else self.count
 
     def pilot_count(self, sources: int) -> int:
         """Enough subsets of one target to fit every source and to see the noise."""
@@ -102,7 +113,7 @@ class SubsetDesign:
 
     def held_out_count(self, count: int) -> int:
         """How many subsets of one target are held out where `count` are trained on."""
-        return max(count // 4, FEWEST_HELD_OUT) if self.held_out is None else self.held_out
+        return max(count // 4, DEFAULT_HELD_OUT) if self.held_out is None else self.held_out
 
     def other_sizes(self, sources: int) -> tuple[int, ...]:
         """The sizes of the held-out subsets: from half the design's to twice it, without its own."""
@@ -139,7 +150,9 @@ def draw_subsets(
         case kind:
             size = design.source_size(sources) + extra
             if kind == "fixed":  # drawn one after another, so a longer list begins as a shorter one
-                return fixed_size_subsets(items, size, count, generator=_generator(design.seed, 0))
+                return fixed_size_subsets(
+                    items, size, count, generator=_generator(design.seed, _DESIGN_STREAM)
+                )
 
             def block(number: int, generator: np.random.Generator) -> NDArray[np.bool_]:
                 return balanced_subsets(items, size, number, generator=generator)
@@ -155,10 +168,10 @@ def draw_held_out(design: SubsetDesign, *, count: int, items: int, extra: int) -
 
     A size with few subsets (there is one of all) leaves the rest of its part to the others.
     """
-    rooms = {size: math.comb(items, size + extra) for size in design.other_sizes(items - extra)}
+    available = {size: math.comb(items, size + extra) for size in design.other_sizes(items - extra)}
     parts, left = [], count
-    for place, (size, room) in enumerate(sorted(rooms.items(), key=lambda pair: pair[1])):
-        share = min(-(-left // (len(rooms) - place)), room)
+    for place, (size, most) in enumerate(sorted(available.items(), key=lambda pair: pair[1])):
+        share = min(-(-left // (len(available) - place)), most)
         left -= share
         if share:
             generator = _generator(design.seed, _HELD_OUT_STREAM, size)
@@ -169,7 +182,7 @@ def draw_held_out(design: SubsetDesign, *, count: int, items: int, extra: int) -
 def _block_length(items: int, size: int) -> int:
     """Subsets after which every item can have occurred equally often."""
     available = math.comb(items, size)
-    if available <= _FEW * items:
+    if available <= _SUBSETS_PER_ITEM_IN_FULL_BLOCK * items:
         return available
     even = items // math.gcd(items, size)
     return even * -(-2 * items // even)
@@ -177,9 +190,9 @@ def _block_length(items: int, size: int) -> int:
 
 def _in_blocks(block: _Block, count: int, length: int, seed: int) -> NDArray[np.bool_]:
     whole, rest = divmod(count, length)
-    parts = [block(length, _generator(seed, 0, number)) for number in range(whole)]
+    parts = [block(length, _generator(seed, _DESIGN_STREAM, number)) for number in range(whole)]
     if rest:
-        parts.append(block(rest, _generator(seed, 0, whole)))
+        parts.append(block(rest, _generator(seed, _DESIGN_STREAM, whole)))
     return np.concatenate(parts)
 
 

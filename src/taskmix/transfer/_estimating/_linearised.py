@@ -36,15 +36,21 @@ from taskmix.errors import InputError, OptionError
 from taskmix.models import HardSharing, target_scale
 from taskmix.tasks import MISSING, EncodedTask, EncodedTasks, evaluate_outputs
 from taskmix.training import mean_margin, task_loss
-from taskmix.transfer._projection import SparseProjection
-from taskmix.transfer._study import OutcomeKind
+from taskmix.transfer._estimating._projection import SparseProjection
+from taskmix.transfer._measuring import OutcomeKind
 
-LARGEST_JACOBIAN = 1 << 25  # numbers held at once, before projection
+LARGEST_JACOBIAN = 1 << 25  # numbers held at once, before projection; more need more memory only
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradientOptions:
-    """What one estimate takes."""
+    """What one estimate takes.
+
+    >>> options = GradientOptions(share=0.25, models=2)
+    >>> steps = 400
+    >>> options.models * round(options.share * steps)  # all that is trained, however many subsets
+    200
+    """
 
     dimensions: int = 256  # of the projected gradients
     rows: int = 200  # of each task and split, at most
@@ -127,7 +133,7 @@ def linearise(
                     f"Every task should have rows with a target to train on. Found none for "
                     f"`{task.name}`. Leave the task out."
                 )
-            gradient, curvature = _moments(train, task, deviation)
+            gradient, curvature = _gradient_and_curvature(train, task, deviation)
             found.append(
                 LinearTask(
                     task=task,
@@ -153,7 +159,9 @@ def solve_move(tasks: Sequence[LinearTask], members: Sequence[int], ridge: float
     return move.to(tasks[0].gradient)
 
 
-def _moments(rows: LinearRows, task: EncodedTask, deviation: float) -> tuple[Tensor, Tensor]:
+def _gradient_and_curvature(
+    rows: LinearRows, task: EncodedTask, deviation: float
+) -> tuple[Tensor, Tensor]:
     """g and F, means over rows."""
     count = len(rows.targets)
     if task.kind == "regression":
@@ -193,7 +201,7 @@ def _rows(
     drawn = np.sort(generator.permutation(places)[:most])
     rows = torch.from_numpy(drawn).to(data.targets.device)
     outputs, parts = [], []
-    for chunk in torch.split(rows, _chunk(model.encoder, task.outputs)):
+    for chunk in torch.split(rows, _rows_at_once(model.encoder, task.outputs)):
         found, jacobian = _jacobian(model, position, data.inputs, chunk)
         flat = [part.flatten(2).flatten(0, 1) for part in jacobian]
         outputs.append(found)
@@ -268,7 +276,7 @@ def _shared(encoder: nn.Module) -> dict[str, nn.Parameter]:
     }
 
 
-def _chunk(encoder: nn.Module, outputs: int) -> int:
+def _rows_at_once(encoder: nn.Module, outputs: int) -> int:
     numbers = sum(parameter.numel() for parameter in _shared(encoder).values()) * max(outputs, 1)
     return max(LARGEST_JACOBIAN // max(numbers, 1), 1)
 

@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.transfer._surrogate import Surrogate
-from taskmix.transfer._surrogate_linear import LinearSurrogate
+from taskmix.transfer._surrogates import LinearSurrogate, Surrogate
 
-MOST_EXHAUSTED = 16  # sources, of which all subsets are tried
+MOST_ENUMERATED = 16  # sources of which all subsets are tried; each more doubles time and memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +39,19 @@ class Selection:
 
 
 def select_below(surrogate: LinearSurrogate, threshold: float = 0.0) -> Selection:
-    """The paper's rule: the sources with an effect below γ; 0 makes the predicted loss least."""
+    """The paper's rule: the sources with an effect below γ; 0 makes the predicted loss least.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> select_below(surrogate).sources  # effects are −0.2, −0.1 and 0.3
+    ('news', 'tweets')
+    """
     if not math.isfinite(threshold):
         raise OptionError(f"`threshold` should be a number. Found {threshold}.")
-    kept = surrogate.effects < threshold
-    return selected(surrogate, kept, rule="threshold", threshold=threshold)
+    kept = surrogate.effects < threshold  # "Selecting source tasks by thresholding": S*
+    return make_selection(surrogate, kept, rule="threshold", threshold=threshold)
 
 
 def select_two_groups(surrogate: LinearSurrogate) -> Selection:
@@ -52,6 +59,13 @@ def select_two_groups(surrogate: LinearSurrogate) -> Selection:
 
     The groups are those of least squared distance to their own means, found exactly. There are
     always two, also where nothing separates them; the verdicts say whether they differ from zero.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> round(select_two_groups(surrogate).threshold, 6)  # effects are −0.2, −0.1 and 0.3
+    0.1
     """
     order = np.sort(surrogate.effects)
     count = np.arange(1, len(order))
@@ -61,7 +75,7 @@ def select_two_groups(surrogate: LinearSurrogate) -> Selection:
     last = int(between.argmax())
     threshold = float(order[last] + order[last + 1]) / 2
     kept = surrogate.effects <= order[last]  # the middle of neighbouring numbers may be either
-    return selected(surrogate, kept, rule="two groups", threshold=threshold)
+    return make_selection(surrogate, kept, rule="two groups", threshold=threshold)
 
 
 def select_least_loss(
@@ -73,23 +87,31 @@ def select_least_loss(
 
     All subsets are tried for up to 16 sources; beyond, sources are added, dropped and exchanged one
     at a time while that helps, starting from none.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> chosen = select_least_loss(surrogate, largest=1)
+    >>> chosen.sources, round(chosen.predicted, 6)
+    (('news',), 0.8)
     """
     count = len(surrogate.sources)
     most = count if largest is None else largest
     if not 0 <= most <= count:
         raise OptionError(f"`largest` should lie between 0 and {count} sources. Found {most}.")
-    if count <= MOST_EXHAUSTED:
+    if count <= MOST_ENUMERATED:
         numbers = np.arange(1 << count)[:, None] >> np.arange(count)
         subsets = (numbers & 1).astype(np.bool_)
         subsets = subsets[subsets.sum(axis=1) <= most]
         subsets = subsets[np.argsort(subsets.sum(axis=1), kind="stable")]  # ties: fewer sources
         kept = subsets[int(surrogate.predict(subsets).argmin())]
     else:
-        kept = _descended(surrogate, most)
-    return selected(surrogate, kept, rule="least predicted loss", threshold=None)
+        kept = _search_nearby(surrogate, most)
+    return make_selection(surrogate, kept, rule="least predicted loss", threshold=None)
 
 
-def selected(
+def make_selection(
     surrogate: Surrogate, kept: NDArray[np.bool_], *, rule: str, threshold: float | None
 ) -> Selection:
     """A selection with its names in order."""
@@ -106,7 +128,7 @@ def selected(
     )
 
 
-def _descended(surrogate: Surrogate, most: int) -> NDArray[np.bool_]:
+def _search_nearby(surrogate: Surrogate, most: int) -> NDArray[np.bool_]:
     count = len(surrogate.sources)
     one, other = np.triu_indices(count, k=1)
     flips = np.eye(count, dtype=np.bool_)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from taskmix.errors import OptionError
 
-BLOCK = 1 << 16  # coordinates at a time
+BLOCK = 1 << 16  # coordinates of one random stream: another length is another projection
 
 
 @dataclass(frozen=True, kw_only=True)

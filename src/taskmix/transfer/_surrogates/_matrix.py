@@ -16,14 +16,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, ShapeError
 from taskmix.transfer._checks import check_sources
-from taskmix.transfer._discoveries import adjusted_p_values
-from taskmix.transfer._outcomes import SubsetOutcomes, gather_outcomes
-from taskmix.transfer._surrogate_linear import LinearSurrogate, fit_linear_surrogate
+from taskmix.transfer._surrogates._discoveries import adjusted_p_values
+from taskmix.transfer._surrogates._linear import LinearSurrogate, fit_linear_surrogate
+from taskmix.transfer._surrogates._outcomes import SubsetOutcomes, gather_outcomes
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferMatrix:
-    """Effects of sources on targets, in losses: below zero is help. The diagonal is NaN."""
+    """Effects of sources on targets, in losses: below zero is help. The diagonal is NaN.
+
+    >>> trained = np.concatenate([np.eye(4), leave_one_out_subsets(4)])  # each alone, all, all but one
+    >>> tasks, changes = ["news", "tweets", "code", "forums"], [-0.2, 0.0, 0.1, 0.2]
+    >>> losses = np.repeat(1 + trained @ changes, 4).reshape(-1, 4)  # of all tasks of a run alike
+    >>> matrix = fit_transfer_matrix(trained, losses, tasks=tasks)
+    >>> matrix.relative_gains[1].round(6)  # of tweets, as shares of its loss alone
+    array([ 0.2,  nan, -0.1, -0.2])
+    """
 
     tasks: tuple[str, ...]
     surrogates: tuple[LinearSurrogate, ...]  # one a target, in the order of the tasks
@@ -71,8 +79,16 @@ def outcomes_of_target(
     target: str,
     higher_is_better: bool = False,
 ) -> SubsetOutcomes:
-    """The runs that trained `target`, as subsets of the other tasks."""
-    members, values = _checked(trained, outcomes, tasks)
+    """The runs that trained `target`, as subsets of the other tasks.
+
+    >>> trained = np.concatenate([np.eye(4), leave_one_out_subsets(4)])  # each alone, all, all but one
+    >>> tasks, changes = ["news", "tweets", "code", "forums"], [-0.2, 0.0, 0.1, 0.2]
+    >>> losses = np.repeat(1 + trained @ changes, 4).reshape(-1, 4)  # of all tasks of a run alike
+    >>> table = outcomes_of_target(trained, losses, tasks=tasks, target="tweets")
+    >>> table.losses.round(6)  # with all three, without news, without code, without forums
+    array([1.1, 1.3, 1. , 0.9])
+    """
+    members, values = _checked_runs(trained, outcomes, tasks)
     if target not in tasks:
         raise InputError(
             f"The target should be one of the tasks {', '.join(tasks)}. Found `{target}`. Name one of "
@@ -97,8 +113,15 @@ def fit_transfer_matrix(
     higher_is_better: bool | Sequence[bool] = False,  # one for all, or one a task
     ridge: float = 0.0,
 ) -> TransferMatrix:
-    """A linear surrogate for every task as target."""
-    _checked(trained, outcomes, tasks)
+    """A linear surrogate for every task as target.
+
+    >>> trained = np.concatenate([np.eye(4), leave_one_out_subsets(4)])  # each alone, all, all but one
+    >>> tasks, changes = ["news", "tweets", "code", "forums"], [-0.2, 0.0, 0.1, 0.2]
+    >>> losses = np.repeat(1 + trained @ changes, 4).reshape(-1, 4)  # of all tasks of a run alike
+    >>> fit_transfer_matrix(trained, losses, tasks=tasks).effects[1].round(6)  # on tweets
+    array([-0.2,  nan,  0.1,  0.2])
+    """
+    _checked_runs(trained, outcomes, tasks)
     directions = (
         [higher_is_better] * len(tasks)
         if isinstance(higher_is_better, bool)
@@ -120,7 +143,7 @@ def fit_transfer_matrix(
     )
 
 
-def _checked(
+def _checked_runs(
     trained: ArrayLike, outcomes: ArrayLike, tasks: Sequence[str]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     check_sources(len(tasks) - 1)

@@ -1,8 +1,8 @@
 """The table every surrogate is fitted to: one target, subsets of its sources, what came of each.
 
 Inside, an outcome is a loss, as in Li, Nguyen and Zhang (2023): smaller is better, and an effect
-below zero helps. A metric or a margin, where higher is better, is negated at this door and nowhere
-else; `gains` of a surrogate give the improvement, which is positive where a source helps, for both.
+below zero helps. A metric or a margin, where higher is better, is negated here and nowhere else;
+`gains` of a surrogate give the improvement, which is positive where a source helps, for both.
 
 Runs of one subset under several seeds become one row, their mean, whose weight is their number. For
 least squares this loses nothing: the coefficients are those of the single runs, and the robust
@@ -23,7 +23,14 @@ from taskmix.transfer._checks import check_sources
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetOutcomes:
-    """What each subset came to; the empty one, the target alone, is the anchor."""
+    """What each subset came to; the empty one, the target alone, is the anchor.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> table.anchor, table.losses  # of the target alone, and with each source
+    (1.0, array([0.8, 0.9, 1.3]))
+    """
 
     target: str
     sources: tuple[str, ...]
@@ -60,8 +67,10 @@ class SubsetOutcomes:
         """One sentence about what failed; empty where nothing did."""
         if not self.failed:
             return ""
-        whole = f", with them {_counted(len(self.lost), 'whole subset')}" if self.lost else ""
-        return f"Of target `{self.target}`, {_counted(self.failed, 'failed run')} left out{whole}."
+        whole = f", with them {_with_number(len(self.lost), 'whole subset')}" if self.lost else ""
+        return (
+            f"Of target `{self.target}`, {_with_number(self.failed, 'failed run')} left out{whole}."
+        )
 
 
 def gather_outcomes(
@@ -73,10 +82,17 @@ def gather_outcomes(
     higher_is_better: bool = False,
     weights: ArrayLike | None = None,  # [run]; one each
 ) -> SubsetOutcomes:
-    """Runs as the table of subsets. Failed runs are left out and counted."""
+    """Runs as the table of subsets. Failed runs are left out and counted.
+
+    >>> runs = [[0, 0, 0], [1, 1, 0], [1, 1, 0], [1, 0, 1], [0, 1, 1]]
+    >>> losses = [1.0, 0.5, 0.7, 0.9, np.nan]  # the last run failed
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=["news", "tweets", "code"])
+    >>> table.losses.round(6), table.weights, table.lost
+    (array([0.6, 0.9]), array([2., 1.]), (('tweets', 'code'),))
+    """
     members, values = np.asarray(subsets, dtype=np.bool_), np.asarray(outcomes, dtype=np.float64)
-    heavy = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
-    _check(members, values, heavy, target, sources)
+    run_weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    _check(members, values, run_weights, target, sources)
     finished = np.isfinite(values)
     distinct, place = _distinct(members)
     tried = np.bincount(place[finished], minlength=len(distinct)) > 0
@@ -93,9 +109,11 @@ def gather_outcomes(
             f"{int((~finished).sum())} failed. See their records for the reason and run them again."
         )
     signed = -values if higher_is_better else values
-    groups, losses, mass = place[finished], signed[finished], heavy[finished]
-    totals = np.bincount(groups, mass, len(distinct)).astype(np.float64)
-    means = np.bincount(groups, mass * losses, len(distinct)) / np.where(tried, totals, 1.0)
+    groups, losses, finished_weights = place[finished], signed[finished], run_weights[finished]
+    totals = np.bincount(groups, finished_weights, len(distinct)).astype(np.float64)
+    means = np.bincount(groups, finished_weights * losses, len(distinct)) / np.where(
+        tried, totals, 1.0
+    )
     runs = np.bincount(groups, minlength=len(distinct))
     squares = np.bincount(groups, (losses - means[groups]) ** 2, len(distinct))
     degrees = int(np.maximum(runs - 1, 0).sum())
@@ -127,7 +145,7 @@ def gather_outcomes(
     )
 
 
-def _counted(count: int, what: str) -> str:
+def _with_number(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
@@ -154,7 +172,8 @@ def _check(
         )
     if len(set(sources)) != len(sources):
         raise InputError(
-            f"Every source should have its own name. Found {sorted(sources)}. Rename the twins."
+            f"Every source should have its own name. Found {sorted(sources)}. Rename "
+            "those that are alike."
         )
     if values.ndim != 1 or members.shape != (len(values), len(sources)):
         raise ShapeError(

@@ -7,7 +7,7 @@ k(k−1)/2 pairs and mostly fewer runs, so J is sparse: the lasso (Tibshirani, 1
 the effects of single sources are not penalised. What the effects explain is taken out of losses and
 pairs first (the theorem of Frisch and Waugh), which makes the two steps one. The penalty is the
 largest whose cross-validated error lies within one standard error of the least; so where pairs do
-not help surely, none are taken, and the surrogate is the linear one.
+not lower it by more than that, none are taken, and the surrogate is the linear one.
 """
 
 from __future__ import annotations
@@ -19,15 +19,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, OptionError
-from taskmix.transfer._outcomes import SubsetOutcomes
-from taskmix.transfer._surrogate import as_indicators
+from taskmix.transfer._surrogates._contract import as_indicators
+from taskmix.transfer._surrogates._outcomes import SubsetOutcomes
 
-MAIN_RIDGE = 1e-8  # times the rows: decides between equals and nothing else
+MAIN_RIDGE = 1e-8  # times the rows: decides between equals; a larger one shrinks single effects
+SMALLEST_SPREAD = 1e-6  # of a pair beside single effects; below it is their sum up to rounding
+PENALTIES = 60  # that are tried, from the one that takes no pair down; fewer miss the best one
+SMALLEST_PENALTY = 1e-3  # of the largest; far smaller ones take all pairs and converge slowly
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairSurrogate:
-    """Effects of single sources and of pairs; below zero is help."""
+    """Effects of single sources and of pairs; below zero is help.
+
+    >>> together = np.array([[0, -0.5, 0], [-0.5, 0, 0], [0, 0, 0]])
+    >>> effects = {"anchor": 1.0, "effects": np.array([0.1, 0.1, 0.0]), "interactions": together}
+    >>> names = {"target": "reviews", "sources": ("news", "tweets", "code")}
+    >>> surrogate = PairSurrogate(**names, **effects, penalty=0.01)
+    >>> surrogate.predict([[1, 0, 0], [1, 1, 0]]).round(6)  # 1 + 0.1, and 1 + 0.1 + 0.1 − 0.5
+    array([1.1, 0.7])
+    """
 
     target: str
     sources: tuple[str, ...]
@@ -59,7 +70,15 @@ def fit_pair_surrogate(
     generator: np.random.Generator,
     folds: int = 5,
 ) -> PairSurrogate:
-    """The lasso over pairs with its penalty by cross-validation; the generator deals the folds."""
+    """The lasso over pairs with its penalty by cross-validation; the generator deals the folds.
+
+    >>> runs = np.arange(16)[:, None] >> np.arange(4) & 1  # every subset of four sources
+    >>> losses = 1 - 0.4 * (runs[:, 0] & runs[:, 1])  # the first two help, but only together
+    >>> sources = ["news", "tweets", "code", "forums"]
+    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
+    >>> fit_pair_surrogate(table, generator=np.random.default_rng(0)).pairs[0][:2]
+    ('news', 'tweets')
+    """
     rows, count = outcomes.subsets.shape
     if folds < 2:
         raise OptionError(f"`folds` should be at least 2. Found {folds}.")
@@ -77,7 +96,7 @@ def fit_pair_surrogate(
     rest = wanted - singles @ (explain @ wanted)
     spread = pairs - singles @ (explain @ pairs)
     scale = np.sqrt((spread * spread).mean(axis=0))
-    usable = scale > 1e-6
+    usable = scale > SMALLEST_SPREAD
     found = np.zeros(len(first))
     penalty = 0.0
     # In subsets of size one no pair occurs, and then none can be taken.
@@ -106,7 +125,7 @@ def _lasso(
     from sklearn.linear_model import Lasso, lasso_path
 
     highest = float(np.abs(design.T @ wanted).max()) / len(wanted)
-    penalties = np.geomspace(highest, 1e-3 * highest, 60)
+    penalties = np.geomspace(highest, SMALLEST_PENALTY * highest, PENALTIES)
     part = generator.permutation(np.arange(len(wanted)) % folds)
     errors = np.empty((folds, len(penalties)))
     with warnings.catch_warnings():

@@ -1,0 +1,122 @@
+"""What a study of transfer taught about its targets, and the plan that follows from it.
+
+The plan trains the groups, or a target with the sources that help it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.numerics import Interval
+from taskmix.plans import Expected, Part, Plan, Shares
+from taskmix.transfer._grouping import Grouping
+from taskmix.transfer._judging import Comparison, PrefixChoice, Selection, Verdict
+from taskmix.transfer._measuring import TrialOutcomes
+from taskmix.transfer._surrogates import LinearSurrogate, SubsetOutcomes, TransferMatrix
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetLesson:
+    """What was learned about one target."""
+
+    target: str
+    table: SubsetOutcomes  # what the surrogate was fitted to
+    surrogate: LinearSurrogate
+    verdicts: tuple[Verdict, ...]  # relative to the target alone
+    relative: tuple[Verdict, ...]  # relative to the average source
+    selections: tuple[Selection, ...]  # one a rule
+    prefixes: PrefixChoice | None
+    measured: Interval | None  # the outcome with the sources of that rule, over its seeds
+    test: Comparison | None  # None where too few held-out subsets finished
+    held_out: NDArray[np.bool_]  # [held-out subset, source]
+
+    @property
+    def chosen(self) -> Selection:
+        """The selection to act on: the measured one where there is one."""
+        return self.selections[-1] if self.prefixes is None else self.prefixes.selection
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferLessons:
+    """What was learned about all targets.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
+    >>> trials, losses = (*study.alone(), *study.subsets(7)), np.ones((8, 8))  # all alike
+    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
+    >>> lessons = learn(measured, Study("study"))
+    >>> lessons.matrix, lessons.groups  # with half as the only target there is nothing to group
+    (None, ())
+    """
+
+    measured: TrialOutcomes
+    targets: tuple[TargetLesson, ...]
+    matrix: TransferMatrix | None  # where all tasks are targets
+    grouping: Grouping | None
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The tasks to train together, by name."""
+        if self.matrix is None or self.grouping is None:
+            return ()
+        return self.grouping.named(self.matrix.tasks)
+
+    def plan(self, evidence: Mapping[str, Any] | None = None) -> Plan:
+        """What follows from it: which tasks to train together, and for which of them."""
+        return _plan(self, evidence or {})
+
+
+def _plan(lessons: TransferLessons, evidence: Mapping[str, Any]) -> Plan:
+    """A model for each group where there are groups, else one for each target and its sources."""
+    tasks = lessons.measured.description.tasks
+    if lessons.groups:
+        models = [(group, group) for group in lessons.groups]
+    else:
+        models = [(_with_sources(lesson, tasks), (lesson.target,)) for lesson in lessons.targets]
+    count = sum(len(members) for members, _ in models)
+    return Plan(
+        name="transfer",
+        parts=tuple(
+            Part(
+                tasks=members,
+                scored=scored,
+                share=len(members) / count,
+                division=Shares.equal(len(members)),
+            )
+            for members, scored in models
+        ),
+        expected=() if lessons.groups else tuple(_expected(lessons)),
+        evidence=evidence,
+    )
+
+
+def _with_sources(lesson: TargetLesson, tasks: tuple[str, ...]) -> tuple[str, ...]:
+    kept = {lesson.target, *lesson.chosen.sources}
+    return tuple(name for name in tasks if name in kept)
+
+
+def _expected(lessons: TransferLessons) -> list[Expected]:
+    """What was measured with the sources that were chosen, where more than one seed was."""
+    description = lessons.measured.description
+    metrics = {task.name: task.metric for task in description.loaded}
+    return [
+        Expected(
+            task=lesson.target,
+            metric=metrics[lesson.target]
+            if description.outcome == "metric"
+            else description.outcome,
+            value=lesson.measured.mean,
+            low=lesson.measured.low,
+            high=lesson.measured.high,
+        )
+        for lesson in lessons.targets
+        if lesson.measured is not None and lesson.measured.n > 1
+    ]

@@ -1,0 +1,33 @@
+"""Functions from subsets of sources to the target's loss, fitted to a table of outcomes.
+
+`_outcomes` is the table. `_linear` is the paper's surrogate; `_pairs` and `_kernel` go beyond it,
+and `_contract` says what all three can do. `_matrix` fits one linear surrogate for every target,
+and `_discoveries` adjusts p-values for their number.
+"""
+
+from taskmix.transfer._surrogates._contract import Fit, Surrogate
+from taskmix.transfer._surrogates._kernel import KernelSurrogate, fit_kernel_surrogate
+from taskmix.transfer._surrogates._linear import LinearSurrogate, fit_linear_surrogate
+from taskmix.transfer._surrogates._matrix import (
+    TransferMatrix,
+    fit_transfer_matrix,
+    outcomes_of_target,
+)
+from taskmix.transfer._surrogates._outcomes import SubsetOutcomes, gather_outcomes
+from taskmix.transfer._surrogates._pairs import PairSurrogate, fit_pair_surrogate
+
+__all__ = [
+    "Fit",
+    "KernelSurrogate",
+    "LinearSurrogate",
+    "PairSurrogate",
+    "SubsetOutcomes",
+    "Surrogate",
+    "TransferMatrix",
+    "fit_kernel_surrogate",
+    "fit_linear_surrogate",
+    "fit_pair_surrogate",
+    "fit_transfer_matrix",
+    "gather_outcomes",
+    "outcomes_of_target",
+]
