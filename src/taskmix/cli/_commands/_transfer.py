@@ -18,12 +18,14 @@ from taskmix.cli._options import (
     make_template,
 )
 from taskmix.cli._options._extras import check_extras
-from taskmix.cli._printing._display import echo
-from taskmix.cli._printing._reading import print_reading, reading_document
+from taskmix.cli._printing._reading import print_reading
+from taskmix.cli._printing._repeat import this_command
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
-    from taskmix.transfer import GroupLimits, LearningOptions, SubsetDesign
+    from taskmix.engine import Run
+    from taskmix.tasks import TaskSet
+    from taskmix.transfer import GroupLimits, LearningOptions, SubsetDesign, TransferStudy
 
 
 class DesignName(StrEnum):
@@ -156,37 +158,66 @@ class LessonOptions:
         return limits
 
 
-def transfer(
-    context: typer.Context,
-    tasks: TaskOptions,
-    design: DesignOptions,
-    lesson: LessonOptions,
-    model: ModelOptions,
-    optimization: OptimizationOptions,
-    where: WhereOptions,
+@dataclass(frozen=True, kw_only=True)
+class QuestionOptions:
+    """Which targets, and what is measured of them."""
+
     target: Annotated[
         list[str] | None, typer.Option("--target", help="The task to help; may be repeated.")
-    ] = None,
+    ] = None
     all_: Annotated[
         bool, typer.Option("--all", help="Every task as target, from the same runs.")
-    ] = False,
-    outcome: Annotated[
-        OutcomeName, typer.Option("--outcome", help="Of the target on dev.")
-    ] = OutcomeName.LOSS,
-    steps: Annotated[int, typer.Option("--steps", min=1)] = 1000,
+    ] = False
+    outcome: Annotated[OutcomeName, typer.Option("--outcome", help="Of the target on dev.")] = (
+        OutcomeName.LOSS
+    )
+    steps: Annotated[int, typer.Option("--steps", min=1)] = 1000
     steps_of: Annotated[
         StepsOf,
         typer.Option("--steps-of", help="Whether --steps are batches of each task or of all."),
-    ] = StepsOf.EACH_TASK,
+    ] = StepsOf.EACH_TASK
     estimate: Annotated[
         EstimateName | None,
         typer.Option(
             "--estimate", help="Estimate subsets from the gradients of one run, not by training."
         ),
-    ] = None,
+    ] = None
     compare: Annotated[
         bool, typer.Option("--compare", help="Train them too and compare, with --estimate.")
-    ] = False,
+    ] = False
+
+    def check(self) -> None:
+        """Options that go together, or do not."""
+        if bool(self.target) == self.all_:
+            found = "both. Leave one of them out." if self.all_ else "neither. Name a task to help."
+            raise OptionError(f"Either --target or --all should be given. Found {found}")
+        if self.compare and self.estimate is None:
+            raise OptionError(
+                "`--compare` should go with --estimate. Found it alone. Leave it out."
+            )
+
+    def study(self, run: Run, tasks: TaskSet, design: SubsetDesign) -> TransferStudy:
+        """The question as an object."""
+        from taskmix.transfer import TransferStudy
+
+        return TransferStudy(
+            template=run,
+            targets=tasks.names if self.all_ else tuple(self.target or ()),
+            design=design,
+            outcome=self.outcome.value,
+            budget="per-task" if self.steps_of is StepsOf.EACH_TASK else "total",
+        )
+
+
+def transfer(
+    context: typer.Context,
+    tasks: TaskOptions,
+    question: QuestionOptions,
+    design: DesignOptions,
+    lesson: LessonOptions,
+    model: ModelOptions,
+    optimization: OptimizationOptions,
+    where: WhereOptions,
     seed: Annotated[int, typer.Option("--seed", help="Of the subsets, and the first one.")] = 0,
     out: Annotated[Path, typer.Option("--out", help="The study to write to.")] = Path("study"),
     write_plan: Annotated[
@@ -208,34 +239,20 @@ def transfer(
 
         taskmix transfer digits --all --steps 800 --learning-rate 0.005 --outcome metric
     """
-    from taskmix.cli._printing._display import print_json
-    from taskmix.cli._printing._repeat import this_command
-    from taskmix.cli._printing._transferred import print_lessons
+    from taskmix.cli._printing._transferred import print_transfer
     from taskmix.engine import open_study
     from taskmix.plans import check_plan_path
     from taskmix.records import to_plain
-    from taskmix.transfer import TransferStudy, save_transfer, study_transfer, transfer_document
+    from taskmix.transfer import save_transfer, study_transfer, transfer_document
 
-    if bool(target) == all_:
-        raise OptionError(
-            "Either --target or --all should be given. Found "
-            f"{'both. Leave one of them out.' if all_ else 'neither. Name a task to help.'}"
-        )
+    question.check()
     check_extras(model=model, where=where)
-    if compare and estimate is None:
-        raise OptionError("`--compare` should go with --estimate. Found it alone. Leave it out.")
     where.join(context)
     run, loaded = make_template(
-        "transfer", tasks, model, where, optimization, steps=steps, seed=seed
+        "transfer", tasks, model, where, optimization, steps=question.steps, seed=seed
     )
     print_reading(loaded, quiet=json_)
-    description = TransferStudy(
-        template=run,
-        targets=loaded.names if all_ else tuple(target or ()),
-        design=design.subset_design(seed),
-        outcome=outcome.value,
-        budget="per-task" if steps_of is StepsOf.EACH_TASK else "total",
-    )
+    description = question.study(run, loaded, design.subset_design(seed))
     limits = lesson.limits(len(loaded))
     if write_plan is not None:
         check_plan_path(write_plan)
@@ -247,17 +264,11 @@ def transfer(
             executor=executor,
             options=lesson.learning(seed),
             limits=limits,
-            estimate=estimate is not None,
-            compare=compare,
+            estimate=question.estimate is not None,
+            compare=question.compare,
         )
     document = transfer_document(lessons, command=this_command(), comparison=comparison)
-    path = save_transfer(study.path, document)
+    save_transfer(study.path, document)
     if write_plan is not None:
         lessons.plan(to_plain(document)).save(write_plan)
-    if json_:
-        print_json(to_plain(document) | reading_document(loaded))
-        return
-    print_lessons(document)
-    echo(f"Wrote {path}. The page with the evidence: taskmix report {out}")
-    if write_plan is not None:
-        echo(f"Wrote {write_plan}.")
+    print_transfer(document, study.path, write_plan, loaded, as_json=json_)

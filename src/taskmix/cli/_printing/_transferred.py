@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from taskmix.cli._printing._display import echo, show
+from taskmix.cli._printing._display import echo, print_json, show
+from taskmix.cli._printing._reading import reading_document
 
 if TYPE_CHECKING:
+    from taskmix.tasks import TaskSet
     from taskmix.transfer import (
         EstimateComparison,
         MeasuredValue,
@@ -18,6 +21,21 @@ if TYPE_CHECKING:
 
 _MOST_FURTHER = 9_999  # subsets; more are no advice
 _WIDEST = 10  # tasks; with more, a table for each target takes the place of the matrix
+
+
+def print_transfer(
+    document: TransferDocument, study: Path, plan: Path | None, tasks: TaskSet, *, as_json: bool
+) -> None:
+    """Everything as JSON, or in words, with the files that were written."""
+    from taskmix.records import to_plain
+
+    if as_json:
+        print_json(to_plain(document) | reading_document(tasks))
+        return
+    print_lessons(document)
+    echo(f"Wrote {study / 'transfer.json'}. The page with the evidence: taskmix report {study}")
+    if plan is not None:
+        echo(f"Wrote {plan}.")
 
 
 def print_lessons(document: TransferDocument) -> None:
