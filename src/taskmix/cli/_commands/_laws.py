@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +17,7 @@ from taskmix.extras import require
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from taskmix.laws import LawsDocument, LawTable
+    from taskmix.laws import LawRegressor, LawsDocument, LawTable
 
 
 class LawEngine(StrEnum):
@@ -36,47 +36,73 @@ class NoiseKind(StrEnum):
     RELATIVE = "relative"
 
 
+@dataclass(frozen=True, kw_only=True)
+class SearcherOptions:
+    """How formulas are found, and judged."""
+
+    searcher: Annotated[LawEngine, typer.Option("--searcher", help="Who looks for formulas.")] = (
+        LawEngine.SEARCH
+    )
+    noise: Annotated[
+        NoiseKind, typer.Option("--noise", help="Deviations of one size, or relative.")
+    ] = NoiseKind.AUTO
+    range_input: Annotated[
+        str | None,
+        typer.Option("--range", help="Leave out its largest values in turn [first input]."),
+    ] = None
+    folds: Annotated[int, typer.Option("--folds", min=0, help="Cross-validate the front.")] = 0
+    seed: Annotated[
+        int, typer.Option("--seed", help="Of the held-out rows and other searchers.")
+    ] = 0
+
+    def model(self) -> LawRegressor:
+        """The same as an object."""
+        from taskmix.laws import LawRegressor
+
+        return LawRegressor(
+            self.searcher.value,
+            noise=self.noise.value,
+            range_input=self.range_input,
+            folds=self.folds,
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskOptions:
+    """What is asked of the law."""
+
+    formula: Annotated[
+        list[str] | None,
+        typer.Option("--formula", help="A formula to judge on the same rows, or `paper`."),
+    ] = None
+    group: Annotated[
+        str | None, typer.Option("--group", help="Constants of each value of this column, shrunk.")
+    ] = None
+    at: Annotated[str | None, typer.Option("--at", help="Predict here: n=2000,ami=0.6,T=2")] = None
+    to: Annotated[
+        str | None, typer.Option("--to", help="And the gain of this change from there: T=5")
+    ] = None
+    bootstrap: Annotated[
+        int,
+        typer.Option("--bootstrap", min=0, help="Intervals of constants from this many tables."),
+    ] = 0
+
+
 def laws(
     table: Annotated[
         Path, typer.Argument(help="A .csv, .jsonl or .parquet file, one row a result.")
     ],
     explain: Annotated[str, typer.Option("--explain", help="The column to explain.")],
     inputs: Annotated[str, typer.Option("--inputs", help="The columns it may depend on: n,ami,T")],
-    searcher: Annotated[
-        LawEngine, typer.Option("--searcher", help="Who looks for formulas.")
-    ] = LawEngine.SEARCH,
-    formula: Annotated[
-        list[str] | None,
-        typer.Option("--formula", help="A formula to judge on the same rows, or `paper`."),
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option("--group", help="Constants of each value of this column, shrunk.")
-    ] = None,
-    at: Annotated[str | None, typer.Option("--at", help="Predict here: n=2000,ami=0.6,T=2")] = None,
-    to: Annotated[
-        str | None, typer.Option("--to", help="And the gain of this change from there: T=5")
-    ] = None,
-    noise: Annotated[
-        NoiseKind, typer.Option("--noise", help="Deviations of one size, or relative.")
-    ] = NoiseKind.AUTO,
-    range_input: Annotated[
-        str | None,
-        typer.Option("--range", help="Leave out its largest values in turn [first input]."),
-    ] = None,
-    folds: Annotated[int, typer.Option("--folds", min=0, help="Cross-validate the front.")] = 0,
-    bootstrap: Annotated[
-        int,
-        typer.Option("--bootstrap", min=0, help="Intervals of constants from this many tables."),
-    ] = 0,
+    asked: AskOptions,
+    search: SearcherOptions,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw the front into this .svg, .png or .html.")
     ] = None,
     document: Annotated[
         Path | None, typer.Option("--document", help="Write everything to this .json.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Of the held-out rows and other engines.")
-    ] = 0,
     json_: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Find formulas for a column of a table: the front of complexity against held-out error.
@@ -90,27 +116,25 @@ def laws(
 
         taskmix laws results.csv --explain f1 --inputs n,T --formula "a*sqrt(n)" --at n=2000,T=2 --to T=5
     """
-    from taskmix.laws import LawRegressor, learn_laws, read_table, write_laws
+    from taskmix.laws import learn_laws, read_table, write_laws
     from taskmix.report import front_chart, write_chart
 
-    _check(searcher, plot, document)
+    _check(search.searcher, plot, document)
     names = [name.strip() for name in inputs.split(",") if name.strip()]
-    start, change = _point("--at", at, names), _point("--to", to, names)
-    columns = read_table(table, [*names, explain, *([group] if group else [])])
+    start, change = _point("--at", asked.at, names), _point("--to", asked.to, names)
+    columns = read_table(table, [*names, explain, *([asked.group] if asked.group else [])])
     if not json_:
-        echo(_reading_words(table, explain, names, group, len(columns[explain])))
+        echo(_reading_words(table, explain, names, asked.group, len(columns[explain])))
     found = learn_laws(
         columns,
         target=explain,
         inputs=names,
-        model=LawRegressor(
-            searcher.value, noise=noise.value, range_input=range_input, folds=folds, seed=seed
-        ),
-        compare=formula or (),
-        group=group,
+        model=search.model(),
+        compare=asked.formula or (),
+        group=asked.group,
         at=start,
         to=change,
-        bootstrap=bootstrap,
+        bootstrap=asked.bootstrap,
     )
     learned = replace(found.document, command=this_command())
     if plot is not None:
