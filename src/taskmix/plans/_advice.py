@@ -186,8 +186,9 @@ class AdviceDocument:
     ...     title="Advice for digits", seconds=60.0, level=0.9, lines=("Train each task alone.",),
     ...     chosen="single", plan=plan, judged=("a",), batches_of_a_run=400, batches=9000,
     ...     batches_spent=400, candidates=(row,))
-    >>> document.leader.name
-    'single'
+    >>> from pathlib import Path
+    >>> save_advice(Path("study"), document).name, load_advice(Path("study")).leader.name
+    ('advice.json', 'single')
     """
 
     version: int = ADVICE_VERSION
@@ -228,7 +229,7 @@ class AdviceDocument:
 
 
 def save_advice(folder: Path, document: AdviceDocument) -> Path:
-    """Writes `advice.json` into a study, whole or not at all."""
+    """Writes `advice.json` into a study, whole or not at all; `AdviceDocument` has an example."""
     return write_document(folder / NAME, document)
 
 

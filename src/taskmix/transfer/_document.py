@@ -185,8 +185,9 @@ class TransferDocument:
     ...     command="taskmix transfer digits --all", outcome="metric", measure="accuracy",
     ...     budget="per-task", steps=100, estimate=None, design=UsedDesign(), runs=60,
     ...     tasks=("a", "b"), targets=(), groups=(("a", "b"),))
-    >>> document.version, document.split, document.groups
-    (1, 'dev', (('a', 'b'),))
+    >>> from pathlib import Path
+    >>> save_transfer(Path("study"), document).name, load_transfer(Path("study")).groups
+    ('transfer.json', (('a', 'b'),))
     """
 
     version: int = VERSION
@@ -208,7 +209,7 @@ class TransferDocument:
 
 
 def save_transfer(folder: Path, document: TransferDocument) -> Path:
-    """Writes `transfer.json` into a study, whole or not at all."""
+    """Writes `transfer.json` into a study, whole or not at all; `TransferDocument` has an example."""
     return write_document(folder / NAME, document)
 
 

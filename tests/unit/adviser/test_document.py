@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,10 @@ from earlier_advice import FIRST, OUTLOOK, finished, of_one_seed
 from made_up_advice import TASKS, made_up_advice
 from plain_leaves import leaves
 
-from taskmix.adviser import Advice, History, advice_document, answer
+from taskmix.adviser import Advice, Advised, History, advice_document, answer
 from taskmix.errors import InputError
 from taskmix.plans import AdviceDocument, Outlook, load_advice, race_rows, save_advice
-from taskmix.records import to_plain
+from taskmix.records import Study, to_plain
 
 EARLIER = json.loads((Path(__file__).parent / "earlier_documents.json").read_text())
 
@@ -77,6 +78,24 @@ def test_the_document_comes_back_as_it_was_written(tmp_path: Path) -> None:
     rows = {row.name: row for row in document.candidates}
     assert len(rows["size"].runs) == 3
     assert (rows["single"].open, rows["single"].out_after) == (False, 0)
+
+
+def test_a_notebook_shows_the_race_as_the_terminal_does(tmp_path: Path) -> None:
+    advice, history = finished()
+    advised = Advised(advice, answer(advice), Study(tmp_path), document_of(advice, history))
+    header, *rows = advised.table()
+    assert header == ("way of training", "score", "behind", "seeds", "standing")
+    assert [row[-1] for row in rows] == [
+        "leads",
+        "out after candidates",
+        "out after baselines",
+        "out after candidates",
+    ]
+    assert rows[0][2] == "", "the leader is behind nobody"
+    first = race_rows(advised.document)[2]
+    assert rows[2][2] == f"{first.behind} ({first.interval})"
+    page = advised._repr_html_()
+    assert all(f"<td>{escape(cell)}</td>" in page for row in rows for cell in row)
 
 
 def test_one_seed_has_no_interval_and_the_document_says_null() -> None:
