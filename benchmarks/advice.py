@@ -30,10 +30,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from taskmix.adviser._candidates import baselines, cheap_evaluations
-from taskmix.adviser._scores import mean_comparable
-from taskmix.cli._options import TaskOptions
-from taskmix.engine import Auto, Executed, Optimization, Run
+from taskmix.adviser import baselines, cheap_evaluations, mean_comparable
+from taskmix.engine import Auto, DigitsSource, Executed, FolderSource, Optimization, Run
 from taskmix.models import choose_architecture
 from taskmix.numerics import mean_interval
 from taskmix.plans import Plan
@@ -73,13 +71,18 @@ def template(folder: str, words: Sequence[str]) -> Run:
     parser.add_argument("--task-column")
     parser.add_argument("--label", action="append")
     given = parser.parse_args(words)
-    source = TaskOptions(
-        folder=folder,
-        only=given.only,
-        tasks=given.tasks,
-        task_column=given.task_column,
-        label=given.label,
-    ).source()
+    names = tuple(given.only.split(",")) if given.only else None
+    source = (
+        DigitsSource(tasks=names)
+        if folder == "digits"
+        else FolderSource(
+            path=folder,
+            tasks=names,
+            settings=given.tasks,
+            task_column=given.task_column,
+            label_columns=tuple(given.label) if given.label else None,
+        )
+    )
     architecture, _ = choose_architecture(
         given.model or "auto", source.load(), given.vectors, given.max_length
     )

@@ -83,7 +83,7 @@ def no_work(numbers: list[int], *rest: Any) -> list[Done]:
 def peak(study: Study, count: int) -> tuple[float, float]:
     """Megabytes of the driver for so many queued runs: at most, and in the end without garbage."""
     runs = (replace(RUN, seed=seed) for seed in range(count))
-    with mock.patch.object(_sender, "work", no_work):
+    with mock.patch.object(_sender, "do_job", no_work):
         tracemalloc.start()
         done = sum(1 for _ in Ray().stream(runs, study))
         most = tracemalloc.get_traced_memory()[1]

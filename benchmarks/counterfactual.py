@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from _common import ROOT, environment, report, row
 from taskmix.counterfactual import estimate, importance_sampling, row_value, sum_log
 from taskmix.records import Study
-from taskmix.records._parts import Part, write_part
+from taskmix.records._parts import TablePart, write_part
 from taskmix.records._tables import STEPS
 
 PEER = "Open Bandit Pipeline"
@@ -228,7 +228,9 @@ def streamed(folder: Path, rows: int) -> list[dict[str, Any]]:
     sums = None
     for begin in range(0, rows, PART):
         table, columns = steps_part(begin, min(PART, rows - begin), rows, names, generator)
-        write_part(Part.spanning(run.path / "steps", begin, begin + len(table)), table, sync=False)
+        write_part(
+            TablePart.spanning(run.path / "steps", begin, begin + len(table)), table, sync=False
+        )
         part = sum_log(*columns, task_count=TASKS)
         sums = part if sums is None else sums + part
     arguments = [sys.executable, "-c", CHILD, str(folder / "study"), json.dumps(policy.tolist())]

@@ -160,7 +160,7 @@ def measure_case(case: Case, rounds: int) -> list[dict[str, Any]]:
     if device != "cpu":
         with tf32():
             each, _ = model_seconds(fleet, case, rounds)
-        name = f"{len(fleet.members)} {case.name}, products in TF32 by leave of the user"
+        name = f"{len(fleet.members)} {case.name}, products in TF32, if allowed"
         rows.append(row(name, 1 / each, 1 / usual, peer_name, "model-steps/s"))
     return rows
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -119,13 +118,19 @@ def test_words_from_data_are_text_wherever_they_stand(tmp_path: Path, opened: Op
     names = [SCRIPT_NAME, image, "`x`", "plain"]
     labels = (SCRIPT_NAME, "uniform")
     advice = advice_document(names, labels, words=f"Task `{SCRIPT_NAME}` and `{image}` are one.")
-    advice["lines"] = [f"Train together: {SCRIPT_NAME}, {image}."] * 5
-    advice["commands"] = {image: f"taskmix train '{SCRIPT_NAME}'"}
-    advice["outlook"]["words"] = advice["title"] = SCRIPT_NAME
-    advice["milestones"][0]["leader"] = SCRIPT_NAME
+    assert advice.outlook is not None
+    first, *later = advice.milestones
+    advice = replace(
+        advice,
+        title=SCRIPT_NAME,
+        lines=(f"Train together: {SCRIPT_NAME}, {image}.",) * 5,
+        commands={image: f"taskmix train '{SCRIPT_NAME}'"},
+        outlook=replace(advice.outlook, words=SCRIPT_NAME),
+        milestones=(replace(first, leader=SCRIPT_NAME), *later),
+    )
     data = replace(
         synthetic_data(names, labels, steps=120),
-        advice=json.loads(json.dumps(advice)),
+        advice=advice,
         transfer=transfer_document(names),
         title=SCRIPT_NAME,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from synthetic_study import synthetic_data, task_names, write_study
 from synthetic_transfer import transfer_document
 
 from taskmix.report import report_html, write_report
+from taskmix.transfer import save_transfer
 
 pytestmark = pytest.mark.browser
 
@@ -31,8 +31,7 @@ def transfer_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study with lessons of transfer beside its runs."""
     folder = tmp_path_factory.mktemp("transfer")
     study = write_study(folder / "study", labels=("alone", "4 together"), steps=40)
-    document = transfer_document(task_names(8))
-    (folder / "study" / "transfer.json").write_text(json.dumps(document))
+    save_transfer(folder / "study", transfer_document(task_names(8)))
     return write_report(study, folder / "report.html")
 
 

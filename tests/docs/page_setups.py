@@ -28,6 +28,7 @@ SHORTER = {
     "steps=1000": "steps=5",
     "SubsetDesign(count=60)": "SubsetDesign(count=8, alone=2, held_out=3)",
     "HiddenMarkov(states=10), n_generators=8": "HiddenMarkov(states=2), n_generators=2, max_iter=2",
+    "Markov(order=2), generators=12": "Markov(order=1), generators=2",
     "counts=(1, 2, 4, 8, 16)": "counts=(1, 2)",
     "LawRegressor()": "LawRegressor(SearchOptions(rounds=1, beam=1, branches=2))",
     'budget="10m"': 'budget="200-steps"',
@@ -73,7 +74,7 @@ def plug_in(folder: Path) -> Names:
 
 
 def advise(folder: Path) -> Names:
-    from taskmix.engine import FolderSource, Run, run_all, save_models
+    from taskmix.engine import FolderSource, Here, Run, save_models
     from taskmix.models import Perceptron, TextConvolution
     from taskmix.records import Study
     from taskmix.tasks import digits_tasks
@@ -83,7 +84,7 @@ def advise(folder: Path) -> Names:
     architecture = TextConvolution(filters=4)
     run = Run(label="kept", source=source, architecture=architecture, steps=2, seed=0)
     study = Study(folder / "runs")
-    run_all([run], study)
+    Here(workers=1).run([run], study)
     save_models(folder / "advice" / "model", [(run, ("books", "kitchen"))], study)
     write_plan(folder / "advice" / "plan.json", parts=4)
     generator = np.random.default_rng(0)
@@ -114,7 +115,7 @@ def advise(folder: Path) -> Names:
 def selection(folder: Path) -> Names:
     from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
 
-    from taskmix.engine import DigitsSource, Run, run_all
+    from taskmix.engine import DigitsSource, Here, Run
     from taskmix.models import Perceptron
     from taskmix.policies import HardProgress, Uniform
     from taskmix.records import Study
@@ -130,7 +131,7 @@ def selection(folder: Path) -> Names:
         steps=200,
         seed=0,
     )
-    run_all([run], Study(folder / "study"))
+    Here(workers=1).run([run], Study(folder / "study"))
     write_plan(folder / "plan.json", parts=1)
     return {
         "np": np,
@@ -156,6 +157,7 @@ def laws(folder: Path) -> Names:
     n, ami, count = generator.uniform((1000, 0.2, 2), (9000, 0.9, 9), (80, 3)).T
     score = np.sqrt(n * ami) / 100 + 0.001 * generator.normal(size=80)
     frame = pandas.DataFrame({"n": n, "ami": ami, "T": count, "f1": score})
+    frame.to_csv(folder / "rows.csv", index=False)
     return {"frame": frame, "SearchOptions": SearchOptions}
 
 
@@ -163,6 +165,10 @@ def sequences(folder: Path) -> Names:
     generator = np.random.default_rng(0)
     words = ["mac" + "".join(generator.choice(list("acmn"), size=3)) for _ in range(24)]
     tasks = ["Scottish", "Irish"] * 12
+    for task in ("Scottish", "Irish"):
+        own = [word for word, name in zip(words, tasks, strict=True) if name == task]
+        (folder / "names" / task).mkdir(parents=True)
+        (folder / "names" / task / "train.txt").write_text("\n".join(own), encoding="utf-8")
     return {
         "sequences": words,
         "tasks": tasks,
@@ -178,9 +184,19 @@ def sequences(folder: Path) -> Names:
 def report(folder: Path) -> Names:
     from synthetic_advice import advice_document
 
-    (folder / "advice").mkdir()
+    from taskmix.plans import save_advice
+
     document = advice_document(["books", "kitchen"], ["tempered", "uniform", "single"])
-    (folder / "advice" / "advice.json").write_text(json.dumps(document), encoding="utf-8")
+    save_advice(folder / "advice", document)
+    return {}
+
+
+def transfer_document_of_a_study(folder: Path) -> Names:
+    from synthetic_transfer import transfer_document
+
+    from taskmix.transfer import save_transfer
+
+    save_transfer(folder / "study", transfer_document(["books", "kitchen", "music", "noise"]))
     return {}
 
 
@@ -197,6 +213,7 @@ SETUPS: dict[str, Callable[[Path], Names]] = {
     "docs/questions/just-tell-me.md": plan_of_advice,
     "docs/quickstart.md": plan_of_advice,
     "docs/report.md": report,
+    "docs/transfer-reference.md": transfer_document_of_a_study,
     "docs/selection.md": selection,
     "docs/sequences.md": sequences,
     "docs/weighting.md": weighting,

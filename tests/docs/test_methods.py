@@ -19,7 +19,7 @@ def of_family(folder: str) -> set[str]:
 
 def test_every_weighting_and_every_policy_a_user_can_name_has_a_page() -> None:
     import taskmix.policies
-    from taskmix.cli._weightings import WORDS
+    from taskmix.cli._options._weightings import WORDS
 
     assert of_family("weightings") == {word.method for word in WORDS.values()}
     named = [getattr(taskmix.policies, name) for name in taskmix.policies.__all__]

@@ -34,7 +34,7 @@ from taskmix.laws._fitting._table import as_columns
 from taskmix.models import Perceptron
 from taskmix.numerics import Interval
 from taskmix.plans import Plan, load_advice
-from taskmix.records import Study, load_state
+from taskmix.records import Study, load_state, to_plain
 from taskmix.records._checkpoint import _sum as entries_sum
 from taskmix.report import write_report
 from taskmix.sequences import (
@@ -237,8 +237,9 @@ def _study() -> tuple[dict[str, bytes], bytes, bytes]:
         runs: dict[str, list[str]] = {}
         for run in study.summaries():
             runs.setdefault(run.label, []).append(run.name)
-        advice = json.dumps(advice_document(names, labels, runs=runs)).encode()
-        return _files(Path(folder)), advice, json.dumps(transfer_document(names)).encode()
+        advice = json.dumps(to_plain(advice_document(names, labels, runs=runs))).encode()
+        transfer = json.dumps(to_plain(transfer_document(names))).encode()
+        return _files(Path(folder)), advice, transfer
 
 
 def _files(folder: Path) -> dict[str, bytes]:

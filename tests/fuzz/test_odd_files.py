@@ -112,7 +112,8 @@ def test_standard_input_without_end_is_told(tmp_path: Path) -> None:
 
     code = (
         "import taskmix.files as files; files.free_memory = lambda: 8 << 20\n"
-        "from pathlib import Path; from taskmix.cli._predict import _copy_standard_input as copy\n"
+        "from pathlib import Path\n"
+        "from taskmix.cli._commands._predict import _copy_standard_input as copy\n"
         f"copy(Path({str(tmp_path / 'rows')!r}))"
     )
     with Path("/dev/zero").open("rb") as endless:

@@ -122,7 +122,7 @@ OPENING_CALLS = {
 }
 MAY_OPEN = {
     ("tasks/_write.py", "open"): "writes",
-    ("cli/_predict.py", "open"): "writes standard input to a file of its own",
+    ("cli/_commands/_predict.py", "open"): "writes standard input to a file of its own",
     ("report/_page/_html.py", "read_text"): "reads a file of the package",
     ("advise/_adviser.py", "open"): "opens a budget, no file",
     ("tasks/_encoding/_cache.py", "safe_open"): "after check_plain",
@@ -132,7 +132,7 @@ MAY_OPEN = {
     ("records/_parts.py", "ParquetFile"): "of a file that open_plain opened",
     ("tasks/_encoding/_pretrained.py", "from_pretrained"): "after check_plain_folder",
     ("_signals.py", "open"): "reads what the kernel tells of processes",
-    ("cli/_laws.py", "read_table"): "our own, on read_rows",
+    ("cli/_commands/_laws.py", "read_table"): "our own, on read_rows",
     ("laws/_learning/_learn.py", "read_table"): "our own, on read_rows",
 }
 

@@ -37,8 +37,8 @@ from taskmix.engine import (
 from taskmix.errors import OptionError, printable
 from taskmix.extras import missing
 from taskmix.models import Architecture, choose_architecture, own_module
-from taskmix.plans import save_advice
-from taskmix.records import Document, Study
+from taskmix.plans import AdviceDocument, save_advice
+from taskmix.records import Study
 from taskmix.report import PAGE_PACKAGES
 from taskmix.tasks import HeldEncoding, TaskSet, gather_tasks, reading_lines
 from taskmix.transfer import save_transfer, transfer_document
@@ -158,7 +158,7 @@ def advise_on(
             return commands(advice.batches)
         return {"Make this page again": f"taskmix report {study.path}"}
 
-    def document(advice: Advice, *, end: bool = False) -> Document:
+    def document(advice: Advice, *, end: bool = False) -> AdviceDocument:
         found = answer(advice)
         return advice_document(
             advice,

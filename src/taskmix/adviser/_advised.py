@@ -12,8 +12,8 @@ from taskmix.adviser._adviser import Advice
 from taskmix.adviser._answer import Answer, best_runs, plan_of
 from taskmix.engine import trained_model
 from taskmix.errors import printable
-from taskmix.plans import Plan
-from taskmix.records import Document, Study
+from taskmix.plans import AdviceDocument, Plan, RaceRow, race_rows
+from taskmix.records import Study
 from taskmix.report import write_report
 from taskmix.tasks import NewRows
 from taskmix.training import TrainedModel
@@ -26,7 +26,7 @@ class Advised:
     advice: Advice
     answer: Answer
     study: Study
-    document: Document  # what `advice.json` says
+    document: AdviceDocument  # what `advice.json` says
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -54,25 +54,8 @@ class Advised:
 
     def table(self) -> list[tuple[str, ...]]:
         """The race as rows of words, the header first."""
-        race = self.advice.race
-        rows: list[tuple[str, ...]] = [
-            ("way of training", "score", "behind", "seeds", "may be the best")
-        ]
-        for standing in race.standings:
-            behind, words = standing.behind, self.advice.entries[standing.name][0].candidate.words
-            gap = f"{behind.mean:.4f}"
-            if behind.low == behind.low:
-                gap += f" ({behind.low:.4f} to {behind.high:.4f})"
-            rows.append(
-                (
-                    f"{standing.name}: {words}",
-                    f"{standing.mean:.4f}",
-                    "" if standing is race.leader else gap,
-                    str(standing.seeds),
-                    "yes" if standing.is_open else "no",
-                )
-            )
-        return rows
+        header = ("way of training", "score", "behind", "seeds", "standing")
+        return [header, *map(_cells, race_rows(self.document))]
 
     def _repr_html_(self) -> str:
         """For notebooks: the lines, and the race as a table."""
@@ -84,3 +67,8 @@ class Advised:
         lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         return f"<div><ul>{lines}</ul>{table}</div>"
+
+
+def _cells(row: RaceRow) -> tuple[str, ...]:
+    behind = f"{row.behind} ({row.interval})" if row.interval else row.behind
+    return (f"{row.name}: {row.words}", row.score, behind, row.seeds, row.standing)

@@ -1,25 +1,32 @@
 """The answer and all it rests on as a document, `advice.json`.
 
 The report page is made of it and of the records, so `taskmix report STUDY` shows the same later.
-Scores are dev scores unless they are said to be of test; means over tasks are on the scale of
-`Race`: higher is better, and an error counts in deviations of its target, negative.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
 from taskmix.adviser._adviser import Advice
 from taskmix.adviser._answer import Answer, plan_of
 from taskmix.adviser._history import History
-from taskmix.adviser._outlook import Outlook
 from taskmix.adviser._race import Standing
-from taskmix.numerics import mean_interval
-from taskmix.plans import ADVICE_VERSION, Weighted
-from taskmix.records import Document, describe, without_nan
+from taskmix.numerics import Interval, mean_interval
+from taskmix.plans import (
+    AdviceDocument,
+    CandidateRow,
+    ExpectedRow,
+    FindingRow,
+    Outlook,
+    Plan,
+    PlanSummary,
+    Weighted,
+)
+from taskmix.records import describe
 
 
 def advice_document(
@@ -31,77 +38,67 @@ def advice_document(
     history: History,
     outlook: Outlook | None = None,  # None before the end
     commands: Mapping[str, str],  # what each is for, and the line to type
-) -> Document:
-    """Everything as plain values, for `--json`, for the page and for programs."""
-    plan = plan_of(advice, found)
-    document: Document = {
-        "version": ADVICE_VERSION,
-        "title": title,
-        "seconds": seconds,
-        "level": advice.options.level,
-        "lines": list(found.lines),
-        "chosen": found.chosen.name,
-        "plan": {
-            "tasks": plan.tasks,
-            "probabilities": list(plan.overall.values()),
-            "groups": [part.tasks for part in plan.parts],
-            "weighting": next(
-                (
-                    describe(part.division.method)
-                    for part in plan.parts
-                    if isinstance(part.division, Weighted)
-                ),
-                None,
-            ),
-        },
-        "targets": advice.targets,
-        "judged": advice.judged,
-        "unlearned": advice.unlearned,
-        "batches_of_a_run": advice.batches,
-        "batches": advice.budget.batches,
-        "batches_spent": round(advice.spent),
-        "candidates": [_candidate(advice, history, each) for each in advice.race.standings],
-        "milestones": [asdict(each) for each in history.milestones],
-        "dev_gain": {name: asdict(gain) for name, gain in found.gains.items()},
-        "test_gain": {name: asdict(gain) for name, gain in found.confirmed.items()},
-        "expected": [
-            {**asdict(each), "test": _observed(advice, found.chosen.name, each.task)}
+) -> AdviceDocument:
+    """Everything in plain words and numbers, for `--json`, for the page and for programs."""
+    return AdviceDocument(
+        title=title,
+        seconds=seconds,
+        level=advice.options.level,
+        lines=found.lines,
+        chosen=found.chosen.name,
+        plan=_summary(plan_of(advice, found)),
+        targets=advice.targets,
+        judged=advice.judged,
+        unlearned=advice.unlearned,
+        batches_of_a_run=advice.batches,
+        batches=advice.budget.batches,
+        batches_spent=round(advice.spent),
+        candidates=tuple(_candidate(advice, history, each) for each in advice.race.standings),
+        milestones=tuple(history.milestones),
+        dev_gain=found.gains,
+        test_gain=found.confirmed,
+        expected=tuple(
+            ExpectedRow(**asdict(each), test=_observed(advice, found.chosen.name, each.task))
             for each in found.expected
-        ],
-        "outlook": None if outlook is None else asdict(outlook),
-        "findings": [
-            {
-                "kind": each.kind,
-                "tasks": list(each.tasks),
-                "words": each.words,
-                "warning": each.is_warning,
-            }
+        ),
+        outlook=outlook,
+        findings=tuple(
+            FindingRow(kind=each.kind, tasks=each.tasks, words=each.words, warning=each.is_warning)
             for each in advice.findings
-        ],
-        "notes": list(advice.notes),
-        "commands": dict(commands),
-    }
-    plain: Document = without_nan(document)
-    return plain
+        ),
+        notes=tuple(advice.notes),
+        commands=dict(commands),
+    )
 
 
-def _candidate(advice: Advice, history: History, standing: Standing) -> Document:
+def _summary(plan: Plan) -> PlanSummary:
+    divisions = [part.division for part in plan.parts]
+    methods = [each.method for each in divisions if isinstance(each, Weighted)]
+    weighting: Any = describe(methods[0]) if methods else None
+    return PlanSummary(
+        tasks=plan.tasks,
+        probabilities=tuple(plan.overall.values()),
+        groups=tuple(part.tasks for part in plan.parts),
+        weighting=weighting,
+    )
+
+
+def _candidate(advice: Advice, history: History, standing: Standing) -> CandidateRow:
     entries = advice.entries[standing.name]
-    runs = [name for entry in entries for name in entry.folders]
-    return {
-        "name": standing.name,
-        "words": entries[0].candidate.words,
-        "seeds": standing.seeds,
-        "dev": standing.mean,
-        "behind": asdict(standing.behind),
-        "open": standing.is_open,
-        "out_after": history.out_after(standing.name),  # a place among the milestones
-        "batches": float(np.mean([entry.batches for entry in entries])),  # until its best score
-        "runs": runs,  # names of their folders
-    }
+    return CandidateRow(
+        name=standing.name,
+        words=entries[0].candidate.words,
+        seeds=standing.seeds,
+        dev=standing.mean,
+        behind=standing.behind,
+        open=standing.is_open,
+        out_after=history.out_after(standing.name),
+        batches=float(np.mean([entry.batches for entry in entries])),
+        runs=tuple(name for entry in entries for name in entry.folders),
+    )
 
 
-def _observed(advice: Advice, name: str, task: str) -> Document | None:
+def _observed(advice: Advice, name: str, task: str) -> Interval | None:
     """The chosen candidate's test scores of a task, which nothing was chosen by."""
     scores = [entry.test[task] for entry in advice.entries[name] if task in entry.test]
-    return asdict(mean_interval(scores, advice.options.level)) if scores else None
+    return mean_interval(scores, advice.options.level) if scores else None

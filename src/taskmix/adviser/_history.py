@@ -7,24 +7,9 @@ was stopped and goes on has the same history as one that was not.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from taskmix.adviser._adviser import Advice
-
-Stage = Literal["baselines", "transfer", "candidates", "race"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Milestone:
-    """What was known when a stage was over."""
-
-    stage: Stage
-    spent: float  # batches, since the beginning
-    leader: str
-    score: float  # the leader's mean dev score
-    seeds: int  # of the leader
-    open: tuple[str, ...]  # that may still be the best
-    out: tuple[str, ...]  # that surely is not
+from taskmix.plans import AdviceStage, Milestone
 
 
 @dataclass
@@ -59,7 +44,7 @@ class History:
         return place if place < len(self.milestones) else None
 
 
-def _stage(before: Advice | None, after: Advice) -> Stage:
+def _stage(before: Advice | None, after: Advice) -> AdviceStage:
     if before is None:
         return "baselines"
     if after.lessons is not None and before.lessons is None:

@@ -11,7 +11,6 @@ second, and how far other laws that fit nearly as well say otherwise.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +30,7 @@ from taskmix.laws import (
     parse_formula,
 )
 from taskmix.numerics import Interval, mean_interval
+from taskmix.plans import Evaluation, FittedLaw, Outlook
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 
@@ -46,40 +46,6 @@ LEAST = 3  # points in the first half of the batches
 RIVAL = 2.0  # times the law's mean square: up to that another law fits nearly as well
 SEARCH = SearchOptions(rounds=2, beam=2, branches=4)  # one input: more finds the same law
 _CURVE = 40  # points of the law's line
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """The best mean dev score that a seed had reached after so many batches."""
-
-    seed: int
-    batches: float
-    score: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class FittedLaw:
-    """A law of the score against batches, and what it says of more of them."""
-
-    formula: str
-    explained: float  # share of the evaluations' variance
-    batches: float  # at the end of the data
-    more: float  # batches for which `gain` is
-    before: float
-    gain: Interval  # of the mean dev score, from `batches` to `more`
-    predicted: float  # gain of the second half, by the law fitted to the first alone
-    observed: float  # what that half really brought
-    curve: tuple[tuple[float, float], ...]  # batches and score, up to `more`
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outlook:
-    """What the records say of more batches, in a sentence or two and in numbers."""
-
-    candidate: str
-    words: str
-    evaluations: tuple[Evaluation, ...]
-    law: FittedLaw | None = None  # None where none could be fitted; `words` say why
 
 
 def outlook(advice: Advice, candidate: str, study: Study) -> Outlook:

@@ -12,19 +12,19 @@ from typing import Annotated, Any
 import typer
 
 import taskmix
-from taskmix.cli._advise import advise_command
-from taskmix.cli._demo import demo
-from taskmix.cli._display import echo, note
-from taskmix.cli._improve import improve
-from taskmix.cli._laws import laws
+from taskmix.cli._commands._advise import advise_command
+from taskmix.cli._commands._demo import demo
+from taskmix.cli._commands._improve import improve
+from taskmix.cli._commands._laws import laws
+from taskmix.cli._commands._predict import predict
+from taskmix.cli._commands._report import report
+from taskmix.cli._commands._sequences import sequences
+from taskmix.cli._commands._simulate import simulate
+from taskmix.cli._commands._train import train_command
+from taskmix.cli._commands._transfer import transfer
 from taskmix.cli._options import grouped
-from taskmix.cli._predict import predict
-from taskmix.cli._report import report
-from taskmix.cli._reproduce import app as reproduce
-from taskmix.cli._sequences import sequences
-from taskmix.cli._simulate import simulate
-from taskmix.cli._train import train_command
-from taskmix.cli._transfer import transfer
+from taskmix.cli._printing._display import echo, note
+from taskmix.cli._reproducing._app import app as reproduce
 from taskmix.errors import InputError, TaskmixError, TaskmixWarning
 
 _show_as_usual = warnings.showwarning

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import torch
 import torch.distributed as distributed
 
-from taskmix.engine._executor import UNOBSERVED, Observers, never
+from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
 from taskmix.engine._run import (
     Executed,
     Listener,
@@ -28,7 +28,7 @@ from taskmix.engine._run import (
     training_events,
 )
 from taskmix.engine._units import Progress, Stop, telling_progress
-from taskmix.errors import InputError, OptionError, TaskmixError
+from taskmix.errors import InputError, OptionError, RecordError, TaskmixError
 from taskmix.records import RecordWriter, Study
 from taskmix.training import DistributedRanks, EndEvent, StepEvent
 
@@ -92,33 +92,40 @@ class Launched:
         self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
     ) -> list[Executed]:
         """As any executor does; only the first process's results have summaries."""
+        if not runs:
+            return []
         torch.set_num_threads(1)
-        results: list[Executed] = []
+        folders = [run.folder(study) for run in runs]
+        places = equal_runs(folders, range(len(runs)))
+        results: list[Executed | None] = [None] * len(runs)
         either = self.observers.either(stop)
         with joined_ranks(runs[0].device) as ranks, self.observers.progress(runs) as tell:
-            for number, run in enumerate(runs):
+            tell_all = to_each(tell, places)
+            for number, (first, *others) in enumerate(places):
                 if ranks.any(either()):
-                    results.append(Executed(outcome="stopped", summary=None))
                     continue
+                run = runs[first]
+                listener = telling_progress(number, tell_all)
                 try:
-                    results.append(
-                        _execute_together(
-                            run,
-                            study,
-                            ranks,
-                            listener=telling_progress(number, tell),
-                            should_stop=either,
-                            fresh=fresh,
-                        )
+                    executed = _execute_together(
+                        run, study, ranks, listener=listener, should_stop=either, fresh=fresh
                     )
                 except InputError:
                     raise
                 except TaskmixError as error:
-                    results.append(Executed(outcome="failed", summary=None, error=str(error)))
-                tell(Progress(number, run.steps, done=results[-1].outcome != "stopped"))
+                    recorded = not isinstance(error, RecordError)
+                    executed = Executed(
+                        outcome="failed", summary=None, error=str(error), recorded=recorded
+                    )
+                results[first] = executed
+                for place in others:
+                    results[place] = executed.for_equal(folders[place])
+                if executed.outcome != "stopped":
+                    tell_all(Progress(number, run.steps, done=True))
         if is_first_process():
-            self.observers.replay(runs, study)
-        return results
+            self.observers.listening(study).replay(runs)
+        stopped = Executed(outcome="stopped", summary=None)
+        return [result or stopped for result in results]
 
 
 def _execute_together(

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 from taskmix.engine._replay import events_of
 from taskmix.engine._run import Executed, Listener, Run
 from taskmix.engine._units import Progress, Stop, Tell
-from taskmix.errors import RunError
+from taskmix.errors import RecordError, RunError
 from taskmix.records import RunFolder, Study
 from taskmix.training import Event
 
@@ -64,8 +64,8 @@ class Observers:
     """Who hears of runs while they are done, and who may stop them.
 
     `progress` is opened for the runs of every call and gives a function that hears how far each is.
-    `listeners` gives those who hear all events of a run: as they come where the run begins in this
-    process, and from its record, when it is done, where it was trained elsewhere.
+    `listeners` gives those who hear all events of a run, once a call: as they come where the run begins
+    in this process, and from its record otherwise, when all runs are done.
 
     >>> from taskmix.engine import Progress
     >>> heard = []
@@ -93,14 +93,27 @@ class Observers:
         """Whether either of the two wants to stop."""
         return lambda: self.stop() or stop()
 
+    def listening(self, study: Study) -> Listening:
+        """The listeners of one call."""
+        return Listening(self.listeners, study)
+
+
+@dataclass
+class Listening:
+    """The listeners of one call: each run that is asked for is heard once, live or from its record."""
+
+    listeners: Callable[[Run, RunFolder], Sequence[RunListener]] | None
+    study: Study
+    _heard: set[tuple[str, str]] = field(default_factory=set)  # label and name
+
     @contextmanager
-    def live(self, run: Run, study: Study) -> Iterator[Listener | None]:
+    def live(self, run: Run) -> Iterator[Listener | None]:
         """A listener for a run that begins in this process now; one that goes on is replayed."""
-        if self.listeners is None:
+        folder = run.folder(self.study)
+        if self.listeners is None or _record_of(folder) != "none":
             yield None
             return
-        folder = run.folder(study)
-        found = self.listeners(run, folder) if folder.summary() is None else ()
+        found = self._listeners_of(run, folder)
 
         def listen(event: Event) -> None:
             for each in found:
@@ -112,17 +125,31 @@ class Observers:
             for each in found:
                 each.close()
 
-    def replay(self, runs: Sequence[Run], study: Study) -> None:
-        """Tells of runs from their records; who heard one live gives no listeners for it again."""
+    def replay(self, runs: Sequence[Run]) -> None:
+        """Tells of the runs that were not heard live, from their records."""
         for run in runs if self.listeners is not None else ():
-            assert self.listeners is not None
-            folder = run.folder(study)
-            if folder.summary() is None:
+            folder = run.folder(self.study)
+            if _record_of(folder) != "sound":
                 continue
-            for listen in self.listeners(run, folder):
+            for listen in self._listeners_of(run, folder):
                 for event in events_of(folder):
                     listen(event)
                 listen.close()
+
+    def _listeners_of(self, run: Run, folder: RunFolder) -> Sequence[RunListener]:
+        key = (run.label, folder.name)
+        if self.listeners is None or key in self._heard:
+            return ()
+        self._heard.add(key)
+        return self.listeners(run, folder)
+
+
+def _record_of(folder: RunFolder) -> Literal["none", "sound", "damaged"]:
+    """What a run has; what is damaged is recovered, or told of, by who claims the run."""
+    try:
+        return "none" if folder.summary() is None else "sound"
+    except RecordError:
+        return "damaged"
 
 
 UNOBSERVED = Observers()
@@ -169,15 +196,22 @@ class StartingOver:
     ) -> list[Executed]:
         """As any executor does."""
         names = [run.folder(study).name for run in runs]
-        new = {name: run for name, run in zip(names, runs, strict=True) if name not in self._begun}
-        old = {name: run for name, run in zip(names, runs, strict=True) if name not in new}
-        self._begun.update(new)
-        found: dict[str, Executed] = {}
-        for some, over in ((new, True), (old, fresh)):
-            if some:
-                done = self.executor.run(list(some.values()), study, stop=stop, fresh=over)
-                found.update(zip(some, done, strict=True))
-        return [found[name] for name in names]
+        new = [place for place, name in enumerate(names) if name not in self._begun]
+        old = [place for place, name in enumerate(names) if name in self._begun]
+        found: dict[int, Executed] = {}
+        for places, over in ((new, True), (old, fresh)):
+            if places:
+                some = [runs[place] for place in places]
+                done = self.executor.run(some, study, stop=stop, fresh=over)
+                found.update(zip(places, done, strict=True))
+        self._begun.update(names[place] for place in new if not _is_untouched(found[place]))
+        return [found[place] for place in range(len(runs))]
+
+
+def _is_untouched(result: Executed) -> bool:
+    """Whether a run was to start over and was stopped before it did: its record is the old one."""
+    summary = result.summary
+    return result.outcome == "stopped" and (summary is None or summary.status == "finished")
 
 
 @dataclass(frozen=True)

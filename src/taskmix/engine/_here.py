@@ -143,6 +143,7 @@ def _run(
 ) -> list[Executed]:
     study.settle()
     observers = executor.observers
+    listening = observers.listening(study)
     folders = [run.folder(study) for run in runs]
     results = [None if fresh else _already(folder) for folder in folders]
     places = equal_runs(folders, [place for place, each in enumerate(results) if each is None])
@@ -158,7 +159,7 @@ def _run(
             study,
             workers=workers,
             tell=to_each(tell, places),
-            listening=lambda run: observers.live(run, study),
+            listening=listening.live,
             stop=observers.either(stop),
             fresh=fresh,
         )
@@ -166,7 +167,7 @@ def _run(
         results[first] = executed
         for place in others:
             results[place] = executed.for_equal(folders[place])
-    observers.replay(runs, study)
+    listening.replay(runs)
     return [result for result in results if result is not None]
 
 

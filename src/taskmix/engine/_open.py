@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from taskmix.engine._model_folder import check_model_folder
-from taskmix.engine._source import FolderSource, TaskSource
+from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
 from taskmix.errors import InputError, RecordError
 from taskmix.files import check_output_folder, check_outside, is_temporary, list_folder
 from taskmix.records import RunFolder, Study, Subject
@@ -37,8 +37,18 @@ def open_study(
     if model is not None:
         check_model_folder(model)
     _check_earlier(path, tasks)
-    origin = "digits" if data is None else str(data.resolve() if data.exists() else data)
-    return Study(path, subject=Subject(contents=tasks.contents, origin=origin))
+    return Study(path, subject=Subject(contents=tasks.contents, origin=_origin(source, tasks)))
+
+
+def _origin(source: TaskSource, tasks: TaskSet) -> str:
+    """Where the tasks are from: others from there may join the study, others from elsewhere may not."""
+    match source:
+        case FolderSource(path=path):
+            return str(Path(path).resolve() if Path(path).exists() else path)
+        case DigitsSource():
+            return "digits"
+        case _:  # in memory, where nothing but the rows themselves says whence they come
+            return f"memory {tasks.content}"
 
 
 def is_study(path: Path) -> bool:

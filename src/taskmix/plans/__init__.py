@@ -4,23 +4,48 @@ plan = Plan.load("advice/plan.json")
 runs = plan.runs(template, seeds=[0, 1, 2])
 """
 
-from taskmix.plans._advice import ADVICE_VERSION, load_advice, save_advice
+from taskmix.plans._advice import (
+    AdviceDocument,
+    AdviceStage,
+    CandidateRow,
+    Evaluation,
+    ExpectedRow,
+    FindingRow,
+    FittedLaw,
+    Milestone,
+    Outlook,
+    PlanSummary,
+    load_advice,
+    save_advice,
+)
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
 from taskmix.plans._file import check_plan_path
 from taskmix.plans._plan import Expected, Length, Part, Plan
+from taskmix.plans._race_rows import RaceRow, race_rows
 
 __all__ = [
-    "ADVICE_VERSION",
+    "AdviceDocument",
+    "AdviceStage",
+    "CandidateRow",
     "Division",
+    "Evaluation",
     "Expected",
+    "ExpectedRow",
+    "FindingRow",
+    "FittedLaw",
     "Length",
+    "Milestone",
+    "Outlook",
     "Part",
     "Plan",
+    "PlanSummary",
+    "RaceRow",
     "Shares",
     "Stage",
     "Stages",
     "Weighted",
     "check_plan_path",
     "load_advice",
+    "race_rows",
     "save_advice",
 ]

@@ -1,46 +1,248 @@
-"""`advice.json`: a plan and all it rests on, beside the runs and readable without taskmix."""
+"""`advice.json`: a plan and all it rests on, beside the runs and readable without taskmix.
+
+Scores are dev scores unless they are said to be of test; means over tasks are on the scale of the race:
+higher is better, and an error counts in deviations of its target, negative. `docs/report.md` has
+every entry. A number that is not known is null in the file and NaN here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
-from taskmix.records import Document, must_have, read_document, write_document
+from taskmix.errors import InputError
+from taskmix.numerics import Interval
+from taskmix.records import read_document, write_document
 
 ADVICE_VERSION = 1
 NAME = "advice.json"
 
+AdviceStage = Literal["baselines", "transfer", "candidates", "race"]
 
-def save_advice(folder: Path, document: Document) -> Path:
+
+@dataclass(frozen=True, kw_only=True)
+class PlanSummary:
+    """The plan in short; `plan.json` has all of it.
+
+    >>> plan = PlanSummary(tasks=("a", "b"), probabilities=(0.25, 0.75), groups=(("a", "b"),))
+    >>> dict(zip(plan.tasks, plan.probabilities))
+    {'a': 0.25, 'b': 0.75}
+    """
+
+    tasks: tuple[str, ...]
+    probabilities: tuple[float, ...]  # [task], over all groups
+    groups: tuple[tuple[str, ...], ...]  # the tasks of each model
+    weighting: Mapping[str, Any] | None = None  # the options of a method, where losses are weighted
+
+    def __post_init__(self) -> None:
+        if len(self.tasks) != len(self.probabilities):
+            raise InputError(
+                "A plan should have a probability for each task. Found "
+                f"{len(self.probabilities)} for {len(self.tasks)} tasks."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateRow:
+    """A way of training and where it stands in the race.
+
+    >>> from taskmix.numerics import Interval
+    >>> row = CandidateRow(
+    ...     name="uniform", words="equal shares", seeds=3, dev=0.91,
+    ...     behind=Interval(0.02, 0.01, 0.03, n=3), open=False, out_after=0,
+    ... )
+    >>> row.open, row.behind.excludes(0.0)
+    (False, True)
+    """
+
+    name: str
+    words: str
+    seeds: int
+    dev: float  # mean over its own seeds
+    behind: Interval  # the leader's score minus its own, over the seeds both have
+    open: bool  # whether it may still be the best
+    out_after: int | None = None  # a place among the milestones; None where it never was out
+    batches: float = math.nan  # until its best score
+    runs: tuple[str, ...] = ()  # names of their folders
+
+
+@dataclass(frozen=True, kw_only=True)
+class Milestone:
+    """What was known when a stage was over.
+
+    >>> milestone = Milestone(
+    ...     stage="race", spent=7500.0, leader="tempered", score=0.93, seeds=3,
+    ...     open=("tempered", "uniform"), out=("single",),
+    ... )
+    >>> f"after {milestone.spent:.0f} batches {len(milestone.open)} may be the best"
+    'after 7500 batches 2 may be the best'
+    """
+
+    stage: AdviceStage
+    spent: float  # batches, since the beginning
+    leader: str
+    score: float  # the leader's mean dev score
+    seeds: int  # of the leader
+    open: tuple[str, ...]  # that may still be the best
+    out: tuple[str, ...]  # that are significantly behind
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedRow:
+    """The score to expect of one new run on a task, and what the runs at hand have on test.
+
+    >>> row = ExpectedRow(task="a", metric="accuracy", value=0.9, low=0.85, high=0.95)
+    >>> row.low <= row.value <= row.high, row.test is None
+    (True, True)
+    """
+
+    task: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    test: Interval | None = None  # None without test rows; nothing was chosen by it
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingRow:
+    """What was noticed in the data.
+
+    >>> FindingRow(kind="few rows", tasks=("a",), words="Task `a` has 9 rows.", warning=True).tasks
+    ('a',)
+    """
+
+    kind: str
+    tasks: tuple[str, ...]
+    words: str
+    warning: bool  # whether results may mislead because of it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The best mean dev score that a seed had reached after so many batches.
+
+    >>> Evaluation(seed=0, batches=100.0, score=0.85).score
+    0.85
+    """
+
+    seed: int
+    batches: float
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedLaw:
+    """A law of the score against batches, and what it says of more of them.
+
+    >>> from taskmix.numerics import Interval
+    >>> law = FittedLaw(
+    ...     formula="0.95 - 10/batches", explained=0.9, batches=400.0, more=800.0, before=0.925,
+    ...     gain=Interval(0.0125, 0.01, 0.015, n=3), predicted=0.02, observed=0.024,
+    ...     curve=((400.0, 0.925), (800.0, 0.9375)),
+    ... )
+    >>> law.before + law.gain.mean == law.curve[-1][1]
+    True
+    """
+
+    formula: str
+    explained: float  # share of the evaluations' variance
+    batches: float  # at the end of the data
+    more: float  # batches for which `gain` is
+    before: float
+    gain: Interval  # of the mean dev score, from `batches` to `more`
+    predicted: float  # gain of the second half, by the law fitted to the first alone
+    observed: float  # what that half really brought
+    curve: tuple[tuple[float, float], ...]  # batches and score, up to `more`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlook:
+    """What the records say of more batches, in a sentence or two and in numbers.
+
+    >>> words = "Batches explain nothing of how the dev scores of uniform differ."
+    >>> Outlook(candidate="uniform", words=words, evaluations=()).law is None
+    True
+    """
+
+    candidate: str
+    words: str
+    evaluations: tuple[Evaluation, ...]
+    law: FittedLaw | None = None  # None where none could be fitted; `words` say why
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdviceDocument:
+    """What `advice.json` says; `load_advice` reads it and `save_advice` writes it.
+
+    >>> from taskmix.numerics import Interval
+    >>> behind = Interval(0.0, float("nan"), float("nan"), n=1)
+    >>> row = CandidateRow(name="single", words="alone", seeds=1, dev=0.9, behind=behind, open=True)
+    >>> plan = PlanSummary(tasks=("a",), probabilities=(1.0,), groups=(("a",),))
+    >>> document = AdviceDocument(
+    ...     title="Advice for digits", seconds=60.0, level=0.9, lines=("Train each task alone.",),
+    ...     chosen="single", plan=plan, judged=("a",), batches_of_a_run=400, batches=9000,
+    ...     batches_spent=400, candidates=(row,))
+    >>> document.leader.name
+    'single'
+    """
+
+    version: int = ADVICE_VERSION
+    title: str
+    seconds: float
+    level: float  # of the intervals
+    lines: tuple[str, ...]  # the answer
+    chosen: str  # the name of a candidate
+    plan: PlanSummary
+    targets: tuple[str, ...] = ()
+    judged: tuple[str, ...]  # the tasks that means are over
+    unlearned: tuple[str, ...] = ()
+    batches_of_a_run: int
+    batches: int  # the budget
+    batches_spent: int
+    candidates: tuple[CandidateRow, ...]  # the leader first
+    milestones: tuple[Milestone, ...] = ()
+    dev_gain: Mapping[str, Interval] = field(default_factory=dict)  # over each baseline, by seed
+    test_gain: Mapping[str, Interval] = field(default_factory=dict)
+    expected: tuple[ExpectedRow, ...] = ()
+    outlook: Outlook | None = None  # None before the end
+    findings: tuple[FindingRow, ...] = ()
+    notes: tuple[str, ...] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)  # what each is for, and the line
+
+    def __post_init__(self) -> None:
+        if not self.candidates:
+            raise InputError("Advice should have a way of training at least. Found none.")
+
+    @property
+    def leader(self) -> CandidateRow:
+        return self.candidates[0]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What in the data may mislead."""
+        return tuple(each.words for each in self.findings if each.warning)
+
+
+def save_advice(folder: Path, document: AdviceDocument) -> Path:
     """Writes `advice.json` into a study, whole or not at all."""
     return write_document(folder / NAME, document)
 
 
-def load_advice(folder: Path) -> Document | None:
-    """What `save_advice` wrote; None where there is none."""
-    path = folder / NAME
-    return read_document(path, version=ADVICE_VERSION, command="taskmix advise", check=_check)
+def load_advice(folder: Path) -> AdviceDocument | None:
+    """What `save_advice` wrote; None where there is none.
 
-
-def _check(document: Document) -> None:
-    must_have(document, "title", "seconds", "level", "lines", "chosen", "judged", "batches")
-    must_have(document, "batches_of_a_run", "batches_spent", "notes", "unlearned")
-    must_have(document["plan"], "tasks", "probabilities", "groups", "weighting")
-    _each(document["candidates"], "name", "words", "seeds", "dev", "open", "out_after", "runs")
-    _each([each["behind"] for each in document["candidates"]], "mean", "low", "high", "n")
-    _each(document["milestones"], "stage", "spent", "leader", "score", "seeds", "open", "out")
-    _each(document["expected"], "task", "metric", "value", "low", "high", "test")
-    _each(document["findings"], "tasks", "words", "warning")
-    for gains in (document["dev_gain"], document["test_gain"]):
-        _each(list(gains.values()), "mean", "low", "high", "n")
-    if document["outlook"] is not None:
-        must_have(document["outlook"], "words", "evaluations", "law")
-    for words in ("lines", "judged", "unlearned", "notes"):
-        "".join(document[words])
-    for pair in document["commands"].items():
-        "".join(pair)
-
-
-def _each(parts: Sequence[Document], *names: str) -> None:
-    for part in parts:
-        must_have(part, *names)
+    >>> from pathlib import Path
+    >>> load_advice(Path("no-study")) is None
+    True
+    >>> _ = Path("advice.json").write_text('{"version": 1, "title": 3}')
+    >>> load_advice(Path("."))
+    Traceback (most recent call last):
+    taskmix.errors.InputError: ... (AdviceDocument.title should be words, and is 3). Run the command...
+    """
+    return read_document(
+        folder / NAME, AdviceDocument, version=ADVICE_VERSION, command="taskmix advise"
+    )

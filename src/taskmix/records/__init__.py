@@ -9,7 +9,7 @@
 
 from taskmix.records._carried import pack_labels, pack_run, unpack_run
 from taskmix.records._checkpoint import Checkpoint
-from taskmix.records._json import Document, must_have, read_document, without_nan, write_document
+from taskmix.records._json import read_document, write_document
 from taskmix.records._older import named_with
 from taskmix.records._run import RunFolder
 from taskmix.records._specification import describe, specification_hash
@@ -17,11 +17,12 @@ from taskmix.records._state import StateTree, load_state, save_state
 from taskmix.records._study import Study
 from taskmix.records._subject import Subject
 from taskmix.records._summary import FinalScore, RunSummary
+from taskmix.records._typed import LEFT_OUT_IF_NONE, from_plain, to_plain
 from taskmix.records._writer import RecordWriter
 
 __all__ = [
+    "LEFT_OUT_IF_NONE",
     "Checkpoint",
-    "Document",
     "FinalScore",
     "RecordWriter",
     "RunFolder",
@@ -30,15 +31,15 @@ __all__ = [
     "Study",
     "Subject",
     "describe",
+    "from_plain",
     "load_state",
-    "must_have",
     "named_with",
     "pack_labels",
     "pack_run",
     "read_document",
     "save_state",
     "specification_hash",
+    "to_plain",
     "unpack_run",
-    "without_nan",
     "write_document",
 ]

@@ -3,59 +3,42 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from taskmix.errors import InputError
+from taskmix.errors import InputError, TaskmixError
 from taskmix.files import UnreadableError, make_folder, read_plain, write_bytes
+from taskmix.records._typed import from_plain, to_plain
 
-Document = dict[str, Any]
-
-
-def without_nan(value: Any) -> Any:
-    """Plain values with null for NaN and the infinities, which JSON does not know.
-
-    >>> without_nan({"score": float("nan"), "rows": (1, 2.5)})
-    {'score': None, 'rows': [1, 2.5]}
-    """
-    if isinstance(value, dict):
-        return {key: without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+T = TypeVar("T")
 
 
-def write_document(path: Path, document: Document) -> Path:
-    r"""Writes a document into a study, whole or not at all.
+def write_document(path: Path, document: object) -> Path:
+    r"""Writes a dataclass into a study as JSON, whole or not at all.
 
     >>> from pathlib import Path
-    >>> path = write_document(Path("advice.json"), {"version": 1, "score": 0.5})
+    >>> from taskmix.numerics import Interval
+    >>> path = write_document(Path("gain.json"), Interval(0.5, 0.25, 0.75, 3))
     >>> path.read_text()
-    '{\n "version": 1,\n "score": 0.5\n}\n'
+    '{\n "mean": 0.5,\n "low": 0.25,\n "high": 0.75,\n "n": 3,\n "level": 0.95\n}\n'
     """
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(to_plain(document), indent=1, ensure_ascii=False, allow_nan=False)
     make_folder(path.parent)
     write_bytes(path, (text + "\n").encode())
     return path
 
 
-def read_document(
-    path: Path, *, version: int, command: str, check: Callable[[Document], None]
-) -> Document | None:
-    """What `command` wrote there; None where there is nothing.
+def read_document(path: Path, kind: type[T], *, version: int, command: str) -> T | None:
+    """The dataclass that `command` wrote there; None where there is nothing.
 
-    `check` touches every part that readers rely on: a KeyError or a TypeError means another form.
+    The file says in `version` what its form is.
 
     >>> from pathlib import Path
-    >>> path = write_document(Path("advice.json"), {"version": 1, "score": 0.5})
-    >>> check = lambda document: must_have(document, "score")
-    >>> read_document(path, version=1, command="taskmix advise", check=check)
-    {'version': 1, 'score': 0.5}
-    >>> read_document(path, version=2, command="taskmix advise", check=check)
+    >>> from taskmix.numerics import Interval
+    >>> _ = Path("gain.json").write_text('{"version": 1, "mean": 0.5, "low": 0, "high": 1, "n": 3}')
+    >>> read_document(Path("gain.json"), Interval, version=1, command="taskmix advise")
+    Interval(mean=0.5, low=0.0, high=1.0, n=3, level=0.95)
+    >>> read_document(Path("gain.json"), Interval, version=2, command="taskmix advise")
     Traceback (most recent call last):
     taskmix.errors.InputError: ... Found another kind or version. ...
     """
@@ -77,18 +60,6 @@ def read_document(
     if not isinstance(document, dict) or document.get("version") != version:
         raise bad("another kind or version")
     try:
-        check(document)
-    except (KeyError, TypeError, AttributeError) as error:
+        return from_plain(kind, document)
+    except (TypeError, TaskmixError) as error:  # the second where a class checks its own fields
         raise bad(f"a part in another form ({error})") from error
-    return document
-
-
-def must_have(part: Document, *names: str) -> None:
-    """Raises KeyError or TypeError where a part of a document lacks a name.
-
-    >>> must_have({"score": 0.5}, "score", "seeds")
-    Traceback (most recent call last):
-    KeyError: 'seeds'
-    """
-    for name in names:
-        part[name]

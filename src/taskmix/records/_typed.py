@@ -15,16 +15,25 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 T = TypeVar("T")
 
+# `field(default=None, metadata=LEFT_OUT_IF_NONE)`: JSON lacks the entry where there is nothing to say.
+LEFT_OUT_IF_NONE: Mapping[str, bool] = types.MappingProxyType({"taskmix: left out if none": True})
+
+LARGEST = 2**64  # of a whole number, as of seeds: whoever divides or draws it needs no care then
+
 
 def to_plain(value: Any) -> Any:
-    """A dataclass as dictionaries, lists and plain values; numbers that are not finite are null.
+    """Dictionaries, lists and plain values for JSON; numbers that are not finite are null.
 
     >>> from taskmix.numerics import Interval
-    >>> to_plain(Interval(0.5, 0.25, float("nan"), 3))
-    {'mean': 0.5, 'low': 0.25, 'high': None, 'n': 3}
+    >>> to_plain({"gain": Interval(0.5, 0.25, float("nan"), 3), "tasks": ("a", "b")})
+    {'gain': {'mean': 0.5, 'low': 0.25, 'high': None, 'n': 3, 'level': 0.95}, 'tasks': ['a', 'b']}
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: to_plain(getattr(value, each.name)) for each in fields(value)}
+        return {
+            each.name: to_plain(part)
+            for each in fields(value)
+            if (part := getattr(value, each.name)) is not None or each.metadata != LEFT_OUT_IF_NONE
+        }
     if isinstance(value, Mapping):
         return {str(key): to_plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -41,8 +50,11 @@ def from_plain(kind: type[T], value: Any) -> T:
     A number that was not finite comes back as NaN.
 
     >>> from taskmix.numerics import Interval
-    >>> from_plain(Interval, {"mean": 0.5, "low": 0.25, "high": 0.75, "n": 3})
-    Interval(mean=0.5, low=0.25, high=0.75, n=3)
+    >>> from_plain(Interval, {"mean": 0.5, "low": 0.25, "high": None, "n": 3})
+    Interval(mean=0.5, low=0.25, high=nan, n=3, level=0.95)
+    >>> from_plain(Interval, {"mean": 0.5, "low": "a little", "high": None, "n": 3})
+    Traceback (most recent call last):
+    TypeError: Interval.low should be a number, and is 'a little'
     """
     read: T = _read(kind, value, kind.__name__)
     return read
@@ -63,20 +75,17 @@ def _read(kind: Any, value: Any, where: str) -> Any:
             raise TypeError(f"{where} should have {len(each)} entries, and has {len(items)}")
         pairs = enumerate(zip(each, items, strict=True))
         return tuple(_read(k, v, f"{where}[{n}]") for n, (k, v) in pairs)
-    if origin in (dict, Mapping):
+    if origin is Mapping:
         entries = _expect(value, dict, where)
         return {key: _read(inside[1], each, f"{where}.{key}") for key, each in entries.items()}
     if origin is Literal:
-        if value not in inside:
-            raise TypeError(f"{where} should be one of {inside}, and is {value!r}")
+        if not isinstance(value, str) or value not in inside:
+            raise _other(where, f"one of {', '.join(map(str, inside))}", value)
         return value
     if kind is float:
-        number = math.nan if value is None else _expect(value, (int, float), where)
-        if isinstance(number, bool):
-            raise TypeError(f"{where} should be a number, and is {value!r}")
-        return float(number)
-    if kind is int and isinstance(value, bool):
-        raise TypeError(f"{where} should be a whole number, and is {value!r}")
+        return _read_number(value, where)
+    if kind is int and isinstance(value, int) and abs(value) > LARGEST:
+        raise TypeError(f"{where} should be a whole number of at most {LARGEST}, and is larger")
     return _expect(value, kind, where)
 
 
@@ -92,24 +101,43 @@ def _read_fields(kind: Any, value: Any, where: str) -> Any:
 
 
 def _read_union(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
-    if value is None and type(None) in kinds:
+    """`X | None`: the only union that JSON can tell apart without a name in it."""
+    if value is None:
         return None
-    reasons = []
-    for kind in kinds:
-        if kind is not type(None):
-            try:
-                return _read(kind, value, where)
-            except TypeError as error:
-                reasons.append(str(error))
-    raise TypeError(reasons[0])
+    (kind,) = (each for each in kinds if each is not type(None))
+    return _read(kind, value, where)
+
+
+def _read_number(value: Any, where: str) -> float:
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _other(where, "a number", value)
+    try:
+        number = float(value)
+    except OverflowError:  # hundreds of digits
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+_WORDS = {
+    dict: "an object",
+    list: "a list",
+    str: "words",
+    int: "a whole number",
+    bool: "true or false",
+}
 
 
 def _expect(value: Any, kind: Any, where: str) -> Any:
-    if not isinstance(value, kind):
-        name = getattr(kind, "__name__", "number")
-        words = {"dict": "an object", "list": "a list", "str": "words", "int": "a whole number"}
-        raise TypeError(f"{where} should be {words.get(name, name)}, and is {value!r:.60}")
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise _other(where, _WORDS[kind], value)
     return value
+
+
+def _other(where: str, expected: str, value: Any) -> TypeError:
+    found = _WORDS[type(value)] if isinstance(value, dict | list) else repr(value)
+    return TypeError(f"{where} should be {expected}, and is {found:.60}")
 
 
 @cache

@@ -11,8 +11,26 @@ from taskmix.transfer._designing import (
     seed_noise,
     subsets_for_error,
 )
-from taskmix.transfer._document import load_transfer, save_transfer, transfer_document
-from taskmix.transfer._estimate import estimate_by_gradients
+from taskmix.transfer._document import (
+    FailureRow,
+    HeldOutRow,
+    HeldOutTest,
+    MeasuredValue,
+    SelectionRow,
+    SourceRow,
+    TargetRow,
+    TransferDocument,
+    UsedDesign,
+    load_transfer,
+    save_transfer,
+)
+from taskmix.transfer._documented import transfer_document
+from taskmix.transfer._estimate import (
+    EstimateComparison,
+    EstimatedTarget,
+    compare_estimates,
+    estimate_by_gradients,
+)
 from taskmix.transfer._estimating import GradientOptions
 from taskmix.transfer._grouping import (
     GroupLimits,
@@ -54,24 +72,36 @@ from taskmix.transfer._whole import study_transfer
 
 __all__ = [
     "ABSTAIN",
+    "EstimateComparison",
+    "EstimatedTarget",
+    "FailureRow",
     "GradientOptions",
     "GroupLimits",
+    "HeldOutRow",
+    "HeldOutTest",
     "KernelSurrogate",
     "LearningOptions",
     "LinearSurrogate",
+    "MeasuredValue",
     "PairSurrogate",
+    "SelectionRow",
+    "SourceRow",
     "SubsetDesign",
     "SubsetOutcomes",
     "Surrogate",
+    "TargetRow",
+    "TransferDocument",
     "TransferLessons",
     "TransferMatrix",
     "TransferStudy",
     "TrialOutcomes",
+    "UsedDesign",
     "all_size_subsets",
     "anchored_error",
     "balanced_subsets",
     "best_prefixes",
     "choose_prefix",
+    "compare_estimates",
     "compare_surrogates",
     "contrast_error",
     "estimate_by_gradients",

@@ -2,212 +2,223 @@
 
 Gains are improvements of the outcome in its own unit, above zero where a source helps, whichever
 way the outcome runs; outcomes themselves are as measured. `docs/transfer-reference.md` has every entry.
+A number that is not defined is null in the file and NaN here.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
+from typing import Self
 
 from taskmix.numerics import Interval
-from taskmix.records import Document, must_have, read_document, without_nan, write_document
-from taskmix.transfer._judging import Extrapolation, Selection, Verdict
-from taskmix.transfer._learning import TargetLesson, TransferLessons
-from taskmix.transfer._measuring import TrialOutcomes
+from taskmix.records import LEFT_OUT_IF_NONE, read_document, write_document
+from taskmix.transfer._designing import SubsetDesign
+from taskmix.transfer._estimate import EstimateComparison
+from taskmix.transfer._judging import Answer
 
 VERSION = 1
 NAME = "transfer.json"
 
 
-def transfer_document(
-    lessons: TransferLessons, *, command: str, comparison: Document | None = None
-) -> Document:
-    """The lessons as plain values, and how well estimates agree with training where that is known.
+@dataclass(frozen=True)
+class MeasuredValue:
+    """A number with its interval.
 
-    >>> from pathlib import Path
-    >>> from taskmix.engine import DigitsSource, Run
-    >>> from taskmix.models import Perceptron
-    >>> from taskmix.records import Study
-    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
-    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
-    >>> trials, losses = (*study.alone(), *study.subsets(7)), np.ones((8, 8))  # all alike
-    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
-    >>> document = transfer_document(learn(measured, Study("study")), command="taskmix transfer digits")
-    >>> "taskmix transfer digits" in save_transfer(Path("study"), document).read_text()
-    True
+    >>> from taskmix.numerics import Interval
+    >>> MeasuredValue.of(Interval(0.5, 0.25, 0.75, n=3))
+    MeasuredValue(value=0.5, low=0.25, high=0.75, n=3)
     """
-    measured = lessons.measured
-    description = measured.description
-    design = description.design
-    document: Document = {
-        "version": VERSION,
-        "command": command,
-        "outcome": description.outcome,
-        "measure": _measure(lessons),
-        "split": "dev",
-        "budget": description.budget,
-        "steps": description.template.steps,
-        "estimate": measured.estimate,
-        "design": asdict(design) | {"pilot": measured.pilot, "noise": measured.noise},
-        "runs": len({(trial.tasks, trial.run.seed) for trial in measured.trials}),
-        "failed": measured.failed,
-        "failures": _failures(measured),
-        "tasks": list(description.tasks),
-        "targets": [_target(lesson, description.higher_is_better) for lesson in lessons.targets],
-        "groups": [list(group) for group in lessons.groups],
-    }
-    if comparison is not None:
-        document["comparison"] = comparison
-    plain: Document = without_nan(document)
-    return plain
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def of(cls, interval: Interval) -> Self:
+        return cls(interval.mean, interval.low, interval.high, interval.n)
 
 
-def _measure(lessons: TransferLessons) -> str:
-    """What the outcome is called: the metric by its name where all targets have the same."""
-    description = lessons.measured.description
-    metrics = {task.metric for task in description.loaded if task.name in description.targets}
-    return (
-        metrics.pop()
-        if description.outcome == "metric" and len(metrics) == 1
-        else description.outcome
-    )
+@dataclass(frozen=True, kw_only=True)
+class UsedDesign(SubsetDesign):
+    """The design of the subsets, with what a pilot found where a precision was asked for.
 
-
-def save_transfer(folder: Path, document: Document) -> Path:
-    """Writes `transfer.json` into a study, whole or not at all.
-
-    >>> from pathlib import Path
-    >>> from taskmix.engine import DigitsSource, Run
-    >>> from taskmix.models import Perceptron
-    >>> from taskmix.records import Study
-    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
-    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
-    >>> trials, losses = (*study.alone(), *study.subsets(7)), np.ones((8, 8))  # all alike
-    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
-    >>> document = transfer_document(learn(measured, Study("study")), command="taskmix transfer x")
-    >>> save_transfer(Path("study"), document).name
-    'transfer.json'
+    >>> UsedDesign(precision=0.01, pilot=24, noise=0.03).noise
+    0.03
     """
+
+    pilot: int | None = None  # subsets
+    noise: float | None = None  # the deviation of one run
+
+
+@dataclass(frozen=True)
+class FailureRow:
+    """A run that failed.
+
+    >>> FailureRow(tasks=("a", "b"), seed=0, error="the loss became NaN").error
+    'the loss became NaN'
+    """
+
+    tasks: tuple[str, ...]
+    seed: int
+    error: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceRow:
+    """What a source does to a target; gains are improvements.
+
+    >>> row = SourceRow(
+    ...     source="b", gain=0.2, low=0.16, high=0.24, p_value=0.001, verdict="helps",
+    ...     relative_gain=0.1, relative_low=0.06, relative_high=0.14)
+    >>> row.verdict, row.relative_gain
+    ('helps', 0.1)
+    """
+
+    source: str
+    gain: float
+    low: float
+    high: float
+    p_value: float
+    verdict: Answer
+    further_subsets: int | None = None  # that would tell; None where told, or not known
+    further_single_runs: int | None = None
+    relative_gain: float  # against the target's average source
+    relative_low: float
+    relative_high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionRow:
+    """The sources that a rule would train a target with.
+
+    >>> SelectionRow(rule="measured prefixes", sources=("b",), predicted=0.6).sources
+    ('b',)
+    """
+
+    rule: str
+    sources: tuple[str, ...]
+    threshold: float | None = None  # on the gain, where the rule has one
+    predicted: float  # the outcome with them
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOutTest:
+    """How well a surrogate predicts subsets that it was not fitted to.
+
+    >>> known = MeasuredValue(0.9, 0.7, 0.98, n=12)
+    >>> test = HeldOutTest(
+    ...     spearman=known, r_squared=known, f1_positive=known, f1_negative=known,
+    ...     positive_share=0.5, subsets=12)
+    >>> test.spearman.value
+    0.9
+    """
+
+    spearman: MeasuredValue
+    r_squared: MeasuredValue
+    f1_positive: MeasuredValue  # of telling that a subset helps
+    f1_negative: MeasuredValue
+    positive_share: float  # of the subsets, that do help
+    subsets: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOutRow:
+    """A held-out subset: what came of it, and what the linear surrogate predicted.
+
+    >>> row = HeldOutRow(sources=("b", "c"), observed=0.7, predicted=0.72)
+    >>> round(row.predicted - row.observed, 2)
+    0.02
+    """
+
+    sources: tuple[str, ...]
+    observed: float
+    predicted: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetRow:
+    """What was learned about one target.
+
+    >>> rows = [
+    ...     SourceRow(
+    ...         source=name, gain=gain, low=gain - 0.1, high=gain + 0.1, p_value=0.01, verdict=verdict,
+    ...         relative_gain=gain, relative_low=gain - 0.1, relative_high=gain + 0.1)
+    ...     for name, gain, verdict in (("b", -0.2, "harms"), ("c", 0.2, "helps"))]
+    >>> target = TargetRow(
+    ...     target="a", higher_is_better=False, alone=0.8, alone_runs=10, alone_deviation=0.02,
+    ...     subsets=30, subset_runs=30, noise=0.03, sources=tuple(rows), chosen=("c",))
+    >>> [row.source for row in target.best_first]
+    ['c', 'b']
+    """
+
+    target: str
+    higher_is_better: bool
+    alone: float  # its outcome alone: mean, runs, deviation over seeds
+    alone_runs: int
+    alone_deviation: float
+    subsets: int  # different ones
+    subset_runs: int
+    noise: float  # the deviation of one run
+    failed: int = 0  # runs
+    lost: tuple[tuple[str, ...], ...] = ()  # subsets of which all runs failed
+    sources: tuple[SourceRow, ...]
+    selections: tuple[SelectionRow, ...] = ()
+    chosen: tuple[str, ...]  # the sources to train with
+    measured: MeasuredValue | None = None  # the outcome with them, where it was measured
+    extrapolation: Mapping[str, HeldOutTest] = field(default_factory=dict)  # by surrogate
+    held_out: tuple[HeldOutRow, ...] = ()
+
+    @property
+    def best_first(self) -> list[SourceRow]:
+        """The sources by their gains."""
+        return sorted(self.sources, key=lambda row: -row.gain)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferDocument:
+    """What `transfer.json` says; `load_transfer` reads it and `save_transfer` writes it.
+
+    >>> document = TransferDocument(
+    ...     command="taskmix transfer digits --all", outcome="metric", measure="accuracy",
+    ...     budget="per-task", steps=100, estimate=None, design=UsedDesign(), runs=60,
+    ...     tasks=("a", "b"), targets=(), groups=(("a", "b"),))
+    >>> document.version, document.split, document.groups
+    (1, 'dev', (('a', 'b'),))
+    """
+
+    version: int = VERSION
+    command: str
+    outcome: str  # loss, margin or metric
+    measure: str  # its name, such as accuracy
+    split: str = "dev"
+    budget: str
+    steps: int
+    estimate: str | None  # `gradients`, or None where subsets were trained
+    design: UsedDesign
+    runs: int  # distinct ones
+    failed: int = 0
+    failures: tuple[FailureRow, ...] = ()
+    tasks: tuple[str, ...]
+    targets: tuple[TargetRow, ...]
+    groups: tuple[tuple[str, ...], ...]  # to train together; none unless all tasks are targets
+    comparison: EstimateComparison | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+
+
+def save_transfer(folder: Path, document: TransferDocument) -> Path:
+    """Writes `transfer.json` into a study, whole or not at all."""
     return write_document(folder / NAME, document)
 
 
-def load_transfer(folder: Path) -> Document | None:
+def load_transfer(folder: Path) -> TransferDocument | None:
     """What `save_transfer` wrote; None where there is none.
 
     >>> from pathlib import Path
-    >>> print(load_transfer(Path("study")))  # no study of transfer was saved there
-    None
+    >>> load_transfer(Path("no-study")) is None
+    True
     """
-    path = folder / NAME
-    return read_document(path, version=VERSION, command="taskmix transfer", check=_check)
-
-
-def _check(document: Document) -> None:
-    must_have(document, "tasks", "groups", "measure", "estimate")
-    for target in document["targets"]:
-        must_have(target, "target", "alone", "subsets", "subset_runs", "chosen")
-        must_have(target, "extrapolation", "held_out")
-        for source in target["sources"]:
-            must_have(source, "source", "gain", "low", "high", "verdict", "further_subsets")
-
-
-def _failures(measured: TrialOutcomes) -> list[Document]:
-    failed = {
-        (trial.tasks, trial.run.seed): error
-        for trial, error in zip(measured.trials, measured.errors, strict=True)
-        if error is not None
-    }
-    return [
-        {"tasks": list(tasks), "seed": seed, "error": error}
-        for (tasks, seed), error in failed.items()
-    ]
-
-
-def _target(lesson: TargetLesson, higher_is_better: dict[str, bool]) -> Document:
-    higher = higher_is_better[lesson.target]
-    sign = -1.0 if higher else 1.0  # losses inside, the outcome as measured outside
-    table = lesson.table
-    return {
-        "target": lesson.target,
-        "higher_is_better": higher,
-        "alone": sign * table.anchor,
-        "alone_runs": table.anchor_runs,
-        "alone_deviation": math.sqrt(table.anchor_variance),
-        "subsets": len(table.losses),
-        "subset_runs": int(table.weights.sum()),
-        "noise": lesson.surrogate.deviation,
-        "failed": table.failed,
-        "lost": [list(names) for names in table.lost],
-        "sources": [
-            _source(verdict, relative)
-            for verdict, relative in zip(lesson.verdicts, lesson.relative, strict=True)
-        ],
-        "selections": [_selection(selection, sign) for selection in lesson.selections],
-        "chosen": list(lesson.chosen.sources),
-        "measured": None if lesson.measured is None else _interval(lesson.measured),
-        "extrapolation": {}
-        if lesson.test is None
-        else {name: _test(test) for name, test in lesson.test.results.items()},
-        "held_out": _held_out(lesson, sign),
-    }
-
-
-def _source(verdict: Verdict, relative: Verdict) -> Document:
-    return {
-        "source": verdict.source,
-        "gain": -verdict.effect,
-        "low": -verdict.high,
-        "high": -verdict.low,
-        "p_value": verdict.p_value,
-        "verdict": verdict.answer,
-        "further_subsets": verdict.further_subsets,
-        "further_single_runs": verdict.further_single_runs,
-        # The same relative to the target's average source.
-        "relative_gain": -relative.effect,
-        "relative_low": -relative.high,
-        "relative_high": -relative.low,
-    }
-
-
-def _selection(selection: Selection, sign: float) -> Document:
-    return {
-        "rule": selection.rule,
-        "sources": list(selection.sources),
-        "threshold": selection.threshold,
-        "predicted": sign * selection.predicted,
-    }
-
-
-def _test(test: Extrapolation) -> Document:
-    return {
-        "spearman": _interval(test.spearman),
-        "r_squared": _interval(test.r_squared),
-        "f1_positive": _interval(test.f1_positive),
-        "f1_negative": _interval(test.f1_negative),
-        "positive_share": test.positive_share,
-        "subsets": len(test.observed),
-    }
-
-
-def _held_out(lesson: TargetLesson, sign: float) -> list[Document]:
-    if lesson.test is None:
-        return []
-    test = lesson.test.results["linear"]
-    sources = lesson.table.sources
-    return [
-        {
-            "sources": [sources[place] for place in np.flatnonzero(row)],
-            "observed": sign * float(observed),
-            "predicted": sign * float(predicted),
-        }
-        for row, observed, predicted in zip(
-            lesson.held_out, test.observed, test.predicted, strict=True
-        )
-    ]
-
-
-def _interval(interval: Interval) -> Document:
-    return {"value": interval.mean, "low": interval.low, "high": interval.high, "n": interval.n}
+    return read_document(
+        folder / NAME, TransferDocument, version=VERSION, command="taskmix transfer"
+    )

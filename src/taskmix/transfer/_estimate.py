@@ -9,11 +9,11 @@ those models; how far an estimate is from what training would have given they do
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -27,6 +27,42 @@ from taskmix.transfer._measuring import TransferStudy, Trial, TrialOutcomes, in_
 from taskmix.transfer._surrogates import SubsetOutcomes, fit_linear_surrogate
 
 Models = Sequence[Sequence[LinearTask]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimatedTarget:
+    """How well the estimates of one target agree with training.
+
+    >>> row = EstimatedTarget(
+    ...     target="a", subsets=120, spearman=0.58, pearson=0.58, spearman_of_surrogate=0.88,
+    ...     spearman_of_gains=0.71, same_sign=0.64)
+    >>> f"{row.same_sign:.0%} of the gains have the right sign"
+    '64% of the gains have the right sign'
+    """
+
+    target: str
+    subsets: int  # runs that were both estimated and trained
+    spearman: float  # of both outcomes; NaN where they are too few
+    pearson: float
+    spearman_of_surrogate: float  # of trained subsets with what a surrogate of the others predicts
+    spearman_of_gains: float
+    same_sign: float  # share of the gains
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateComparison:
+    """Estimates against training: agreement by target, and what both cost.
+
+    >>> comparison = EstimateComparison(
+    ...     targets=(), seconds_estimated=9.0, seconds_trained=126.0, ratio=14.0)
+    >>> comparison.seconds_trained / comparison.seconds_estimated == comparison.ratio
+    True
+    """
+
+    targets: tuple[EstimatedTarget, ...]
+    seconds_estimated: float
+    seconds_trained: float
+    ratio: float
 
 
 def estimate_by_gradients(
@@ -109,7 +145,7 @@ def _step_seconds(runs: Sequence[Run], study: Study) -> float:
     return total
 
 
-def _left_out(table: SubsetOutcomes) -> float | None:
+def _left_out(table: SubsetOutcomes) -> float:
     """How well a linear surrogate of trained subsets predicts each of them from the others.
 
     What seeds do to single runs is in the outcomes themselves, so no estimate can be asked for
@@ -123,7 +159,7 @@ def _left_out(table: SubsetOutcomes) -> float | None:
     leverage = np.einsum("nk,kn->n", design, inverse)
     free = leverage < 1 - 1e-8
     if free.sum() < 3:
-        return None
+        return math.nan
     away = (wanted - design @ (inverse @ wanted))[free] / (1 - leverage[free])
     predicted = (wanted[free] - away) / root[free, 0]
     return float(spearmanr(table.losses[free], predicted).statistic)
@@ -131,7 +167,7 @@ def _left_out(table: SubsetOutcomes) -> float | None:
 
 def compare_estimates(
     estimated: TrialOutcomes, trained: TrialOutcomes, study: Study
-) -> dict[str, Any]:
+) -> EstimateComparison:
     """How well estimated outcomes agree with trained ones, and what both cost in seconds."""
     from scipy.stats import pearsonr, spearmanr
 
@@ -159,21 +195,21 @@ def compare_estimates(
         )
         enough = len(both) > 2 and bool((both.std(axis=0) > 0).all())
         targets.append(
-            {
-                "target": target,
-                "subsets": len(both),
-                "spearman": float(spearmanr(*both.T).statistic) if enough else None,
-                "pearson": float(pearsonr(*both.T).statistic) if enough else None,
-                "spearman_of_surrogate": _left_out(trained.table(target)),
-                "spearman_of_gains": float(spearmanr(one, other).statistic),
-                "same_sign": float((np.sign(one) == np.sign(other)).mean()),
-            }
+            EstimatedTarget(
+                target=target,
+                subsets=len(both),
+                spearman=float(spearmanr(*both.T).statistic) if enough else math.nan,
+                pearson=float(pearsonr(*both.T).statistic) if enough else math.nan,
+                spearman_of_surrogate=_left_out(trained.table(target)),
+                spearman_of_gains=float(spearmanr(one, other).statistic),
+                same_sign=float((np.sign(one) == np.sign(other)).mean()),
+            )
         )
     runs = {(trial.tasks, trial.run.seed): trial.run for trial in trained.trials}
     seconds = _step_seconds(list(runs.values()), study)
-    return {
-        "targets": targets,
-        "seconds_estimated": estimated.estimate_seconds,
-        "seconds_trained": seconds,
-        "ratio": seconds / max(estimated.estimate_seconds, 1e-9),
-    }
+    return EstimateComparison(
+        targets=tuple(targets),
+        seconds_estimated=estimated.estimate_seconds,
+        seconds_trained=seconds,
+        ratio=seconds / max(estimated.estimate_seconds, 1e-9),
+    )

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from taskmix.engine import Auto, Executor
-from taskmix.records import Document, Study
-from taskmix.transfer._estimate import compare_estimates, estimate_by_gradients
+from taskmix.records import Study
+from taskmix.transfer._estimate import (
+    EstimateComparison,
+    compare_estimates,
+    estimate_by_gradients,
+)
 from taskmix.transfer._grouping import GroupLimits
 from taskmix.transfer._learning import LearningOptions, TransferLessons, learn
 from taskmix.transfer._measuring import TransferStudy, train_trials
@@ -19,7 +23,7 @@ def study_transfer(
     limits: GroupLimits | None = None,
     estimate: bool = False,
     compare: bool = False,
-) -> tuple[TransferLessons, Document | None]:
+) -> tuple[TransferLessons, EstimateComparison | None]:
     """Trains the subsets and learns from them; `taskmix transfer` does this.
 
     With `estimate` outcomes come from the gradients of one model instead, and with `compare` the

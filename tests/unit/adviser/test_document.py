@@ -1,30 +1,51 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from earlier_advice import FIRST, OUTLOOK, finished, of_one_seed
 from made_up_advice import TASKS, made_up_advice
+from plain_leaves import leaves
 
-from taskmix.adviser import History, advice_document, answer
+from taskmix.adviser import Advice, History, advice_document, answer
 from taskmix.errors import InputError
-from taskmix.plans import load_advice, save_advice
+from taskmix.plans import AdviceDocument, Outlook, load_advice, race_rows, save_advice
+from taskmix.records import to_plain
 
-FIRST = {"uniform": [0.90, 0.91], "single": [0.80, 0.81]}
-THEN = FIRST | {"size": [0.93, 0.94], "equal": [0.70, 0.71]}
-LAST = THEN | {"size": [0.93, 0.94, 0.93], "uniform": [0.90, 0.91, 0.92]}
+EARLIER = json.loads((Path(__file__).parent / "earlier_documents.json").read_text())
 
 
-def collected() -> History:
-    history = History()
-    for scores, spent in ((FIRST, 3000.0), (FIRST, 3000.0), (THEN, 6000.0), (LAST, 7500.0)):
-        history.add(made_up_advice(scores, spent=spent))
-    return history
+def document_of(advice: Advice, history: History, last: Outlook | None = None) -> AdviceDocument:
+    return advice_document(
+        advice,
+        answer(advice),
+        title="Advice for digits",
+        seconds=1.5,
+        history=history,
+        outlook=last,
+        commands={"Train by the plan": "taskmix train digits"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "last"),
+    [("finished", finished, OUTLOOK), ("of one seed", of_one_seed, None)],
+)
+def test_programs_find_in_the_file_what_they_found_before(
+    name: str, make: Callable[[], tuple[Advice, History]], last: Outlook | None, tmp_path: Path
+) -> None:
+    path = save_advice(tmp_path, document_of(*make(), last))
+    now = dict(leaves(json.loads(path.read_text())))
+    before = dict(leaves(EARLIER[name]))
+    assert list(now) == list(before), "the same entries in the same order, null where they were"
+    assert now == pytest.approx(before, rel=1e-9)
 
 
 def test_stages_are_told_by_what_is_new_and_those_that_cost_nothing_are_none() -> None:
-    history = collected()
+    _, history = finished()
     assert [(each.stage, each.spent) for each in history.milestones] == [
         ("baselines", 3000.0),
         ("candidates", 6000.0),
@@ -35,54 +56,40 @@ def test_stages_are_told_by_what_is_new_and_those_that_cost_nothing_are_none() -
 
 
 def test_a_loser_is_out_from_the_stage_after_which_it_never_could_win() -> None:
-    history = collected()
+    _, history = finished()
     assert history.out_after("single") == 0
     assert history.out_after("equal") == 1, "it was not there before"
     assert history.out_after("size") is None
 
 
 def test_the_document_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    history, advice = collected(), made_up_advice(LAST, spent=7500.0)
-    document = advice_document(
-        advice,
-        answer(advice),
-        title="Advice for digits",
-        seconds=1.5,
-        history=history,
-        commands={"Train by the plan": "taskmix train digits"},
-    )
+    document = document_of(*finished())
     save_advice(tmp_path, document)
     assert load_advice(tmp_path) == document
-    assert document["version"] == 1
-    assert document["chosen"] == "size"
-    assert document["outlook"] is None
-    assert [row["task"] for row in document["expected"]] == list(TASKS)
+    assert document.version == 1
+    assert document.chosen == "size"
+    assert document.outlook is None
+    assert [row.task for row in document.expected] == list(TASKS)
     # Test scores were made up as one point below dev: 0.92, 0.93, 0.92.
-    assert document["expected"][0]["test"]["mean"] == pytest.approx(0.9233, abs=1e-4)
-    size = next(row for row in document["candidates"] if row["name"] == "size")
-    assert len(size["runs"]) == 3
-    single = next(row for row in document["candidates"] if row["name"] == "single")
-    assert (single["open"], single["out_after"]) == (False, 0)
-    json.dumps(document, allow_nan=False)
+    test = document.expected[0].test
+    assert test is not None
+    assert test.mean == pytest.approx(0.9233, abs=1e-4)
+    rows = {row.name: row for row in document.candidates}
+    assert len(rows["size"].runs) == 3
+    assert (rows["single"].open, rows["single"].out_after) == (False, 0)
 
 
 def test_one_seed_has_no_interval_and_the_document_says_null() -> None:
-    advice = made_up_advice({"uniform": [0.9], "single": [0.8]})
-    history = History()
-    history.add(advice)
-    document = advice_document(
-        advice, answer(advice), title="", seconds=0.0, history=history, commands={}
-    )
-    assert document["candidates"][1]["behind"]["low"] is None
-    assert document["expected"][0]["test"]["low"] is None
+    document = document_of(*of_one_seed())
+    plain = to_plain(document)
+    assert plain["candidates"][1]["behind"]["low"] is None
+    assert plain["expected"][0]["test"]["low"] is None
+    assert race_rows(document)[1].interval == ""
 
 
 def test_a_file_of_another_form_is_told(tmp_path: Path) -> None:
     assert load_advice(tmp_path) is None
-    advice = made_up_advice(LAST)
-    document = advice_document(
-        advice, answer(advice), title="", seconds=0.0, history=collected(), commands={}
-    )
+    document = to_plain(document_of(*finished()))
     for broken in ({**document, "version": 2}, {**document, "lines": 3}, {"version": 1}, [1]):
         (tmp_path / "advice.json").write_text(json.dumps(broken))
         with pytest.raises(InputError, match="`taskmix advise` wrote"):
@@ -91,11 +98,9 @@ def test_a_file_of_another_form_is_told(tmp_path: Path) -> None:
 
 def test_what_is_known_half_way_is_a_document_too() -> None:
     advice = replace(made_up_advice(FIRST), notes=("A run failed.",))
-    document = advice_document(
-        advice, answer(advice), title="", seconds=0.0, history=History(), commands={}
-    )
-    assert document["milestones"] == []
-    assert document["notes"] == ["A run failed."]
+    document = document_of(advice, History())
+    assert document.milestones == ()
+    assert document.notes == ("A run failed.",)
 
 
 def test_brackets_without_end_are_a_sentence(tmp_path: Path) -> None:

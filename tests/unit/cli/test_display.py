@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from taskmix.cli import _display
-from taskmix.cli._display import runs_bar
+from taskmix.cli._printing import _display
+from taskmix.cli._printing._display import runs_bar
 from taskmix.engine import DigitsSource, Progress, Run
 from taskmix.models import Perceptron
 

@@ -90,9 +90,9 @@ def test_a_given_entropy_is_taken_and_the_table_is_for_people(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--entropy", "some"], "`--entropy` should be `auto` or a number above 0"),
-        (["--entropy", "-1"], "above 0"),
-        (["--label", "exp3s"], "Found runs labelled uniform"),
+        (["--entropy", "some"], "--entropy"),
+        (["--entropy", "-1"], "`--entropy` should be a number of at least zero"),
+        (["--runs", "exp3s"], "Found runs labelled uniform"),
     ],
 )
 def test_wrong_options_are_one_sentence_and_write_nothing(

@@ -206,7 +206,7 @@ def test_plans_laws_and_pages_take_no_file_of_others(
             tmp_path / "mine.json",
         ),
         ("report", out, "--page", tmp_path / "mine.html"),
-        (*laws, "--out", tmp_path / "mine.json"),
+        (*laws, "--document", tmp_path / "mine.json"),
         (*laws, "--plot", tmp_path / "mine.svg"),
         (*laws, "--plot", tmp_path / "mine.html"),
     ]
@@ -218,7 +218,7 @@ def test_plans_laws_and_pages_take_no_file_of_others(
     ours = [
         ("improve", out, "--write-plan", tmp_path / "plan.json"),
         ("report", out, "--page", tmp_path / "page.html"),
-        (*laws, "--out", tmp_path / "law.json", "--plot", tmp_path / "law.png"),
+        (*laws, "--document", tmp_path / "law.json", "--plot", tmp_path / "law.png"),
         (*laws, "--plot", tmp_path / "law.svg"),
         (*laws, "--plot", tmp_path / "law.html"),
     ]

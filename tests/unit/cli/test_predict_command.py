@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as arrow_parquet
 import pytest
 
-from taskmix.cli import _predict
+from taskmix.cli._commands import _predict
 from taskmix.tasks import Question
 
 from .running import run_cli

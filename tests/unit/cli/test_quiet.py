@@ -83,7 +83,7 @@ def test_laws_of_awkward_numbers_come_without_warnings(
         value = math.exp(3 * n) if data == "steep" else n * size
         rows.append(f"{n * unit},{size * unit},{value}")
     (tmp_path / "rows.csv").write_text("\n".join(rows) + "\n")
-    words = ("--target", "y", "--inputs", "n,T", "--compare", "exp(n)", "--group", "T")
+    words = ("--explain", "y", "--inputs", "n,T", "--formula", "exp(n)", "--group", "T")
     assert run_cli(monkeypatch, "laws", tmp_path / "rows.csv", *words) == 0
     shown = capfd.readouterr()  # also what LAPACK prints by itself
     assert shown.err == ""
@@ -96,7 +96,7 @@ def test_a_size_that_cannot_be_squared_is_refused_in_a_sentence(
 ) -> None:
     rows = [f"{place + 1},{1e200 * place}" for place in range(30)]
     (tmp_path / "rows.csv").write_text("n,y\n" + "\n".join(rows) + "\n")
-    words = ("--target", "y", "--inputs", "n")
+    words = ("--explain", "y", "--inputs", "n")
     assert run_cli(monkeypatch, "laws", tmp_path / "rows.csv", *words) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "Found 1e+200 in row 2. Give them in another unit." in line

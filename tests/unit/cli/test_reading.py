@@ -34,7 +34,7 @@ def test_simulated_tasks_begin_with_the_reading_of_the_real_one(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ("--real", "a", "--tasks", "1", "--alpha", "0.9", "--out", tmp_path / "made")
+    words = ("--real", "a", "--count", "1", "--alpha", "0.9", "--out", tmp_path / "made")
     assert run_cli(monkeypatch, "simulate", tables, *words) == 0
     assert "Read a: table of 2 columns; 2 classes of `label`; accuracy" in capsys.readouterr().out
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from taskmix.cli._repeat import commands_of_advice
+from taskmix.cli._printing._repeat import commands_of_advice
 
 
 def test_the_line_to_train_has_the_options_that_advise_was_given_and_train_knows() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.cli._reproduce import app
+from taskmix.cli._reproducing._app import app
 
 from .running import run_cli
 

@@ -36,7 +36,7 @@ def test_a_table_of_information_is_printed(
         folder,
         "--real",
         "fruit",
-        "--tasks",
+        "--count",
         "1",
         "--ami",
         "0.3",

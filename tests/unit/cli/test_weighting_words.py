@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import taskmix.weighting
-from taskmix.cli._weightings import WEIGHTING_HELP, WORDS, parse_weighting
+from taskmix.cli._options._weightings import WEIGHTING_HELP, WORDS, parse_weighting
 from taskmix.errors import OptionError
 from taskmix.weighting import (
     MGDAUB,
@@ -110,5 +110,5 @@ def test_the_page_on_weighting_has_a_row_for_every_word() -> None:
 
 
 def test_the_words_are_known_without_torch() -> None:
-    code = "import sys; sys.modules['torch'] = None; import taskmix.cli._weightings"
+    code = "import sys; sys.modules['torch'] = None; import taskmix.cli._options._weightings"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from synthetic_advice import TRAIN, advice_document
 from synthetic_study import synthetic_data, task_names, write_study
 
 from taskmix.errors import InputError
+from taskmix.plans import AdviceDocument, race_rows, save_advice
 from taskmix.report import ReportData, gather_report, report_html, write_report
 from taskmix.report._advice._contents import advice_contents
 from taskmix.report._advice._figures import (
@@ -25,7 +26,7 @@ NAMES = task_names(4)
 
 
 @pytest.fixture
-def document() -> dict[str, Any]:
+def document() -> AdviceDocument:
     return advice_document(NAMES, LABELS)
 
 
@@ -34,7 +35,7 @@ def study_data() -> ReportData:
     return synthetic_data(NAMES, LABELS, steps=120)
 
 
-def test_the_leader_stands_at_zero_and_the_others_left_of_it(document: dict[str, Any]) -> None:
+def test_the_leader_stands_at_zero_and_the_others_left_of_it(document: AdviceDocument) -> None:
     figure = gap_figure(document)
     assert figure is not None
     columns = figure.panels[0].columns
@@ -50,39 +51,39 @@ def test_the_leader_stands_at_zero_and_the_others_left_of_it(document: dict[str,
     ("level", "words"), [(0.9, "(90 %)"), (0.95, "(95 %)"), (0.995, "(99.5 %)")]
 )
 def test_who_is_behind_is_said_with_the_level_of_the_comparison(
-    document: dict[str, Any], level: float, words: str
+    document: AdviceDocument, level: float, words: str
 ) -> None:
-    document["level"] = level
-    figure = gap_figure(document)
+    figure = gap_figure(replace(document, level=level))
     assert figure is not None
     assert figure.caption.endswith(f"grey is significantly behind {words}.")
     assert " minus that of proportional" in figure.caption
 
 
-def test_one_candidate_has_nothing_to_compare(document: dict[str, Any]) -> None:
-    document["candidates"] = document["candidates"][:1]
-    assert gap_figure(document) is None
+def test_one_candidate_has_nothing_to_compare(document: AdviceDocument) -> None:
+    assert gap_figure(replace(document, candidates=document.candidates[:1])) is None
 
 
-def test_a_candidate_of_one_seed_has_a_dot_without_a_bar(document: dict[str, Any]) -> None:
-    document["candidates"][1]["behind"] |= {"low": None, "high": None}
-    figure = gap_figure(document)
+def test_a_candidate_of_one_seed_has_a_dot_without_a_bar(document: AdviceDocument) -> None:
+    first, second, _ = document.candidates
+    alone = replace(second, behind=replace(second.behind, low=math.nan, high=math.nan))
+    figure = gap_figure(replace(document, candidates=(first, alone)))
     assert figure is not None
     columns = figure.panels[0].columns
     assert columns["low"][1] == columns["mean"][1] == columns["high"][1]
 
 
-def test_metrics_that_differ_have_panels_of_their_own(document: dict[str, Any]) -> None:
-    document["expected"][2] |= {"metric": "rmse", "value": 4.0, "low": 3.0, "high": 5.0}
-    document["expected"][3]["test"] = None
-    figure = expected_figure(document)
+def test_metrics_that_differ_have_panels_of_their_own(document: AdviceDocument) -> None:
+    one, two, three, four = document.expected
+    three = replace(three, metric="rmse", value=4.0, low=3.0, high=5.0)
+    rows = (one, two, three, replace(four, test=None))
+    figure = expected_figure(replace(document, expected=rows))
     assert figure is not None
     assert [panel.title for panel in figure.panels] == ["accuracy", "rmse"]
     assert figure.panels[0].columns["test"] == [0.91, 0.91, None]
     assert figure.panels[0].columns["observed"][-1] == "no test rows"
 
 
-def test_stages_stand_one_after_the_other(document: dict[str, Any]) -> None:
+def test_stages_stand_one_after_the_other(document: AdviceDocument) -> None:
     figure = budget_figure(document)
     assert figure is not None
     columns = figure.panels[0].columns
@@ -92,7 +93,7 @@ def test_stages_stand_one_after_the_other(document: dict[str, Any]) -> None:
 
 
 def test_the_law_is_drawn_to_the_end_of_the_data_and_broken_beyond(
-    document: dict[str, Any],
+    document: AdviceDocument,
 ) -> None:
     figure = law_figure(document)
     assert figure is not None
@@ -107,13 +108,14 @@ def test_the_law_is_drawn_to_the_end_of_the_data_and_broken_beyond(
     assert (columns["low"][-1], columns["high"][-1]) == pytest.approx((0.935, 0.94))
 
 
-def test_without_a_law_its_place_says_why(study_data: ReportData, document: dict[str, Any]) -> None:
-    document["outlook"] |= {"law": None, "words": "Too few evaluations to fit a law."}
-    assert law_figure(document) is None
-    page = report_html(replace(study_data, advice=document))
-    assert "Too few evaluations to fit a law." in page
-    document["outlook"] = None  # the adviser was stopped before it came to that
-    assert 'id="outlook"' not in report_html(replace(study_data, advice=document))
+def test_without_a_law_its_place_says_why(study_data: ReportData, document: AdviceDocument) -> None:
+    assert document.outlook is not None
+    words = "Too few evaluations to fit a law."
+    lawless = replace(document, outlook=replace(document.outlook, law=None, words=words))
+    assert law_figure(lawless) is None
+    assert words in report_html(replace(study_data, advice=lawless))
+    stopped = replace(document, outlook=None)  # the adviser was, before it came to that
+    assert 'id="outlook"' not in report_html(replace(study_data, advice=stopped))
 
 
 def test_nothing_is_drawn_where_there_is_no_advice() -> None:
@@ -122,10 +124,11 @@ def test_nothing_is_drawn_where_there_is_no_advice() -> None:
 
 
 def test_rounds_of_the_race_are_one_row_and_a_loser_says_when_it_was_out(
-    study_data: ReportData, document: dict[str, Any]
+    study_data: ReportData, document: AdviceDocument
 ) -> None:
-    document["candidates"][2]["out_after"] = 3
-    found = advice_contents(replace(study_data, advice=document))
+    first, second, third = document.candidates
+    rows = (first, second, replace(third, out_after=3))
+    found = advice_contents(replace(study_data, advice=replace(document, candidates=rows)))
     assert found is not None
     assert [row.name for row in found.stages] == ["baselines", "transfer", "race, 2 rounds"]
     assert [row.cost for row in found.stages] == ["2\u2009000", "2\u2009000", "3\u2009500"]
@@ -141,7 +144,7 @@ def test_rounds_of_the_race_are_one_row_and_a_loser_says_when_it_was_out(
 
 
 def test_the_page_has_every_part_of_the_advice(
-    study_data: ReportData, document: dict[str, Any]
+    study_data: ReportData, document: AdviceDocument
 ) -> None:
     page = report_html(replace(study_data, advice=document))
     for part in (
@@ -159,7 +162,7 @@ def test_the_page_has_every_part_of_the_advice(
     assert report_html(study_data).count("<details>") < page.count("<details>")
 
 
-def test_every_chart_about_advice_is_valid_vega_lite(document: dict[str, Any]) -> None:
+def test_every_chart_about_advice_is_valid_vega_lite(document: AdviceDocument) -> None:
     altair = pytest.importorskip("altair")
     for make in (gap_figure, expected_figure, budget_figure, law_figure):
         figure = make(document)
@@ -175,7 +178,7 @@ def test_a_study_with_advice_shows_its_candidates_and_no_other_run(tmp_path: Pat
         runs.setdefault(run.label, []).append(run.name)
     runs["uniform"] = runs["uniform"][:2]  # the third is of an earlier question
     document = advice_document(NAMES, ("proportional", "uniform"), runs=runs)
-    (tmp_path / "advice.json").write_text(json.dumps(document))
+    save_advice(tmp_path, document)
     # Asked for under this label too, but not by the adviser.
     study.run_named(runs["proportional"][0], label="uniform").keep_label()
     data = gather_report(study)
@@ -187,12 +190,45 @@ def test_a_study_with_advice_shows_its_candidates_and_no_other_run(tmp_path: Pat
 
 
 def test_the_mean_over_tasks_leaves_out_what_the_advice_leaves_out(
-    study_data: ReportData, document: dict[str, Any]
+    study_data: ReportData, document: AdviceDocument
 ) -> None:
-    document["judged"] = NAMES[:2]
-    board = scoreboard(replace(study_data, advice=document))
+    advice = replace(document, judged=tuple(NAMES[:2]))
+    board = scoreboard(replace(study_data, advice=advice))
     assert board.compared == tuple(NAMES[:2])
     assert len(board.rows) == 4
+
+
+def test_the_comparison_has_the_rows_of_the_terminal(
+    study_data: ReportData, document: AdviceDocument
+) -> None:
+    page = report_html(replace(study_data, advice=document))
+    for row in race_rows(document):
+        for words in (row.name, row.words, row.score, row.behind, row.interval, row.standing):
+            assert words.replace("-", "\N{MINUS SIGN}") in page
+
+
+def test_a_number_that_is_not_known_costs_no_figure_its_page(
+    study_data: ReportData, document: AdviceDocument
+) -> None:
+    assert document.outlook is not None
+    assert document.outlook.law is not None
+    lost = {"spent": math.nan, "score": math.nan}
+    law = replace(document.outlook.law, batches=math.nan)
+    evaluations = tuple(replace(each, batches=math.nan) for each in document.outlook.evaluations)
+    advice = replace(
+        document,
+        milestones=tuple(replace(each, **lost) for each in document.milestones),
+        outlook=replace(document.outlook, law=law),
+    )
+    assert law_figure(advice) is None, "there is no axis to draw it on"
+    figure = budget_figure(advice)
+    assert figure is not None
+    assert figure.panels[0].columns["step"] == [None] * 4
+    assert 'id="spending"' in report_html(replace(study_data, advice=advice))
+    some = replace(document, outlook=replace(document.outlook, evaluations=evaluations))
+    figure = law_figure(some)
+    assert figure is not None
+    assert figure.panels[0].columns["batches"][0] == "\N{EN DASH}"
 
 
 @pytest.mark.parametrize(

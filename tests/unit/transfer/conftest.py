@@ -1,6 +1,6 @@
-"""Makes the simulated subsets importable."""
+"""Makes the simulated subsets importable, and what compares documents."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "records")]

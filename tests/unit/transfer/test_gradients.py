@@ -182,13 +182,13 @@ def test_estimates_are_compared_with_what_training_gives(tmp_path: Path) -> None
     estimated = estimate_by_gradients(asked, study, executor=Here(workers=1), options=options)
     trained = train_trials(asked, study, executor=Here(workers=1))
     comparison = compare_estimates(estimated, trained, study)
-    (row,) = comparison["targets"]
-    assert row["subsets"] == 6 + 4
-    assert -1 <= row["spearman"] <= 1
-    assert comparison["ratio"] > 0
+    (row,) = comparison.targets
+    assert row.subsets == 6 + 4
+    assert -1 <= row.spearman <= 1
+    assert comparison.ratio > 0
     same = compare_estimates(trained, trained, study)
-    assert same["targets"][0]["spearman"] == pytest.approx(1.0)
-    assert same["targets"][0]["same_sign"] == 1.0
+    assert same.targets[0].spearman == pytest.approx(1.0)
+    assert same.targets[0].same_sign == 1.0
 
 
 @pytest.mark.parametrize(

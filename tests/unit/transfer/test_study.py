@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,89 +9,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pretended_runs import EFFECTS, NAMES, TEMPLATE, Pretended, description
 
-from taskmix.engine import Auto, DigitsSource, Executed, Here, Optimization, Run, Until
+from taskmix.engine import Auto, Here, Optimization, Until
 from taskmix.errors import InputError, OptionError, RunError
 from taskmix.models import Perceptron
-from taskmix.records import FinalScore, RunSummary, Study
+from taskmix.records import Study
 from taskmix.transfer import (
     GroupLimits,
     LearningOptions,
     SubsetDesign,
     TransferStudy,
     learn,
-    load_transfer,
     measure_trials,
-    save_transfer,
     train_trials,
     transfer_document,
 )
 from taskmix.weighting import Equal
-
-NAMES = DigitsSource().load().names
-TEMPLATE = Run(
-    label="x", source=DigitsSource(), architecture=Perceptron(hidden=(8,)), steps=24, seed=0
-)
-# What each source changes, of every target alike: the two shuffled ones harm.
-EFFECTS = dict(zip(NAMES, (-0.3, -0.2, -0.1, -0.1, 0.0, 0.0, 0.2, 0.4), strict=True))
-
-
-def description(targets: Sequence[str] = ("half",), **changes: object) -> TransferStudy:
-    options = {"template": TEMPLATE, "targets": tuple(targets), "design": SubsetDesign(count=30)}
-    return TransferStudy(**(options | changes))  # type: ignore[arg-type]
-
-
-class Pretended:
-    """Runs whose losses add up as they are said to; some fail."""
-
-    def __init__(self, *, noise: float = 0.02, failing: Sequence[frozenset[str]] = ()) -> None:
-        self.noise = noise
-        self.failing = failing
-        self.asked: list[Run] = []
-
-    at_once = 1
-
-    def run(self, runs: Sequence[Run], study: Study, **how: object) -> list[Executed]:
-        self.asked.extend(runs)
-        return [self._executed(run) for run in runs]
-
-    def _executed(self, run: Run) -> Executed:
-        names = run.tasks or ()
-        if frozenset(names) in self.failing:
-            failed = replace(summary_of(run, ()), status="failed")
-            return Executed(outcome="failed", summary=failed, error="the loss became NaN")
-        generator = np.random.default_rng([run.seed, *(NAMES.index(name) for name in names)])
-        scores = []
-        for name in names:
-            value = 2 + sum(EFFECTS[other] for other in names if other != name)
-            value += self.noise * float(generator.normal())
-            scores += [
-                FinalScore(name, "dev", "loss", value),
-                FinalScore(name, "dev", "accuracy", 1 - value / 4),
-                FinalScore(name, "test", "loss", math.nan),
-            ]
-        return Executed(outcome="finished", summary=summary_of(run, tuple(scores)))
-
-
-def summary_of(run: Run, scores: tuple[FinalScore, ...]) -> RunSummary:
-    return RunSummary(
-        name="x",
-        status="finished",
-        label=run.label,
-        seed=run.seed,
-        step=run.steps,
-        steps=run.steps,
-        seconds=1.0,
-        best_step=None,
-        error=None,
-        created="",
-        updated="",
-        scores=scores,
-        tasks=[],
-        versions={},
-        specification={},
-        kept=None,
-    )
 
 
 def test_a_study_of_one_target_trains_it_alone_with_subsets_and_with_others_held_out() -> None:
@@ -259,32 +192,13 @@ def test_failed_runs_are_left_out_and_counted(tmp_path: Path) -> None:
     assert lesson.table.failed == 1
     assert [frozenset(names) | {"half"} for names in lesson.table.lost] == [lost]
     document = transfer_document(learn(measured, Study(tmp_path)), command="x")
-    assert document["failures"][0]["error"] == "the loss became NaN"
+    assert document.failures[0].error == "the loss became NaN"
 
 
 def test_a_stopped_study_says_how_to_go_on(tmp_path: Path) -> None:
     stopped = Until(Here(workers=1), is_over=lambda: True)
     with pytest.raises(RunError, match="Run the same command again"):
         train_trials(description(), Study(tmp_path), executor=stopped)
-
-
-def test_what_was_learned_can_be_written_and_read_again(tmp_path: Path) -> None:
-    measured = train_trials(description(NAMES), Study(tmp_path), executor=Pretended())
-    document = transfer_document(learn(measured, Study(tmp_path)), command="taskmix transfer x")
-    save_transfer(tmp_path, document)
-    assert load_transfer(tmp_path) == document
-    source = document["targets"][0]["sources"][0]
-    assert source["low"] < source["gain"] < source["high"]
-    assert load_transfer(tmp_path / "elsewhere") is None
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"version": 7}', '{"version": 1, "targets": [{}]}'])
-def test_a_file_of_another_kind_is_told_in_a_sentence(content: str, tmp_path: Path) -> None:
-    (tmp_path / "transfer.json").write_text(content)
-    with pytest.raises(
-        InputError, match=r"should be a JSON file of version 1.*Run the command again"
-    ):
-        load_transfer(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ class WhereOptions:
 
         Processes stay for the next of several `rounds` of runs.
         """
-        from taskmix.cli._display import runs_bar
+        from taskmix.cli._printing._display import runs_bar
         from taskmix.cli._stopping import clean_stop
         from taskmix.engine import Observers, StartingOver, Workers, launched_processes
 

@@ -48,6 +48,8 @@ class Ray:
         self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
     ) -> list[Executed]:
         """As any executor does."""
+        if not runs:
+            return []  # a cluster takes seconds to start
         study.settle()
         folders = [run.folder(study) for run in runs]
         places = equal_runs(folders, range(len(runs)))
@@ -61,7 +63,7 @@ class Ray:
                 results[first] = executed
                 for number in others:
                     results[number] = executed.for_equal(folders[number])
-        self.observers.replay(runs, study)
+        self.observers.listening(study).replay(runs)
         return [
             result or Executed(outcome="stopped", summary=folder.summary())
             for result, folder in zip(results, folders, strict=True)

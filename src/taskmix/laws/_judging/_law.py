@@ -15,29 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError, OptionError
-from taskmix.laws._fitting import Fit, Noise, Observations, as_columns, fit_constants
+from taskmix.laws._fitting import Fit, Noise, Observations, as_columns
 from taskmix.laws._forms import (
     Array,
     Expression,
     Growth,
-    Number,
-    Power,
     Program,
-    Sum,
-    add,
     as_formula,
     as_latex,
     as_python,
     as_sympy,
     complexity,
-    evaluate_formula,
-    free,
-    free_numbers,
     growth,
-    multiply,
-    parse_formula,
-    substitute,
 )
+from taskmix.laws._judging._same_form import is_same_form
 from taskmix.numerics import Interval, student_quantile
 
 
@@ -211,13 +202,7 @@ class Law:
         Both are fitted to the other's values with every number free; one form only if each can
         become the other.
         """
-        other = free_numbers(parse_formula(formula))
-        if not other.variables <= set(self.ranges):
-            return False
-        grid = _grid(self.ranges)
-        return _contains(self.expression, evaluate_formula(other, grid), grid) and _contains(
-            other, evaluate_formula(self.expression, grid), grid
-        )
+        return is_same_form(self.expression, formula, self.ranges)
 
     def _columns(self, table: Any) -> dict[str, Array]:
         by_name = isinstance(table, Mapping) or hasattr(table, "columns")
@@ -253,20 +238,6 @@ class Law:
         return f"Outside the range of the data: {', '.join(words)}.{known}"
 
 
-def _open(expression: Expression, *, exponents: bool) -> Expression:
-    """The formula with every number free, the exponents if asked, and factors where it has none."""
-
-    def change(node: Expression) -> Expression | None:
-        if isinstance(node, Sum):
-            return add(*(multiply(free(1.0), substitute(term, change)) for term in node.terms))
-        if isinstance(node, Power) and isinstance(node.exponent, Number):
-            moves = exponents or node.exponent.free
-            return Power(substitute(node.base, change), Number(node.exponent.value, free=moves))
-        return None
-
-    return multiply(free(1.0), substitute(free_numbers(expression), change))
-
-
 def law_of(
     fit: Fit, data: Observations, *, target: str, length: float, noise: Noise, errors: Errors
 ) -> Law:
@@ -295,24 +266,4 @@ def law_of(
         typical={name: float(np.median(c)) for name, c in data.columns.items()},
         length=length,
         errors=errors,
-    )
-
-
-def _grid(ranges: Mapping[str, tuple[float, float]]) -> dict[str, Array]:
-    """Points spread over the ranges, the same each time."""
-    generator = np.random.default_rng(0)
-    return {name: generator.uniform(low, high, 200) for name, (low, high) in ranges.items()}
-
-
-def _contains(form: Expression, values: Array, grid: dict[str, Array]) -> bool:
-    """Whether some constants make the form these values."""
-    if not np.isfinite(values).all():
-        return False
-    size = np.abs(values).max()
-    data = Observations(grid, values, 1 / np.maximum(np.abs(values), 1e-3 * size))
-    # An exponent cannot move where what it raises is negative somewhere.
-    return any(
-        fit_constants(_open(form, exponents=moves), data, steps=400, tolerance=1e-15).mean_square
-        < 1e-10
-        for moves in (True, False)
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING
 
+from taskmix.numerics import Interval
 from taskmix.report._advice._charts import STAGES
-from taskmix.report._advice._figures import standing
 from taskmix.report._study import (
     ReportData,
     count_of,
@@ -17,9 +17,11 @@ from taskmix.report._study import (
     duration,
     ends_words,
     number,
-    or_nan,
     signed,
 )
+
+if TYPE_CHECKING:
+    from taskmix.plans import AdviceDocument, RaceRow
 
 _STAGE_WORDS = {
     "baselines": "what anyone would try",
@@ -45,21 +47,6 @@ class PlanRow:
 
 
 @dataclass(frozen=True)
-class CandidateRow:
-    """A way of training and where it stands."""
-
-    name: str
-    words: str
-    chosen: bool
-    dev: str
-    behind: str
-    ends: str
-    seeds: int
-    standing: str
-    state: str  # a class of the page's style
-
-
-@dataclass(frozen=True)
 class StageRow:
     """What a stage of the budget went into, and who led after it."""
 
@@ -79,17 +66,17 @@ class AdviceContents:
     """Everything the template shows of the advice."""
 
     first: str
-    lines: list[str]
+    lines: tuple[str, ...]
     tiles: list[tuple[str, str, str]]  # what, how much, within which bounds
     tasks: list[PlanRow]
     grouped: bool
     plan_words: str
-    candidates: list[CandidateRow]
+    candidates: tuple[RaceRow, ...]
     errors: bool  # whether some tasks are judged by one
     stages: list[StageRow]
     outlook: str
     formula: str
-    warnings: list[str]
+    warnings: tuple[str, ...]
     remarks: list[str]
     commands: list[tuple[str, str]]  # what for, and the line to type
 
@@ -99,154 +86,117 @@ def advice_contents(data: ReportData) -> AdviceContents | None:
     advice = data.advice
     if advice is None:
         return None
-    lines, outlook = advice["lines"], advice["outlook"]
-    law = outlook["law"] if outlook is not None else None
+    from taskmix.plans import race_rows  # its package is loaded only where there is advice
+
+    outlook = advice.outlook
     return AdviceContents(
-        first=lines[0] if lines else "",
-        lines=lines[1:],
+        first=advice.lines[0] if advice.lines else "",
+        lines=advice.lines[1:],
         tiles=_tiles(data, advice),
         tasks=_tasks(advice),
-        grouped=len(advice["plan"]["groups"]) > 1,
+        grouped=len(advice.plan.groups) > 1,
         plan_words=_plan_words(advice),
-        candidates=_candidates(advice),
+        candidates=race_rows(advice),
         errors=any(not task.higher_is_better for task in data.tasks),
         stages=_stages(advice),
-        outlook=outlook["words"] if outlook is not None else "",
-        formula=law["formula"] if law else "",
-        warnings=[each["words"] for each in advice["findings"] if each["warning"]],
+        outlook=outlook.words if outlook is not None else "",
+        formula=outlook.law.formula if outlook is not None and outlook.law else "",
+        warnings=advice.warnings,
         remarks=[
-            *(each["words"] for each in advice["findings"] if not each["warning"]),
-            *advice["notes"],
+            *(each.words for each in advice.findings if not each.warning),
+            *advice.notes,
         ],
-        commands=list(advice["commands"].items()),
+        commands=list(advice.commands.items()),
     )
 
 
-def _tiles(data: ReportData, advice: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _tiles(data: ReportData, advice: AdviceDocument) -> list[tuple[str, str, str]]:
     """The figures to see first: what, how much, and within which bounds."""
     found = []
-    for split in ("test", "dev"):
-        gains = advice[f"{split}_gain"]
+    for split, gains in (("test", advice.test_gain), ("dev", advice.dev_gain)):
         against = next((name for name in _BASELINES if name in gains), None)
         if against is not None:
             name = f"{split} gain over {_BASELINES[against]}"
-            found.append((name, signed(gains[against]["mean"]), _ends(gains[against])))
-    rows = advice["candidates"]
-    chosen = next((row for row in rows if row["name"] == advice["chosen"]), rows[0])
-    tasks = counted(len(advice["judged"]), "task")
-    found.append((f"mean dev score of {tasks}", number(or_nan(chosen["dev"])), advice["chosen"]))
-    still = sum(row["open"] for row in rows)
+            found.append((name, signed(gains[against].mean), _ends(gains[against])))
+    rows = advice.candidates
+    chosen = next((row for row in rows if row.name == advice.chosen), advice.leader)
+    tasks = counted(len(advice.judged), "task")
+    found.append((f"mean dev score of {tasks}", number(chosen.dev), advice.chosen))
+    still = sum(row.open for row in rows)
     found.append(("may be the best", f"{still} of {len(rows)}", "ways of training"))
-    share = advice["batches_spent"] / max(advice["batches"], 1)
-    whole = f"of {count_of(advice['batches'])} batches"
+    share = advice.batches_spent / max(advice.batches, 1)
+    whole = f"of {count_of(advice.batches)} batches"
     found.append(("budget spent", f"{share:.0%}", whole))
     seconds = sum(run.seconds for run in data.runs)
     found.append(("training", duration(seconds), counted(len(data.runs), "run")))
     return found
 
 
-def _ends(interval: Mapping[str, Any]) -> str:
-    if interval["low"] is None:
+def _ends(interval: Interval) -> str:
+    if not math.isfinite(interval.low):
         return "one seed, no interval"
-    return f"{signed(interval['low'])} to {signed(interval['high'])}"
+    return f"{signed(interval.low)} to {signed(interval.high)}"
 
 
-def _plan_words(advice: Mapping[str, Any]) -> str:
-    weighting = advice["plan"]["weighting"]
-    words = f"A run has {count_of(advice['batches_of_a_run'])} batches in all."
+def _plan_words(advice: AdviceDocument) -> str:
+    weighting = advice.plan.weighting
+    words = f"A run has {count_of(advice.batches_of_a_run)} batches in all."
     if weighting is not None:
         words += (
             " Every step takes a batch of each task of a group, weighted by "
             f"{weighting.get('kind', 'a weighting')}."
         )
-    if advice["unlearned"]:
-        words += f" Left out of all comparisons: {', '.join(advice['unlearned'])}."
+    if advice.unlearned:
+        words += f" Left out of all comparisons: {', '.join(advice.unlearned)}."
     return words
 
 
-def _tasks(advice: Mapping[str, Any]) -> list[PlanRow]:
+def _tasks(advice: AdviceDocument) -> list[PlanRow]:
     """A row a task: where it is trained, how often it is drawn, what to expect of it."""
-    plan = advice["plan"]
-    shares = dict(zip(plan["tasks"], plan["probabilities"], strict=True))
-    groups = {name: place for place, group in enumerate(plan["groups"]) for name in group}
-    expected = {row["task"]: row for row in advice["expected"]}
+    plan = advice.plan
+    shares = dict(zip(plan.tasks, plan.probabilities, strict=True))
+    groups = {name: place for place, group in enumerate(plan.groups) for name in group}
+    expected = {row.task: row for row in advice.expected}
     rows = []
-    for name in dict.fromkeys((*plan["tasks"], *expected)):
+    for name in dict.fromkeys((*plan.tasks, *expected)):
         row = expected.get(name)
-        decimals = decimals_for([row["value"]] if row else [])
-        test = row["test"] if row else None
+        decimals = decimals_for([row.value] if row else [])
+        test = row.test if row else None
         rows.append(
             PlanRow(
                 name=name,
                 group=str(groups[name] + 1) if name in groups else "",
                 share=f"{shares[name]:.1%}" if name in shares else "",
-                metric=row["metric"] if row else "",
-                expected=number(row["value"], decimals) if row else "",
-                ends=ends_words(row, decimals) if row else "",
-                test=number(test["mean"], decimals) if test else "",
-                seeds=str(test["n"]) if test else "",
+                metric=row.metric if row else "",
+                expected=number(row.value, decimals) if row else "",
+                ends=ends_words(row.low, row.high, decimals) if row else "",
+                test=number(test.mean, decimals) if test else "",
+                seeds=str(test.n) if test else "",
             )
         )
     return rows
 
 
-def _candidates(advice: Mapping[str, Any]) -> list[CandidateRow]:
-    rows = advice["candidates"]
-    names = _milestone_names(advice["milestones"])
-    found = []
-    for row in rows:
-        stands = standing(row, rows)
-        after = row["out_after"]
-        if stands == "out" and after is not None and after < len(names):
-            stands = f"out after {names[after]}"
-        found.append(
-            CandidateRow(
-                name=row["name"],
-                words=row["words"],
-                chosen=row["name"] == advice["chosen"],
-                dev=number(or_nan(row["dev"])),
-                behind="" if row is rows[0] else number(or_nan(row["behind"]["mean"])),
-                ends="" if row is rows[0] else ends_words(row["behind"], 3),
-                seeds=row["seeds"],
-                standing=stands,
-                state="best" if row is rows[0] else "" if row["open"] else "worse",
-            )
-        )
-    return found
-
-
-def _stages(advice: Mapping[str, Any]) -> list[StageRow]:
+def _stages(advice: AdviceDocument) -> list[StageRow]:
     """A row a stage; all rounds of the race are one."""
     rows: list[StageRow] = []
     before = 0.0
-    for stage, some in groupby(advice["milestones"], key=lambda row: row["stage"]):
+    for stage, some in groupby(advice.milestones, key=lambda row: row.stage):
         each = list(some)
-        last, cost = each[-1], each[-1]["spent"] - before
+        last, cost = each[-1], each[-1].spent - before
         rounds = f", {len(each)} rounds" if len(each) > 1 else ""
         rows.append(
             StageRow(
                 name=f"{stage}{rounds}",
-                place=str(STAGES.index(stage) + 1) if stage in STAGES else "",
-                words=_STAGE_WORDS.get(stage, ""),
-                cost=count_of(round(cost)),
-                share=f"{cost / max(advice['batches'], 1):.0%}",
-                spent=count_of(round(last["spent"])),
-                leader=last["leader"],
-                score=number(or_nan(last["score"])),
-                open=f"{len(last['open'])} of {len(last['open']) + len(last['out'])}",
+                place=str(STAGES.index(stage) + 1),
+                words=_STAGE_WORDS[stage],
+                cost=count_of(cost),
+                share=f"{cost / max(advice.batches, 1):.0%}",
+                spent=count_of(last.spent),
+                leader=last.leader,
+                score=number(last.score),
+                open=f"{len(last.open)} of {len(last.open) + len(last.out)}",
             )
         )
-        before = last["spent"]
+        before = last.spent
     return rows
-
-
-def _milestone_names(milestones: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The stages' names; rounds of the race are numbered."""
-    names, rounds = [], 0
-    for row in milestones:
-        if row["stage"] == "race":
-            rounds += 1
-            names.append(f"race, round {rounds}")
-        else:
-            names.append(row["stage"])
-    return names

@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
+from taskmix.numerics import Interval
 from taskmix.report._advice._charts import budget_steps, expected_bars, gap_dots, law_curve
 from taskmix.report._drawing import Columns, Figure, Panel, rounded
-from taskmix.report._study import count_of, decimals_for, listed, number, or_nan, spread_words
+from taskmix.report._study import count_of, decimals_for, listed, number, spread_words
 
-Advice = Mapping[str, Any]  # an `advice.json`
+if TYPE_CHECKING:
+    from taskmix.plans import AdviceDocument, CandidateRow
 
 
-def gap_figure(advice: Advice | None) -> Figure | None:
+def gap_figure(advice: AdviceDocument | None) -> Figure | None:
     """Differences to the leader with intervals, a row a candidate."""
-    if advice is None or len(advice["candidates"]) < 2:
+    if advice is None or len(advice.candidates) < 2:
         return None
-    rows = advice["candidates"]
-    nothing = {"mean": 0.0, "low": None, "high": None}  # of the leader to itself
-    gaps = [nothing, *(_turned(row["behind"]) for row in rows[1:])]
+    rows = advice.candidates
+    nothing = Interval(0.0, math.nan, math.nan, 0)  # of the leader to itself
+    gaps = [nothing, *(_turned(row.behind) for row in rows[1:])]
     columns: Columns = {
-        "row": [row["name"] for row in rows],
-        "series": [standing(row, rows) for row in rows],
-        "mean": [rounded(gap["mean"]) for gap in gaps],
-        "low": [rounded(_or_mean(gap, "low")) for gap in gaps],
-        "high": [rounded(_or_mean(gap, "high")) for gap in gaps],
-        "shown": [spread_words(gap, 3) for gap in gaps],
-        "seeds": [str(row["seeds"]) for row in rows],
+        "row": [row.name for row in rows],
+        "series": [_standing(row, advice) for row in rows],
+        "mean": [rounded(gap.mean) for gap in gaps],
+        "low": [rounded(_known(gap.low, gap.mean)) for gap in gaps],
+        "high": [rounded(_known(gap.high, gap.mean)) for gap in gaps],
+        "shown": [spread_words(gap.mean, gap.low, gap.high, 3) for gap in gaps],
+        "seeds": [str(row.seeds) for row in rows],
     }
     described = "; ".join(
-        f"{row['name']}: {standing(row, rows)}, {number(or_nan(row['behind']['mean']))} behind"
+        f"{row.name}: {_standing(row, advice)}, {number(row.behind.mean)} behind"
         for row in rows[:12]
     )
     panel = Panel(
         "chart-gaps", "Difference to the leader", "gaps", columns, f"Ways of training. {described}."
     )
-    level = f"{100 * advice['level']:g} %"
+    level = f"{100 * advice.level:g} %"
     caption = (
-        f"Mean dev score of {listed(advice['judged'])} minus that of {rows[0]['name']}, over the seeds "
+        f"Mean dev score of {listed(advice.judged)} minus that of {rows[0].name}, over the seeds "
         f"both have. Intervals hold at {level} for all comparisons at once. "
         f"Blue leads, dark may still be the best, grey is significantly behind ({level})."
     )
@@ -46,33 +47,32 @@ def gap_figure(advice: Advice | None) -> Figure | None:
     return Figure("gaps", caption, (panel,), "none", specs)
 
 
-def standing(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Where a candidate stands, in two or three words."""
-    if row is rows[0]:
+def _standing(row: CandidateRow, advice: AdviceDocument) -> str:
+    """The colour of a candidate, in words."""
+    if row is advice.leader:
         return "leads"
-    return "may be the best" if row["open"] else "out"
+    return "may be the best" if row.open else "out"
 
 
-def expected_figure(advice: Advice | None) -> Figure | None:
+def expected_figure(advice: AdviceDocument | None) -> Figure | None:
     """What each task's score should be, and what it was on test; a panel a metric."""
-    if advice is None or not advice["expected"]:
+    if advice is None or not advice.expected:
         return None
     panels, specs = [], {}
-    metrics = list(dict.fromkeys(row["metric"] for row in advice["expected"]))
+    metrics = list(dict.fromkeys(row.metric for row in advice.expected))
     for place, metric in enumerate(metrics):
-        rows = [row for row in advice["expected"] if row["metric"] == metric]
-        decimals = decimals_for(row["value"] for row in rows)
+        rows = [row for row in advice.expected if row.metric == metric]
+        decimals = decimals_for(row.value for row in rows)
         columns: Columns = {
-            "row": [row["task"] for row in rows],
+            "row": [row.task for row in rows],
             "series": ["expected"] * len(rows),
-            "mean": [rounded(row["value"]) for row in rows],
-            "low": [rounded(row["low"]) for row in rows],
-            "high": [rounded(row["high"]) for row in rows],
-            "test": [row["test"] and rounded(row["test"]["mean"]) for row in rows],
-            "shown": [spread_words({**row, "mean": row["value"]}, decimals) for row in rows],
+            "mean": [rounded(row.value) for row in rows],
+            "low": [rounded(row.low) for row in rows],
+            "high": [rounded(row.high) for row in rows],
+            "test": [row.test and rounded(row.test.mean) for row in rows],
+            "shown": [spread_words(row.value, row.low, row.high, decimals) for row in rows],
             "observed": [
-                number(row["test"]["mean"], decimals) if row["test"] else "no test rows"
-                for row in rows
+                number(row.test.mean, decimals) if row.test else "no test rows" for row in rows
             ],
         }
         words = "; ".join(
@@ -85,31 +85,31 @@ def expected_figure(advice: Advice | None) -> Figure | None:
         specs[name] = expected_bars(columns["row"], metric)
         panels.append(Panel(f"chart-{name}", metric, name, columns, f"Expected {metric}: {words}."))
     caption = (
-        f"Bars hold the score of one new run on new rows in {advice['level']:.0%} of cases; the line in "
+        f"Bars hold the score of one new run on new rows in {advice.level:.0%} of cases; the line in "
         "each is the mean on dev. Dots are the mean test scores of the runs at hand, by which nothing "
         "was chosen."
     )
     return Figure("expected", caption, tuple(panels), "none", specs)
 
 
-def budget_figure(advice: Advice | None) -> Figure | None:
+def budget_figure(advice: AdviceDocument | None) -> Figure | None:
     """What each stage cost, one after the other, and the leader's score after it."""
-    if advice is None or not advice["milestones"]:
+    if advice is None or not advice.milestones:
         return None
-    rows = advice["milestones"]
-    begins = [0.0, *(row["spent"] for row in rows[:-1])]
+    rows = advice.milestones
+    begins = [0.0, *(row.spent for row in rows[:-1])]
     columns: Columns = {
-        "begin": [round(begin) for begin in begins],
-        "step": [round(row["spent"]) for row in rows],
-        "mean": [rounded(or_nan(row["score"])) for row in rows],
-        "series": [row["stage"] for row in rows],
+        "begin": [_whole(begin) for begin in begins],
+        "step": [_whole(row.spent) for row in rows],
+        "mean": [rounded(row.score) for row in rows],
+        "series": [row.stage for row in rows],
         "cost": [
-            f"{count_of(round(row['spent'] - begin))} batches"
+            f"{count_of(row.spent - begin)} batches"
             for row, begin in zip(rows, begins, strict=True)
         ],
-        "leader": [row["leader"] for row in rows],
-        "shown": [number(or_nan(row["score"])) for row in rows],
-        "open": [f"{len(row['open'])} of {len(row['open']) + len(row['out'])}" for row in rows],
+        "leader": [row.leader for row in rows],
+        "shown": [number(row.score) for row in rows],
+        "open": [f"{len(row.open)} of {len(row.open) + len(row.out)}" for row in rows],
     }
     words = "; ".join(
         f"{stage}: {cost}, then {leader} leads with {shown}"
@@ -120,65 +120,63 @@ def budget_figure(advice: Advice | None) -> Figure | None:
     panel = Panel("chart-spending", "Batches by stage", "spending", columns, f"{words}.")
     caption = (
         f"Bands are stages, as wide as they cost; the line is the mean dev score of whoever led after "
-        f"each. It may fall: more seeds correct a lead that was luck. {_share_words(advice)}"
+        f"each. It may fall: more seeds correct a lead that was luck. "
+        f"{count_of(advice.batches_spent)} of {count_of(advice.batches)} batches were spent."
     )
     stages = list(dict.fromkeys(columns["series"]))
     specs = {"spending": budget_steps("batches spent", stages)}
     return Figure("spending", caption, (panel,), "none", specs)
 
 
-def _share_words(advice: Advice) -> str:
-    spent, whole = advice["batches_spent"], advice["batches"]
-    return f"{count_of(spent)} of {count_of(whole)} batches were spent."
-
-
-def law_figure(advice: Advice | None) -> Figure | None:
+def law_figure(advice: AdviceDocument | None) -> Figure | None:
     """The evaluations of the chosen candidate, the law through them, and what it says of twice."""
-    law = (advice or {}).get("outlook") and advice and advice["outlook"]["law"]
-    if advice is None or not law:
+    outlook = advice.outlook if advice is not None else None
+    if outlook is None or outlook.law is None:
         return None
-    found = advice["outlook"]["evaluations"]
-    inside = [(x, y) for x, y in law["curve"] if x <= law["batches"]]
-    outside = [inside[-1], *((x, y) for x, y in law["curve"] if x > law["batches"])]
-    gain, before = law["gain"], law["before"]
-    after = before + gain["mean"]
+    law, found = outlook.law, outlook.evaluations
+    if not (math.isfinite(law.batches) and math.isfinite(law.more)):
+        return None  # no axis to draw it on
+    inside = [(x, y) for x, y in law.curve if x <= law.batches]
+    outside = [*inside[-1:], *((x, y) for x, y in law.curve if x > law.batches)]
+    gain, before = law.gain, law.before
+    after = before + gain.mean
     columns: Columns = {key: [] for key in ("series", "step", "mean", "low", "high", "shown")}
 
     def add(series: str, step: float, mean: float, low: float, high: float) -> None:
-        values = (series, round(step), rounded(mean), rounded(low), rounded(high), number(mean))
+        values = (series, _whole(step), rounded(mean), rounded(low), rounded(high), number(mean))
         for key, value in zip(columns, values, strict=True):
             columns[key].append(value)
 
     for each in found:
-        add("evaluation", each["batches"], each["score"], each["score"], each["score"])
+        add("evaluation", each.batches, each.score, each.score, each.score)
     for series, points in (("law", inside), ("beyond the data", outside)):
         for step, mean in points:
             add(series, step, mean, mean, mean)
-    low, high = _or_mean(gain, "low"), _or_mean(gain, "high")
-    add("expected", law["more"], after, before + low, before + high)
+    low, high = _known(gain.low, gain.mean), _known(gain.high, gain.mean)
+    add("expected", law.more, after, before + low, before + high)
     columns["batches"] = [count_of(step) for step in columns["step"]]
     columns["shown"][-1] = f"{number(after)} ({number(before + low)} to {number(before + high)})"
-    described = f"Mean dev score against batches. {advice['outlook']['words']}"
+    described = f"Mean dev score against batches. {outlook.words}"
     panel = Panel("chart-law", "Score against batches", "law", columns, described)
     caption = (
-        f"The law explains {law['explained']:.0%} of the variance of "
+        f"The law explains {law.explained:.0%} of the variance of "
         f"{count_of(len(found))} evaluations (grey, the best so far of each seed). The broken part lies "
         "beyond the data; the interval at its end is over seeds, widened by what the law was off when "
         "it knew the first half only, and by what other laws that fit nearly as well say."
     )
-    specs = {"law": law_curve(last=law["batches"], more=law["more"])}
+    specs = {"law": law_curve(last=law.batches, more=law.more)}
     return Figure("law", caption, (panel,), "none", specs)
 
 
-def _turned(interval: Mapping[str, Any]) -> dict[str, Any]:
+def _whole(batches: float) -> int | None:
+    return round(batches) if math.isfinite(batches) else None
+
+
+def _turned(gap: Interval) -> Interval:
     """The same difference seen from the other side."""
-    ends = {"low": interval["high"], "high": interval["low"]}
-    return {
-        "mean": -or_nan(interval["mean"]),
-        **{key: None if value is None else -value for key, value in ends.items()},
-    }
+    return Interval(-gap.mean, -gap.high, -gap.low, gap.n, gap.level)
 
 
-def _or_mean(interval: Mapping[str, Any], end: str) -> float:
-    value = or_nan(interval[end])
-    return value if math.isfinite(value) else or_nan(interval["mean"])
+def _known(end: float, mean: float) -> float:
+    """The end of an interval, or its mean where one seed gives none."""
+    return end if math.isfinite(end) else mean

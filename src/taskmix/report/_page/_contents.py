@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import taskmix
 from taskmix.report._advice import AdviceContents, advice_contents
-from taskmix.report._drawing import LABEL_COLOURS, Figure, Palette, palette
+from taskmix.report._drawing import LABEL_COLOURS, Figure, palette
+from taskmix.report._page._rows import (
+    PageContents,
+    RunTableRow,
+    ScoreTableCell,
+    ScoreTableRow,
+    TaskTableRow,
+)
 from taskmix.report._study import (
     ReportData,
     RunRow,
     Scoreboard,
     ScoreRow,
-    Specifications,
-    Standing,
     count_of,
     counted,
     decimals_for,
@@ -54,89 +58,6 @@ _HOW_TO_READ = (
     "(Student's t over seeds). Labels are compared seed by seed; where the interval of the difference "
     "holds zero, these runs cannot tell which is better."
 )
-
-
-@dataclass(frozen=True)
-class ScoreTableCell:
-    """A score of the table, and how it stands in its row."""
-
-    mean: str
-    spread: str
-    standing: Standing
-
-
-@dataclass(frozen=True)
-class ScoreTableRow:
-    """A task, or all of them together."""
-
-    name: str
-    overall: bool
-    metric: str
-    size: str
-    cells: list[ScoreTableCell | None]  # one a label
-
-
-@dataclass(frozen=True)
-class TaskTableRow:
-    """What a task is."""
-
-    name: str
-    kind: str
-    inputs: str
-    classes: int | None
-    metric: str
-    sizes: list[str]  # one a split
-
-
-@dataclass(frozen=True)
-class RunTableRow:
-    """A run and how it ended."""
-
-    name: str
-    label: str
-    seed: int
-    tasks: str
-    status: str
-    step: str
-    best_step: str
-    time: str
-    error: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageContents:
-    """Everything the template shows, as text."""
-
-    version: str
-    title: str
-    labels: tuple[str, ...]
-    label_colours: int
-    palette: Palette
-    shown_panels: int
-    headline: tuple[str, ...]
-    facts: list[tuple[str, str]]
-    advice: AdviceContents | None
-    untitled: tuple[str, ...]  # figures whose one panel needs no title
-    first_sections: list[tuple[str, str]]  # of advice
-    sections: list[tuple[str, str]]
-    figure_sections: list[tuple[str, str]]
-    best: str
-    figures: Mapping[str, Figure]
-    table: list[ScoreTableRow]
-    table_caption: str
-    specification: Specifications
-    splits: list[str]
-    tasks: list[TaskTableRow]
-    known: Mapping[str, bool]  # which columns of the tasks have something in them
-    unfinished: list[RunTableRow]
-    unfinished_words: str
-    runs: list[RunTableRow]
-    runs_summary: str
-    notes: tuple[str, ...]
-    how_to_read: str
-    command: str
-    updated: str
-    versions: str
 
 
 def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure]) -> PageContents:

@@ -30,7 +30,7 @@ from taskmix.report._drawing import (
 )
 from taskmix.report._files import convert
 from taskmix.report._page._contents import contents
-from taskmix.report._study import ReportData, Scoreboard, scoreboard
+from taskmix.report._study import MINUS, ReportData, Scoreboard, scoreboard
 from taskmix.report._transfer import effect_figure, prediction_figure, transfer_figure
 
 PACKAGES = ("vl_convert", "jinja2")  # that the page needs
@@ -68,7 +68,11 @@ def report_html(data: ReportData) -> str:
         )
         return Markup("").join(mark.format(part) for mark, part in zip(marked, parts, strict=True))
 
-    environment.filters |= {"strong": strong, "ticked": ticked}
+    def minus(numbers: str) -> str:
+        """Numbers of a terminal with a true minus sign."""
+        return numbers.replace("-", MINUS)
+
+    environment.filters |= {"strong": strong, "ticked": ticked, "minus": minus}
     board = scoreboard(data)
     figures = _figures(data, board)
     css, script, runtime = packaged("page.css"), packaged("page.js"), vega_runtime()

@@ -24,6 +24,7 @@ from taskmix.report._study._thin import (
     mean_over,
 )
 from taskmix.report._study._words import (
+    MINUS,
     count_of,
     counted,
     decimals_for,
@@ -32,7 +33,6 @@ from taskmix.report._study._words import (
     headline,
     listed,
     number,
-    or_nan,
     overall_name,
     signed,
     spread_words,
@@ -40,6 +40,7 @@ from taskmix.report._study._words import (
 )
 
 __all__ = [
+    "MINUS",
     "Binned",
     "ReportData",
     "ReportScore",
@@ -66,7 +67,6 @@ __all__ = [
     "listed",
     "mean_over",
     "number",
-    "or_nan",
     "overall_name",
     "scoreboard",
     "signed",

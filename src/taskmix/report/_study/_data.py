@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from taskmix.plans import AdviceDocument
+    from taskmix.transfer import TransferDocument
 
 Binned = NDArray[np.float64]  # [task, bin]; NaN where nothing was seen
 
@@ -127,8 +131,8 @@ class ReportData:
     edges: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # of each label's bins
     notes: tuple[str, ...] = ()
     command: str = ""
-    transfer: Mapping[str, Any] | None = None  # the study's `transfer.json`
-    advice: Mapping[str, Any] | None = None  # the study's `advice.json`
+    transfer: TransferDocument | None = None  # the study's `transfer.json`
+    advice: AdviceDocument | None = None  # the study's `advice.json`
 
     def bin_steps(self, label: str) -> NDArray[np.float64]:
         """The step that stands for each bin: its last."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from taskmix.report._study._data import Binned, ReportData, ReportScore, RunRow,
 from taskmix.report._study._scoreboard import scoreboard
 from taskmix.report._study._thin import bin_edges, bin_of, binned_sum, divided
 from taskmix.report._study._words import counted
+
+if TYPE_CHECKING:
+    from taskmix.plans import AdviceDocument
+    from taskmix.transfer import TransferDocument
 
 _MOST_LABELS = 12  # beside each other in a table
 _MOST_TRACES = 400  # runs whose steps are read
@@ -58,8 +62,8 @@ def gather_report(
         )
     if advice is not None and labels is None:
         # A study may hold more: the small runs about transfer, and what was asked before.
-        labels = tuple(row["name"] for row in advice["candidates"])
-        theirs = {(row["name"], run) for row in advice["candidates"] for run in row["runs"]}
+        labels = tuple(row.name for row in advice.candidates)
+        theirs = {(row.name, run) for row in advice.candidates for run in row.runs}
         summaries = [run for run in summaries if (run.label, run.name) in theirs]
     order = (
         tuple(dict.fromkeys(run.label for run in summaries)) if labels is None else tuple(labels)
@@ -68,7 +72,7 @@ def gather_report(
     order = tuple(label for label in order if any(run.label == label for run in summaries))
     tasks = _tasks(summaries)
     data = ReportData(
-        title=title or (advice or {}).get("title") or study.path.resolve().name,
+        title=title or (advice.title if advice else "") or study.path.resolve().name,
         labels=order,
         tasks=tasks,
         runs=_rows(summaries),
@@ -82,7 +86,7 @@ def gather_report(
     return _with_traces(data, study, [run for run in summaries if run.label in data.labels])
 
 
-def _transfer(folder: Path) -> Mapping[str, Any] | None:
+def _transfer(folder: Path) -> TransferDocument | None:
     """What `taskmix transfer` wrote beside the runs; its package is loaded only where it did."""
     if not (folder / "transfer.json").exists():
         return None
@@ -91,7 +95,7 @@ def _transfer(folder: Path) -> Mapping[str, Any] | None:
     return load_transfer(folder)
 
 
-def _advice(folder: Path) -> Mapping[str, Any] | None:
+def _advice(folder: Path) -> AdviceDocument | None:
     """What `taskmix advise` wrote beside the runs, if it did."""
     if not (folder / "advice.json").exists():
         return None

@@ -78,7 +78,7 @@ def scoreboard(data: ReportData) -> Scoreboard:
     scores = _by_seed(data, splits, notes)
     scored = [task for task in data.tasks if task.name in splits]
     judged = [
-        task.name for task in scored if data.advice is None or task.name in data.advice["judged"]
+        task.name for task in scored if data.advice is None or task.name in data.advice.judged
     ]
     labels, compared = _comparable(data.labels, judged, scores)
     tasks = [data.task(name) for name in compared]

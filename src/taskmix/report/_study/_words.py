@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from taskmix.numerics import Interval
 from taskmix.report._study._data import ReportData
@@ -38,29 +37,23 @@ def with_interval(interval: Interval, decimals: int = 3) -> str:
     return f"{mean} ({number(interval.low, decimals)} to {number(interval.high, decimals)})"
 
 
-def spread_words(interval: Mapping[str, Any], decimals: int) -> str:
-    """An interval of a JSON file: its mean with its ends, or alone where they are null."""
-    ends = ends_words(interval, decimals)
-    mean = number(or_nan(interval["mean"]), decimals)
-    return f"{mean} ({ends})" if ends else mean
+def spread_words(mean: float, low: float, high: float, decimals: int) -> str:
+    """A mean with the ends of its interval, or alone where they are not known."""
+    ends = ends_words(low, high, decimals)
+    return f"{number(mean, decimals)} ({ends})" if ends else number(mean, decimals)
 
 
-def ends_words(interval: Mapping[str, Any], decimals: int) -> str:
-    """The ends of an interval of a JSON file; nothing where they are null."""
-    if interval["low"] is None or interval["high"] is None:
+def ends_words(low: float, high: float, decimals: int) -> str:
+    """The ends of an interval; nothing where they are not known."""
+    if not (math.isfinite(low) and math.isfinite(high)):
         return ""
-    return f"{number(interval['low'], decimals)} to {number(interval['high'], decimals)}"
+    return f"{number(low, decimals)} to {number(high, decimals)}"
 
 
-def signed(value: float | None, decimals: int = 3) -> str:
+def signed(value: float, decimals: int = 3) -> str:
     """A change, with its sign."""
-    text = number(or_nan(value), decimals)
-    return f"+{text}" if or_nan(value) > 0 else text
-
-
-def or_nan(value: float | None) -> float:
-    """A number of a JSON file, which has null for NaN."""
-    return math.nan if value is None else float(value)
+    text = number(value, decimals)
+    return f"+{text}" if value > 0 else text
 
 
 def counted(count: int, noun: str) -> str:
@@ -75,9 +68,11 @@ def listed(words: Sequence[str], most: int = 4) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
-def count_of(value: int | None) -> str:
-    """A whole number with its thousands apart."""
-    return UNKNOWN if value is None else f"{value:,}".replace(",", "\N{THIN SPACE}")
+def count_of(value: float | None) -> str:
+    """A number without its fraction, with its thousands apart."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{round(value):,}".replace(",", "\N{THIN SPACE}")
 
 
 def duration(seconds: float) -> str:

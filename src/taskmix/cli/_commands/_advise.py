@@ -1,0 +1,104 @@
+"""`taskmix advise`: from a folder of tasks to a plan, inside a budget."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from taskmix.cli._options import (
+    ModelOptions,
+    TaskOptions,
+    TrackingOptions,
+    WhereOptions,
+    make_template,
+)
+from taskmix.cli._options._extras import can_write_page, check_extras
+from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._reading import print_reading, reading_document
+
+if TYPE_CHECKING:
+    from taskmix.adviser import Advised, News
+
+
+def advise_command(
+    context: typer.Context,
+    tasks: TaskOptions,
+    model: ModelOptions,
+    where: WhereOptions,
+    tracking: TrackingOptions,
+    target: Annotated[
+        str | None, typer.Option("--target", help="The one task to help [all of them].")
+    ] = None,
+    budget: Annotated[
+        str, typer.Option("--budget", help="A time (90s, 30m, 2h) or batches (20000-steps).")
+    ] = "10m",
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, help="Batches of a run [from the budget].")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="The first of the seeds.")] = 0,
+    out: Annotated[Path, typer.Option("--out", help="The study to write to.")] = Path("advice"),
+    json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Find out how to train on the tasks of FOLDER, and say so in five lines.
+
+    Looks at the data, trains what anyone would try first, studies which tasks help which with a small
+    model, and races the candidates that follow from it until the budget is spent. Stop it whenever you
+    like: the best plan so far is in the study, and the same command goes on.
+
+    Examples:
+
+        taskmix advise reviews/ --budget 20m --vectors glove.6B.100d.txt
+
+        taskmix advise digits --budget 60000-steps
+    """
+    begin = time.monotonic()  # before the imports, which take their time
+    from taskmix.adviser import MODEL, AdviseOptions, Budget, advise_on
+    from taskmix.cli._printing._advised import print_advised, print_places
+    from taskmix.cli._printing._display import print_json
+    from taskmix.cli._printing._repeat import commands_of_advice
+    from taskmix.engine import open_study
+    from taskmix.records import to_plain
+    from taskmix.report import PAGE_PACKAGES
+
+    check_extras(model=model, where=where, tracking=tracking)
+    can_write_page(PAGE_PACKAGES)
+    options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
+    where.join(context)
+    template, loaded = make_template("template", tasks, model, where, steps=1, seed=seed)
+    print_reading(loaded, quiet=json_)
+    study = open_study(out, loaded, template.source, model=out / MODEL)
+
+    def show_answer(advised: Advised) -> None:
+        if json_:
+            print_json(to_plain(advised.document) | reading_document(loaded))
+        else:
+            print_advised(advised)
+
+    with where.executing("advise", quiet=json_, tracking=tracking) as executor:
+        advised = advise_on(
+            template,
+            study,
+            options,
+            executor=executor,
+            title=f"Advice for {tasks.folder}",
+            commands=lambda batches: commands_of_advice(context, tasks.folder, out, batches),
+            on_news=_ignore if json_ else _print_news,
+            on_answer=show_answer,
+            begin=begin,
+        )
+    if not json_:
+        print_places(advised)
+
+
+def _print_news(news: News) -> None:
+    from taskmix.adviser import typed_time
+
+    left = "" if news.left is None else f", {typed_time(news.left)} left"
+    echo(f"[{news.spent:4.0%} spent{left}] {news.words}")
+
+
+def _ignore(news: News) -> None:
+    pass

@@ -1,0 +1,215 @@
+"""`taskmix laws`: formulas for a column of results, from the columns it may depend on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from taskmix.cli._printing._display import echo, print_json, show
+from taskmix.cli._printing._repeat import this_command
+from taskmix.errors import OptionError
+from taskmix.extras import require
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from taskmix.laws import LawRegressor, LawsDocument, LawTable
+
+
+class LawEngine(StrEnum):
+    """Who looks for formulas."""
+
+    SEARCH = "search"
+    OPERON = "operon"
+    GPLEARN = "gplearn"
+
+
+class NoiseKind(StrEnum):
+    """How the deviations of the target are taken to be."""
+
+    AUTO = "auto"
+    ABSOLUTE = "absolute"
+    RELATIVE = "relative"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearcherOptions:
+    """How formulas are found, and judged."""
+
+    searcher: Annotated[LawEngine, typer.Option("--searcher", help="Who looks for formulas.")] = (
+        LawEngine.SEARCH
+    )
+    noise: Annotated[
+        NoiseKind, typer.Option("--noise", help="Deviations of one size, or relative.")
+    ] = NoiseKind.AUTO
+    range_input: Annotated[
+        str | None,
+        typer.Option("--range", help="Leave out its largest values in turn [first input]."),
+    ] = None
+    folds: Annotated[int, typer.Option("--folds", min=0, help="Cross-validate the front.")] = 0
+    seed: Annotated[
+        int, typer.Option("--seed", help="Of the held-out rows and other searchers.")
+    ] = 0
+
+    def model(self) -> LawRegressor:
+        """The same as an object."""
+        from taskmix.laws import LawRegressor
+
+        return LawRegressor(
+            self.searcher.value,
+            noise=self.noise.value,
+            range_input=self.range_input,
+            folds=self.folds,
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskOptions:
+    """What is asked of the law."""
+
+    formula: Annotated[
+        list[str] | None,
+        typer.Option("--formula", help="A formula to judge on the same rows, or `paper`."),
+    ] = None
+    group: Annotated[
+        str | None, typer.Option("--group", help="Constants of each value of this column, shrunk.")
+    ] = None
+    at: Annotated[str | None, typer.Option("--at", help="Predict here: n=2000,ami=0.6,T=2")] = None
+    to: Annotated[
+        str | None, typer.Option("--to", help="And the gain of this change from there: T=5")
+    ] = None
+    bootstrap: Annotated[
+        int,
+        typer.Option("--bootstrap", min=0, help="Intervals of constants from this many tables."),
+    ] = 0
+
+
+def laws(
+    table: Annotated[
+        Path, typer.Argument(help="A .csv, .jsonl or .parquet file, one row a result.")
+    ],
+    explain: Annotated[str, typer.Option("--explain", help="The column to explain.")],
+    inputs: Annotated[str, typer.Option("--inputs", help="The columns it may depend on: n,ami,T")],
+    asked: AskOptions,
+    search: SearcherOptions,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the front into this .svg, .png or .html.")
+    ] = None,
+    document: Annotated[
+        Path | None, typer.Option("--document", help="Write everything to this .json.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Find formulas for a column of a table: the front of complexity against held-out error.
+
+    A tenth of the rows is held out, and the rows with the largest values of the first input are left
+    out in turn: error outside the data is what tells a law from a fit.
+
+    Examples:
+
+        taskmix laws results.csv --explain f1 --inputs n,ami,T --plot front.svg
+
+        taskmix laws results.csv --explain f1 --inputs n,T --formula "a*sqrt(n)" --at n=2000,T=2 --to T=5
+    """
+    from taskmix.laws import learn_laws, read_table, write_laws
+    from taskmix.report import front_chart, write_chart
+
+    _check(search.searcher, plot, document)
+    names = [name.strip() for name in inputs.split(",") if name.strip()]
+    start, change = _point("--at", asked.at, names), _point("--to", asked.to, names)
+    columns = read_table(table, [*names, explain, *([asked.group] if asked.group else [])])
+    if not json_:
+        echo(_reading_words(table, explain, names, asked.group, len(columns[explain])))
+    found = learn_laws(
+        columns,
+        target=explain,
+        inputs=names,
+        model=search.model(),
+        compare=asked.formula or (),
+        group=asked.group,
+        at=start,
+        to=change,
+        bootstrap=asked.bootstrap,
+    )
+    learned = replace(found.document, command=this_command())
+    if plot is not None:
+        write_chart(front_chart(found.front), plot)
+    if document is not None:
+        write_laws(learned, document)
+    if json_:
+        print_json(learned.as_json())
+        return
+    print_laws(learned)
+    for path in (plot, document):
+        if path is not None:
+            echo(f"Wrote {path}.")
+
+
+def print_laws(document: LawsDocument) -> None:
+    """The front, the law and what was asked of it."""
+    from taskmix.laws import describe_laws
+
+    for part in describe_laws(document):
+        if isinstance(part, str):
+            echo(part)
+        else:
+            show(_drawn(part))
+
+
+def _drawn(table: LawTable) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    drawn = Table(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
+    for place, name in enumerate(table.columns):
+        if place == table.formula:
+            drawn.add_column(name, overflow="fold", min_width=30 if place else None)
+        else:
+            drawn.add_column(name, justify="right")
+    for row in table.rows:
+        drawn.add_row(*row)
+    return drawn
+
+
+def _check(engine: LawEngine, plot: Path | None, out: Path | None) -> None:
+    """Before anything is read: are the places to write to free, and the engine there?"""
+    from taskmix.files import check_output
+    from taskmix.laws import is_laws_document
+    from taskmix.report import check_chart_path
+
+    if plot is not None:
+        check_chart_path(plot)
+    if out is not None:
+        check_output(out, is_ours=is_laws_document, what="the law")
+    if engine is not LawEngine.SEARCH:
+        package = "pyoperon" if engine is LawEngine.OPERON else "gplearn"
+        require(package, purpose=f"`--searcher {engine.value}`")
+
+
+def _reading_words(table: Path, target: str, names: list[str], group: str | None, rows: int) -> str:
+    inputs = ", ".join(f"`{name}`" for name in names)
+    grouped_by = f", groups by `{group}`" if group else ""
+    return (
+        f"Read {table.name}: target `{target}`, inputs {inputs}{grouped_by}; {rows:,} rows, none "
+        "left out."
+    )
+
+
+def _point(option: str, text: str | None, names: list[str]) -> dict[str, float]:
+    """`n=2000,T=2` as numbers."""
+    point: dict[str, float] = {}
+    for part in (text or "").split(",") if text else ():
+        name, sign, value = part.partition("=")
+        try:
+            point[name.strip()] = float(value)
+        except ValueError:
+            sign = ""
+        if not sign or name.strip() not in names:
+            example = f", such as {names[0]}=100" if names else ""
+            raise OptionError(f"`{option}` should give inputs values{example}. Found {part!r}.")
+    return point

@@ -1,0 +1,159 @@
+"""`taskmix predict`: a trained model's answers for new rows."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taskmix.cli._options import StrictOption
+from taskmix.cli._printing._display import echo
+from taskmix.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    from taskmix.training import TrainedModel
+
+ENDINGS = (".jsonl", ".csv", ".parquet")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - wide ones too
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_SHARE = 8  # standard input may have this part of the free memory
+
+
+def predict(
+    model: Annotated[
+        Path, typer.Argument(help="A folder with a trained model, or a study that has one.")
+    ],
+    rows: Annotated[
+        str,
+        typer.Argument(
+            metavar="INPUT",
+            help="A .jsonl, .csv, .parquet or .conll file, or - for JSON lines on standard input.",
+        ),
+    ],
+    task: Annotated[
+        str | None, typer.Option("--task", help="The task to answer for [where there is one only].")
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            "--answers",
+            help="Write a .jsonl, .csv or .parquet file; in .csv an apostrophe goes before a label "
+            "that a spreadsheet would compute, such as =1+1.",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file of --answers if there is one.")
+    ] = False,
+    strict: StrictOption = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Answer for the rows of INPUT, which have the columns of the task folder; labels are not needed.
+
+    A class comes with its label and probability, a number as a value, a sentence with a tag for each
+    of its tokens. One JSON object a row goes to standard output.
+
+    Examples:
+
+        taskmix predict advice/model new.csv --task sentiment --answers answers.csv
+
+        echo '{"text": "well worth it"}' | taskmix predict advice - --task books
+    """
+    from taskmix.cli._printing._display import print_json
+    from taskmix.engine import load_model
+    from taskmix.files import check_output
+
+    if answers is not None and answers.suffix.lower() not in ENDINGS:
+        raise OptionError(
+            f"The name of --answers should end in {', '.join(ENDINGS)}. Found `{answers.name}`."
+        )
+    if answers is not None:
+        remedy = "Choose another name, or replace it with --overwrite."
+        check_output(answers, is_ours=lambda begin: overwrite, what="the answers", remedy=remedy)
+    trained = load_model(model)
+    question = trained.question(task)
+    notes: list[str] = []
+    found = _answers(trained, rows, question.name, strict=strict, on_note=notes.append)
+    if not json_:  # beside the answers, which may be piped on
+        echo(f"Read {len(found):,} rows for {question.name}: {question.reading}", err=True)
+        for note in notes:
+            echo(f"Note: {note}", err=True)
+    if answers is not None:
+        _write(found, answers)
+        if not json_:
+            echo(f"{len(found):,} answers for `{question.name}`: {answers}")
+            return
+    if json_:
+        document = {"task": question.name, "kind": question.kind, "rows": found}
+        reading = {"tasks": [question.name], **question.reading.document()}
+        print_json(document | {"readings": [reading], "reading_notes": notes})
+        return
+    for answer in found:
+        print_json(answer, indent=None)
+
+
+def _answers(
+    trained: TrainedModel, rows: str, task: str, *, strict: bool, on_note: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    if rows != "-":
+        return trained.predict(Path(rows), task, strict=strict, on_note=on_note)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "standard-input.jsonl"
+        _copy_standard_input(path)
+        return trained.predict(path, task, strict=strict, on_note=on_note)
+
+
+def _cell(value: Any) -> Any:
+    """What stands in a cell of CSV: lists, of a sentence, as JSON, and no formula.
+
+    A spreadsheet computes a text that begins as a formula does, and labels come from files: an
+    apostrophe before it makes it a text again.
+    """
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and value.startswith(FORMULA) and not NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+def _copy_standard_input(path: Path) -> None:
+    """Whatever comes, up to a part of the free memory: what never ends is told."""
+    from taskmix.files import free_memory
+
+    most, size = free_memory() // _SHARE, 0
+    with path.open("wb") as file:
+        while block := sys.stdin.buffer.read(1 << 20):
+            size += len(block)
+            if size > most:
+                raise InputError(
+                    f"Standard input should have at most {most:,} bytes, a part of the free memory. "
+                    "Found more. Send it in several parts, or name a file."
+                )
+            file.write(block)
+
+
+def _write(answers: list[dict[str, Any]], path: Path) -> None:
+    import io
+
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+    import pyarrow.parquet as arrow_parquet
+
+    from taskmix.files import write_bytes
+
+    if path.suffix.lower() == ".jsonl":
+        lines = (json.dumps(answer, ensure_ascii=False) + "\n" for answer in answers)
+        write_bytes(path, "".join(lines).encode())
+        return
+    sink = io.BytesIO()
+    if path.suffix.lower() == ".csv":
+        cells = [{name: _cell(value) for name, value in answer.items()} for answer in answers]
+        arrow_csv.write_csv(pa.Table.from_pylist(cells), sink)
+    else:
+        arrow_parquet.write_table(pa.Table.from_pylist(answers), sink)
+    write_bytes(path, sink.getvalue())

@@ -1,0 +1,50 @@
+"""`taskmix report`: the page of a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taskmix.cli._printing._display import echo, note
+from taskmix.errors import InputError, RecordError
+from taskmix.extras import require
+
+
+def report(
+    study: Annotated[Path, typer.Argument(help="A folder of runs, as `train --out` writes it.")],
+    page: Annotated[
+        Path | None, typer.Option("--page", help="The file to write [STUDY/report.html].")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the final scores as JSON.")] = False,
+) -> None:
+    """Write one self-contained HTML page about a study.
+
+    Example: taskmix report study --page report.html
+    """
+    from taskmix.cli._printing._display import print_json
+    from taskmix.cli._printing._tables import score_table
+    from taskmix.records import Study
+    from taskmix.report import PAGE_PACKAGES, write_report
+
+    require(*PAGE_PACKAGES, purpose="`taskmix report`")
+    records = Study(study)
+    unread: list[str] = []
+    summaries = records.summaries(note=unread.append) if study.is_dir() else []
+    if unread and not summaries:
+        raise RecordError(f"No run of `{study}` can be read. {unread[0]}")
+    if not summaries:
+        raise InputError(
+            f"`{study}` should be a study, a folder with runs in it. Found no run there. "
+            "Make one with `taskmix train FOLDER --out STUDY`."
+        )
+    written = write_report(records, page or study / "report.html", on_note=note)
+    if json_:
+        shown = [each for summary in summaries for each in summary.under_each_label()]
+        rows = [row for split in ("dev", "test") for row in score_table(shown, split).rows()]
+        print_json(
+            {"study": str(study), "page": str(written), "runs": len(summaries), "rows": rows}
+        )
+    else:
+        echo(f"Wrote {written} about {len(summaries)} runs.")

@@ -1,0 +1,181 @@
+"""The options of `taskmix sequences`, and the generators that words stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taskmix.cli._options._tasks import StrictOption
+from taskmix.errors import OptionError
+
+if TYPE_CHECKING:
+    from taskmix.sequences import Generator, MixtureRecipe
+    from taskmix.tasks import TaskSet
+
+_KINDS = (
+    "symbols: markov, hmm, gru, multinomial (LDA); vectors: gaussian, hmm, lds, gru [markov, or "
+    "gaussian for vectors]"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceTaskOptions:
+    """Where the sequences are, and how they are read."""
+
+    folder: Annotated[
+        str, typer.Argument(help="A folder or file of sequences; see docs/task-folders.md.")
+    ]
+    characters: Annotated[
+        bool, typer.Option("--characters", help="Every character is a symbol, not every word.")
+    ] = False
+    first_is_task: Annotated[
+        bool, typer.Option("--first-is-task", help="A line begins with the name of its task.")
+    ] = False
+    task_column: Annotated[
+        str | None, typer.Option("--task-column", help="The column of one table naming the task.")
+    ] = None
+    sequence_column: Annotated[
+        str | None, typer.Option("--sequence-column", help="The column of a table with sequences.")
+    ] = None
+    time_column: Annotated[
+        str | None, typer.Option("--time-column", help="The column of a long table with times.")
+    ] = None
+    tasks: Annotated[
+        Path | None,
+        typer.Option("--tasks", help="A TOML file that says how tasks are made from the folder."),
+    ] = None
+    strict: StrictOption = False
+
+    def load(self) -> TaskSet:
+        """The tasks, whose rows are sequences."""
+        from taskmix.tasks import load_tasks
+
+        return load_tasks(
+            self.folder,
+            settings=self.tasks,
+            task_column=self.task_column,
+            kind="sequences",
+            sequence_column=self.sequence_column,
+            time_column=self.time_column,
+            symbols="characters" if self.characters else None,
+            first_symbol_is_task=self.first_is_task or None,
+            strict=self.strict,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorOptions:
+    """The kind of generator, and how many; None is the generator's own default."""
+
+    generator: Annotated[
+        str | None, typer.Option("--generator", help=f"The kind of generator. {_KINDS}.")
+    ] = None
+    generators: Annotated[
+        str, typer.Option("--generators", help="How many, or auto: by held-out likelihood.")
+    ] = "8"
+    order: Annotated[int, typer.Option("--order", min=0, help="Of markov.")] = 1
+    states: Annotated[int, typer.Option("--states", min=1, help="Of hmm and lds.")] = 5
+    components: Annotated[int, typer.Option("--components", min=1, help="Of gaussian.")] = 1
+    hidden: Annotated[int, typer.Option("--hidden", min=1, help="Of gru.")] = 32
+    smoothing: Annotated[
+        float | None, typer.Option("--smoothing", min=0, help="Pseudo-counts [the generator's].")
+    ] = None
+    diagonal: Annotated[
+        bool, typer.Option("--diagonal", help="Diagonal covariances of gaussian and hmm.")
+    ] = False
+    device: Annotated[str, typer.Option("--device", help="Of hmm and gru: cpu, cuda.")] = "cpu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """How the mixture is fitted."""
+
+    iterations: Annotated[int, typer.Option("--iterations", min=1)] = 100
+    restarts: Annotated[int, typer.Option("--restarts", min=1)] = 3
+    annealing: Annotated[int, typer.Option("--annealing", min=0, help="Iterations.")] = 0
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", min=1, help="Stochastic EM, so many sequences.")
+    ] = None
+    threads: Annotated[int, typer.Option("--threads", min=1, help="At once.")] = 1
+    seed: Annotated[int, typer.Option("--seed")] = 0
+
+    def recipe(self, options: GeneratorOptions, *, vectors: bool) -> MixtureRecipe:
+        """What is fitted and how."""
+        from taskmix.sequences import MixtureRecipe
+
+        return MixtureRecipe(
+            generator=make_generator(options, vectors=vectors),
+            generators=count_generators(options.generators),
+            iterations=self.iterations,
+            restarts=self.restarts,
+            annealing=self.annealing,
+            batch_size=self.batch_size,
+            seed=self.seed,
+        )
+
+
+def make_generator(options: GeneratorOptions, *, vectors: bool) -> Generator:
+    """The generator a word stands for, for the kind of sequences there are."""
+    made = _vector_generators(options) if vectors else _symbol_generators(options)
+    word = options.generator or ("gaussian" if vectors else "markov")
+    if word not in made:
+        kind = "vectors" if vectors else "symbols"
+        raise OptionError(
+            f"`--generator` should be one of {', '.join(made)} for sequences of {kind}. Found {word!r}."
+        )
+    return made[word]()
+
+
+def cut_prefix(text: str, *, characters: bool) -> list[str]:
+    """A prefix as it is typed: words apart, or every character."""
+    return list(text) if characters else text.split()
+
+
+def count_generators(word: str) -> int | None:
+    """The number of generators; None where the data are to say it."""
+    if word == "auto":
+        return None
+    if word.isdecimal() and int(word) > 0:
+        return int(word)
+    raise OptionError(f"`--generators` should be a whole number above 0, or auto. Found {word!r}.")
+
+
+def _vector_generators(options: GeneratorOptions) -> dict[str, Callable[[], Generator]]:
+    from taskmix.sequences import Gaussian, GaussianHiddenMarkov, LinearDynamics, Recurrent
+
+    covariance: Any = "diagonal" if options.diagonal else "full"
+    return {
+        "gaussian": lambda: _smoothed(
+            Gaussian(components=options.components, covariance=covariance), options
+        ),
+        "hmm": lambda: _smoothed(
+            GaussianHiddenMarkov(states=options.states, covariance=covariance), options
+        ),
+        "lds": lambda: _smoothed(LinearDynamics(states=options.states), options),
+        "gru": lambda: Recurrent(observes="vectors", hidden=options.hidden, device=options.device),
+    }
+
+
+def _symbol_generators(options: GeneratorOptions) -> dict[str, Callable[[], Generator]]:
+    from taskmix.sequences import HiddenMarkov, Markov, Multinomial, Recurrent
+
+    return {
+        "markov": lambda: _smoothed(Markov(order=options.order), options),
+        "hmm": lambda: _smoothed(
+            HiddenMarkov(states=options.states, device=options.device), options
+        ),
+        "gru": lambda: Recurrent(hidden=options.hidden, device=options.device),
+        "multinomial": lambda: _smoothed(Multinomial(), options),
+    }
+
+
+def _smoothed(generator: Any, options: GeneratorOptions) -> Any:
+    """With the pseudo-counts that were asked for, or its own."""
+    from dataclasses import replace
+
+    smoothing = options.smoothing
+    return generator if smoothing is None else replace(generator, smoothing=smoothing)

@@ -1,0 +1,1 @@
+"""What commands print: tables, sentences, JSON and bars; nothing else of taskmix prints."""

@@ -1,0 +1,148 @@
+"""What people see: progress on standard error, tables on standard output.
+
+Everything a command prints goes through this file, which makes names safe to show: they come from files
+and may have anything in them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from taskmix.errors import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+    from rich.table import Table
+
+    from taskmix.engine import Progress, Run
+
+
+def echo(words: str, *, err: bool = False) -> None:
+    """One line on standard output, or on standard error."""
+    typer.echo(printable(words), err=err)
+
+
+def note(words: str) -> None:
+    """What should be known and changes nothing, on standard error: JSON may be on the other."""
+    echo(f"Note: {words}", err=True)
+
+
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """One object on standard output; NaN is written as null, which every JSON reader takes."""
+    from taskmix.records import to_plain
+
+    text = json.dumps(to_plain(value), indent=indent, ensure_ascii=False)
+    typer.echo("\n".join(map(_escaped, text.split("\n"))))
+
+
+def _escaped(line: str) -> str:
+    """The same JSON without what a terminal would not show: such characters are in strings only."""
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line)
+
+
+def show(table: Table, *, wide: bool = False) -> None:
+    """Draws a table on standard output; `wide` ones get room where it is no terminal that folds."""
+    console = make_console()
+    if wide and not console.is_terminal:
+        console = make_console(width=160)
+    console.print(table)
+
+
+def make_console(**options: Any) -> Console:
+    """A console for which brackets and colons in a word are what they are."""
+    from rich.console import Console
+    from rich.text import Text
+
+    class Plain(Console):
+        def render_str(self, text: str, **how: Any) -> Text:  # cells, titles and headers alike
+            return super().render_str(printable(text), **how)
+
+    return Plain(markup=False, emoji=False, **options)
+
+
+@contextmanager
+def runs_bar(
+    runs: Sequence[Run], *, quiet: bool, title: str
+) -> Iterator[Callable[[Progress], None]]:
+    """One bar over the steps of all runs: how many are done, or of a single one its tasks' losses."""
+    steps, total = [0] * len(runs), 0
+    finished: set[int] = set()
+    names = runs[0].load().names if len(runs) == 1 else ()
+    with _bar(quiet) as bar:
+        job = bar.add_task(title, total=sum(run.steps for run in runs), detail="")
+
+        def tell(progress: Progress) -> None:
+            nonlocal total
+            total += progress.step - steps[progress.run]
+            steps[progress.run] = progress.step
+            if progress.done:
+                finished.add(progress.run)
+            detail = f"{len(finished)} of {len(runs)} runs"
+            if names and progress.losses:
+                detail = _losses_text(names, progress.losses)
+            bar.update(job, completed=total, detail=detail)
+
+        yield tell
+
+
+@contextmanager
+def iteration_bar(total: int, *, quiet: bool) -> Iterator[Callable[[int, float], None]]:
+    """Iterations of EM and the bound they have reached."""
+    with _bar(quiet) as bar:
+        job = bar.add_task("EM", total=total, detail="")
+
+        def tell(iteration: int, bound: float) -> None:
+            bar.update(job, completed=iteration, detail=f"bound {bound:,.1f}")
+
+        yield tell
+
+
+def _bar(quiet: bool) -> Bar:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        ProgressColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+    from rich.text import Text
+
+    class Title(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text(printable(task.description))
+
+    class Detail(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text(printable(task.fields["detail"]), style="dim")
+
+    class Speed(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text("" if not task.speed else f"{task.speed:,.0f} steps/s")
+
+    console = make_console(stderr=True)
+    return Bar(
+        Title(),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        Speed(),
+        TimeRemainingColumn(compact=True),
+        Detail(),
+        console=console,
+        transient=False,
+        disable=quiet or not console.is_terminal,  # a file would get the last state alone
+    )
+
+
+def _losses_text(names: Sequence[str], losses: Mapping[int, float]) -> str:
+    known = {names[task]: loss for task, loss in sorted(losses.items()) if loss == loss}
+    if len(known) > 5:
+        return f"mean loss {sum(known.values()) / len(known):.3f} over {len(known)} tasks"
+    return "  ".join(f"{name} {loss:.3f}" for name, loss in known.items())

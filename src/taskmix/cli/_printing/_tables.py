@@ -1,0 +1,116 @@
+"""Final scores of runs as one table: tasks down, kinds of run across, intervals over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from taskmix.cli._printing._display import show
+from taskmix.numerics import Interval, mean_interval
+
+if TYPE_CHECKING:
+    from taskmix.records import RunSummary
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """`cells[task, label]` is a score with its interval over seeds; `means[label]` is over tasks."""
+
+    split: str
+    metrics: dict[str, str]  # task to metric
+    labels: tuple[str, ...]
+    cells: dict[tuple[str, str], Interval]
+    means: dict[str, Interval]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table as plain rows."""
+        found = [
+            _row(task, label, self.split, self.metrics[task], interval)
+            for (task, label), interval in self.cells.items()
+        ]
+        return found + [
+            _row(None, label, self.split, "mean", interval)
+            for label, interval in self.means.items()
+        ]
+
+
+def _row(
+    task: str | None, label: str, split: str, metric: str, interval: Interval
+) -> dict[str, Any]:
+    return {
+        "task": task,
+        "label": label,
+        "split": split,
+        "metric": metric,
+        "value": interval.mean,
+        "low": interval.low,
+        "high": interval.high,
+        "seeds": interval.n,
+    }
+
+
+def score_table(
+    summaries: Iterable[RunSummary], split: str, tasks: Sequence[str] | None = None
+) -> ScoreTable:
+    """Gathers the final scores of a split; runs of one label and seed are one model's (or, for
+    single-task training, one set of models') scores. The mean is over `tasks`, or all."""
+    values: dict[tuple[str, str], dict[int, float]] = {}
+    metrics: dict[str, str] = {}
+    for summary in summaries:
+        for score in summary.scores:
+            if score.split == split and score.metric != "loss":
+                metrics.setdefault(score.task, score.metric)
+                values.setdefault((score.task, summary.label), {})[summary.seed] = score.value
+    labels = tuple(dict.fromkeys(label for _, label in values))
+    cells = {
+        key: mean_interval([by_seed[seed] for seed in sorted(by_seed)])
+        for key, by_seed in values.items()
+    }
+    means = {}
+    for label in labels:
+        columns = [
+            by_seed
+            for (task, other), by_seed in values.items()
+            if other == label and (tasks is None or task in tasks)
+        ]
+        seeds = sorted(set.intersection(*(set(column) for column in columns))) if columns else []
+        if seeds:
+            means[label] = mean_interval(
+                [sum(column[seed] for column in columns) / len(columns) for seed in seeds]
+            )
+    return ScoreTable(split, metrics, labels, cells, means)
+
+
+def print_table(
+    table: ScoreTable, sizes: dict[str, int], *, title: str, mean_name: str = "mean"
+) -> None:
+    """Draws the table on standard output."""
+    from rich import box
+    from rich.table import Table
+
+    metrics = set(table.metrics.values())
+    if len(metrics) == 1:  # said once, not in every row
+        title = f"{title} ({metrics.pop()})"
+    drawn = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
+    drawn.add_column("task")
+    drawn.add_column("rows", justify="right", no_wrap=True)
+    if metrics:
+        drawn.add_column("metric")
+    for label in table.labels:
+        drawn.add_column(label, justify="right", no_wrap=True)
+    for task, metric in table.metrics.items():
+        cells = [_cell(table.cells.get((task, label))) for label in table.labels]
+        drawn.add_row(task, f"{sizes.get(task, 0):,}", *([metric] if metrics else []), *cells)
+    drawn.add_section()
+    means = [_cell(table.means.get(label)) for label in table.labels]
+    drawn.add_row(mean_name, "", *([""] if metrics else []), *means)
+    show(drawn)
+
+
+def _cell(interval: Interval | None) -> str:
+    if interval is None:
+        return "-"
+    if interval.n == 1:
+        return f"{interval.mean:.4f}"
+    return f"{interval.mean:.3f} ± {interval.half_width:.3f}"

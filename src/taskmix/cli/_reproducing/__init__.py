@@ -1,0 +1,1 @@
+"""`taskmix reproduce`: one published experiment a command."""

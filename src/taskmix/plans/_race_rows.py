@@ -1,0 +1,89 @@
+"""The race as rows of words: terminal, notebook and page show the same ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from taskmix.plans._advice import AdviceDocument, CandidateRow, Milestone
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaceRow:
+    """A way of training as people read it; `race_rows` makes them.
+
+    >>> row = RaceRow(
+    ...     name="uniform", words="equal shares", score="0.9100", behind="0.0200",
+    ...     interval="0.0100 to 0.0300", seeds="3", standing="out after baselines",
+    ...     is_open=False, is_chosen=False)
+    >>> f"{row.behind} ({row.interval})"
+    '0.0200 (0.0100 to 0.0300)'
+    """
+
+    name: str
+    words: str
+    score: str
+    behind: str  # nothing for the leader
+    interval: str  # of `behind`; nothing for the leader, and where one seed gives none
+    seeds: str
+    standing: str  # leads, may be the best, or out and after which stage
+    is_open: bool
+    is_chosen: bool
+
+
+def race_rows(document: AdviceDocument) -> tuple[RaceRow, ...]:
+    """A row for each way of training, the leader first.
+
+    >>> from taskmix.numerics import Interval
+    >>> rows = [
+    ...     CandidateRow(name=name, words="", seeds=2, dev=0.9 - gap, open=gap < 0.05,
+    ...         behind=Interval(gap, gap - 0.05, gap + 0.05, n=2))
+    ...     for name, gap in (("uniform", 0.0), ("single", 0.125))]
+    >>> document = AdviceDocument(
+    ...     title="", seconds=0.0, level=0.9, lines=(), chosen="uniform", judged=("a",),
+    ...     plan=PlanSummary(tasks=("a",), probabilities=(1.0,), groups=(("a",),)),
+    ...     batches_of_a_run=1, batches=2, batches_spent=2, candidates=tuple(rows))
+    >>> [(row.name, row.behind, row.interval, row.standing) for row in race_rows(document)]
+    [('uniform', '', '', 'leads'), ('single', '0.1250', '0.0750 to 0.1750', 'out')]
+    """
+    stages = _stage_names(document.milestones)
+    return tuple(_row(document, row, stages) for row in document.candidates)
+
+
+def _row(document: AdviceDocument, row: CandidateRow, stages: Sequence[str]) -> RaceRow:
+    leads, behind = row is document.leader, row.behind
+    known = not leads and math.isfinite(behind.low) and math.isfinite(behind.high)
+    return RaceRow(
+        name=row.name,
+        words=row.words,
+        score=_number(row.dev),
+        behind="" if leads else _number(behind.mean),
+        interval=f"{_number(behind.low)} to {_number(behind.high)}" if known else "",
+        seeds=str(row.seeds),
+        standing="leads" if leads else _standing(row, stages),
+        is_open=row.open,
+        is_chosen=row.name == document.chosen,
+    )
+
+
+def _standing(row: CandidateRow, stages: Sequence[str]) -> str:
+    if row.open:
+        return "may be the best"
+    if row.out_after is None or not 0 <= row.out_after < len(stages):
+        return "out"
+    return f"out after {stages[row.out_after]}"
+
+
+def _stage_names(milestones: Sequence[Milestone]) -> list[str]:
+    """The names of the stages; rounds of the race are numbered."""
+    names: list[str] = []
+    rounds = 0
+    for each in milestones:
+        rounds += each.stage == "race"
+        names.append(f"race, round {rounds}" if each.stage == "race" else each.stage)
+    return names
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "-"
