@@ -54,9 +54,7 @@ class SubsetDesign:
     kind: DesignKind = "balanced"
     size: int | None = None  # sources beside the target; None: 3, or half where they are few
     count: int | None = None  # subsets; None: four a source, or what `precision` asks for
-    precision: float | None = (
-        None  # the standard error of θ_i − mean θ to reach, instead of `count`
-    )
+    precision: float | None = None  # the standard error of θ_i − mean θ to reach, not a `count`
     most: int = 5000  # subsets; a precision that asks for more is refused
     held_out: int | None = None  # subsets of other sizes; None: a quarter of `count`, at least 12
     repeats: int = 1  # runs of each subset, each with a seed of its own

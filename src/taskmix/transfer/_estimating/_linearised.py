@@ -23,23 +23,20 @@ stay as they are, and so do embeddings, whose gradients would be as long as the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from taskmix.errors import InputError, OptionError
 from taskmix.models import HardSharing, target_scale
-from taskmix.tasks import MISSING, EncodedTask, EncodedTasks, evaluate_outputs
+from taskmix.tasks import EncodedTask, EncodedTasks, evaluate_outputs
 from taskmix.training import mean_margin, task_loss
+from taskmix.transfer._estimating._jacobian import LinearRows, linearise_rows, without_dropout
 from taskmix.transfer._estimating._projection import SparseProjection
 from taskmix.transfer._measuring import OutcomeKind
-
-LARGEST_JACOBIAN = 1 << 25  # numbers held at once, before projection; more need more memory only
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,19 +64,6 @@ class GradientOptions:
                 "`ridge` should be a number above zero, and `share` above 0 and at most 1. Found "
                 f"{self.ridge} and {self.share}."
             )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinearRows:
-    """Rows of a task whose outputs are linear in the move of the shared parameters."""
-
-    outputs: Tensor  # [row, output]
-    jacobian: Tensor  # [row, output, dimension]
-    targets: Tensor  # [row]
-
-    def moved(self, move: Tensor) -> Tensor:
-        """The outputs after a move [dimension]."""
-        return self.outputs + self.jacobian @ move
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,11 +104,13 @@ def linearise(
     projection = SparseProjection(dimensions=options.dimensions, seed=seed)
     generator = np.random.default_rng(seed)
     found = []
-    with _without_dropout(model):
+    with without_dropout(model):
         for position, task in enumerate(moved):
             deviation = target_scale(moved, task)[1]
             splits = {
-                split: _rows(model, task, position, split, projection, options.rows, generator)
+                split: linearise_rows(
+                    model, task, position, split, projection, options.rows, generator
+                )
                 for split in ("train", "dev")
             }
             train = splits["train"]
@@ -174,123 +160,3 @@ def _gradient_and_curvature(
     true = scores[torch.arange(count, device=scores.device), rows.targets]
     weighted = (shares.sqrt().unsqueeze(-1) * scores).flatten(0, 1)
     return -true.mean(dim=0), weighted.t() @ weighted / count
-
-
-def _rows(
-    model: HardSharing,
-    task: EncodedTask,
-    position: int,
-    split: str,
-    projection: SparseProjection,
-    most: int,
-    generator: np.random.Generator,
-) -> LinearRows | None:
-    if split not in task.splits:
-        return None
-    data = task.splits[split]
-    if data.targets.dim() > 1:
-        raise InputError(
-            "The gradient-based estimate should have one output a row. Found whole sentences in "
-            f"`{task.name}`. Train the subsets, or use a model that reads windows, `model` bilstm.",
-            arguments=("model",),
-        )
-    known = ~data.targets.isnan() if task.kind == "regression" else data.targets != MISSING
-    places = known.nonzero().flatten().cpu().numpy()
-    if len(places) == 0:
-        return None
-    drawn = np.sort(generator.permutation(places)[:most])
-    rows = torch.from_numpy(drawn).to(data.targets.device)
-    outputs, parts = [], []
-    for chunk in torch.split(rows, _rows_at_once(model.encoder, task.outputs)):
-        found, jacobian = _jacobian(model, position, data.inputs, chunk)
-        flat = [part.flatten(2).flatten(0, 1) for part in jacobian]
-        outputs.append(found)
-        parts.append(projection([part.detach() for part in flat]).reshape(*found.shape, -1))
-    return LinearRows(
-        outputs=torch.cat(outputs), jacobian=torch.cat(parts), targets=data.targets[rows]
-    )
-
-
-def _jacobian(
-    model: HardSharing, position: int, inputs: Any, rows: Tensor
-) -> tuple[Tensor, list[Tensor]]:
-    """Outputs [row, output], and their derivatives by each parameter, [row, output, ...]."""
-    parameters = _shared(model.encoder)
-    head = model.heads[position]
-
-    def forward(values: dict[str, Tensor], batch: Any) -> Tensor:
-        out: Tensor = head(torch.func.functional_call(model.encoder, values, (batch,)))
-        return out if out.dim() > 1 else out.unsqueeze(-1)
-
-    batch = inputs.batch(rows)
-    fixed = {name: parameter.detach() for name, parameter in parameters.items()}
-    with torch.no_grad():
-        outputs = forward(fixed, batch)
-    if isinstance(batch, Tensor):
-
-        def one(values: dict[str, Tensor], row: Tensor) -> Tensor:
-            return forward(values, row.unsqueeze(0)).squeeze(0)
-
-        try:
-            found = torch.func.vmap(torch.func.jacrev(one), (None, 0))(fixed, batch)
-        except RuntimeError:  # an operation that cannot be batched, such as that of an LSTM
-            pass
-        else:
-            return outputs, list(found.values())
-    return outputs, _row_by_row(forward, parameters, inputs, rows)
-
-
-def _row_by_row(
-    forward: Callable[[dict[str, Tensor], Any], Tensor],
-    parameters: dict[str, nn.Parameter],
-    inputs: Any,
-    rows: Tensor,
-) -> list[Tensor]:
-    values: dict[str, Tensor] = dict(parameters)
-    every: list[list[Tensor]] = [[] for _ in parameters]
-    for row in rows.unsqueeze(1):
-        output = forward(values, inputs.batch(row)).squeeze(0)
-        grads = [
-            torch.autograd.grad(
-                one, list(values.values()), retain_graph=True, materialize_grads=True
-            )
-            for one in output
-        ]
-        for place, gathered in enumerate(every):
-            gathered.append(torch.stack([gradient[place] for gradient in grads]))
-    return [torch.stack(gathered) for gathered in every]
-
-
-def _shared(encoder: nn.Module) -> dict[str, nn.Parameter]:
-    """The encoder's parameters that train, without embeddings."""
-    embedded = {
-        id(parameter)
-        for module in encoder.modules()
-        if isinstance(module, nn.Embedding | nn.EmbeddingBag)
-        for parameter in module.parameters()
-    }
-    return {
-        name: parameter
-        for name, parameter in encoder.named_parameters()
-        if parameter.requires_grad and id(parameter) not in embedded
-    }
-
-
-def _rows_at_once(encoder: nn.Module, outputs: int) -> int:
-    numbers = sum(parameter.numel() for parameter in _shared(encoder).values()) * max(outputs, 1)
-    return max(LARGEST_JACOBIAN // max(numbers, 1), 1)
-
-
-@contextmanager
-def _without_dropout(model: HardSharing) -> Iterator[None]:
-    """All else as in training: CUDA's LSTM has derivatives in that mode only."""
-    before = {module: module.training for module in model.modules()}
-    model.train()
-    for module in model.modules():
-        if isinstance(module, nn.modules.dropout._DropoutNd):
-            module.eval()
-    try:
-        yield
-    finally:
-        for module, training in before.items():
-            module.training = training

@@ -104,9 +104,7 @@ def improve_by_moves(
         label[list(group)] = number
     tasks = np.arange(count)
     while True:
-        inside = np.eye(count)[
-            label
-        ]  # [task, group]; a group with no task is a place for a new one
+        inside = np.eye(count)[label]  # [task, group]; an empty group is a place for a new one
         sizes = inside.sum(axis=0)
         pull = both @ inside  # [task, group], what each would gain there
         stay = pull[tasks, label]

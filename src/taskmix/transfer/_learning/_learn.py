@@ -51,9 +51,7 @@ class LearningOptions:
     9
     """
 
-    ridge: float = (
-        0.0  # of the linear surrogate; above zero it works with fewer subsets than sources
-    )
+    ridge: float = 0.0  # above zero the linear surrogate works with fewer subsets than sources
     level: float = 0.95
     false_discovery: bool = False  # hold the expected share of wrong verdicts at 1 − level
     smallest: float = 0.0  # changes of the outcome below this do not matter

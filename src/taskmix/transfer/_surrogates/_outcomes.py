@@ -36,9 +36,7 @@ class SubsetOutcomes:
     sources: tuple[str, ...]
     subsets: NDArray[np.bool_]  # [subset, source], all different, none empty
     losses: NDArray[np.float64]  # [subset], the paper's f(t; S), mean over the finished runs
-    weights: NDArray[
-        np.float64
-    ]  # [subset], the number of finished runs, or the sum of their weights
+    weights: NDArray[np.float64]  # [subset], the finished runs, or the sum of their weights
     anchor: float  # f(t; ∅), mean over the finished runs of the target alone
     anchor_runs: int
     anchor_variance: float  # among those runs; NaN where there is one
