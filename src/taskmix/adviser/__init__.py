@@ -2,51 +2,19 @@
 
 from taskmix.adviser._advise import ASK_AGAIN, MODEL, advise, advise_on
 from taskmix.adviser._advised import Advised
-from taskmix.adviser._adviser import Advice, AdviseOptions, Adviser, News
+from taskmix.adviser._adviser import AdviseOptions, News
 from taskmix.adviser._alone import advising_alone
-from taskmix.adviser._answer import Answer, answer, best_runs, plan_of
-from taskmix.adviser._budget import Budget, PricedBudget, Prices, Timer, typed_time
-from taskmix.adviser._document import advice_document
-from taskmix.adviser._history import History, Milestone
-from taskmix.adviser._look import Finding, FindingKind, look_at
-from taskmix.adviser._outlook import Outlook, outlook
-from taskmix.adviser._prices import measure_prices
-from taskmix.adviser._probe import probe_of
-from taskmix.adviser._race import Race, Standing, run_race
-from taskmix.adviser._scores import Entry
+from taskmix.adviser._budget import Budget, typed_time
 
 __all__ = [
     "ASK_AGAIN",
     "MODEL",
-    "Advice",
     "AdviseOptions",
     "Advised",
-    "Adviser",
-    "Answer",
     "Budget",
-    "Entry",
-    "Finding",
-    "FindingKind",
-    "History",
-    "Milestone",
     "News",
-    "Outlook",
-    "PricedBudget",
-    "Prices",
-    "Race",
-    "Standing",
-    "Timer",
-    "advice_document",
     "advise",
     "advise_on",
     "advising_alone",
-    "answer",
-    "best_runs",
-    "look_at",
-    "measure_prices",
-    "outlook",
-    "plan_of",
-    "probe_of",
-    "run_race",
     "typed_time",
 ]

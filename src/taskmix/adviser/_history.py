@@ -24,7 +24,7 @@ class Milestone:
     score: float  # the leader's mean dev score
     seeds: int  # of the leader
     open: tuple[str, ...]  # that may still be the best
-    out: tuple[str, ...]  # that surely is not
+    out: tuple[str, ...]  # that are significantly behind
 
 
 @dataclass

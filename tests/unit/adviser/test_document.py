@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from made_up_advice import TASKS, made_up_advice
 
-from taskmix.adviser import History, advice_document, answer
+from taskmix.adviser._answer import answer
+from taskmix.adviser._document import advice_document
+from taskmix.adviser._history import History
 from taskmix.errors import InputError
 from taskmix.plans import load_advice, save_advice
 
