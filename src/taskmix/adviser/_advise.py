@@ -92,9 +92,11 @@ def advise(
     with the module itself. The study in `out` holds all runs, the plan, the advice, the trained model
     and the page: what was stopped goes on, and nothing is done twice.
 
-    >>> advised = advise("digits", budget="3000-steps", steps=200, workers=1, quiet=True)
-    >>> advised.plan.save("plan.json").name
-    'plan.json'
+    >>> from taskmix.tasks import digits_tasks
+    >>> few = digits_tasks().select(("parity", "half"))
+    >>> advised = advise(few, budget="100-steps", steps=50, quiet=True)  # "10m" for an answer to use
+    >>> advised.plan.tasks, advised.plan.length.batches
+    (('parity', 'half'), 50)
     """
     begin = time.monotonic()
     own = not (model is None or isinstance(model, str))
@@ -148,6 +150,16 @@ def advise_on(
 
     Writes into the study, beside the runs: `plan.json`, `advice.json`, `transfer.json`, the model and,
     where the packages for it are there, `report.html`.
+
+    >>> from taskmix.engine import DigitsSource, Here, Run, open_study
+    >>> from taskmix.models import Perceptron
+    >>> source = DigitsSource(tasks=("parity", "half"))
+    >>> run = Run(label="template", source=source, architecture=Perceptron(), steps=1, seed=0)
+    >>> options, heard = AdviseOptions(budget=Budget.parse("100-steps"), batches=50), []
+    >>> study = open_study("study", source.load(), source)
+    >>> advised = advise_on(run, study, options, executor=Here(workers=1), on_news=heard.append)
+    >>> [news.stage for news in heard]
+    ['look', 'baselines', 'runs', 'candidates', 'runs']
     """
     begin = time.monotonic() if begin is None else begin
     history = History()

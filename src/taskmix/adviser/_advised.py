@@ -21,7 +21,14 @@ from taskmix.training import TrainedModel
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Advised:
-    """The answer in words (`print` it), the plan, and the trained model."""
+    """The answer in words (`print` it), the plan, and the trained model.
+
+    >>> from taskmix.tasks import digits_tasks
+    >>> few = digits_tasks().select(("parity", "half"))
+    >>> advised = advise(few, budget="100-steps", steps=50, quiet=True)
+    >>> advised.model.tasks, advised.table()[0][:2]
+    (('parity', 'half'), ('way of training', 'score'))
+    """
 
     advice: Advice
     answer: Answer

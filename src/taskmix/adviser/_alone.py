@@ -22,7 +22,14 @@ LOCK = ".advise.lock"  # in the study; the kernel releases it with the process
 
 @contextmanager
 def advising_alone(study: Path) -> Iterator[None]:
-    """Holds the study for the block; raises at once where another process advises on it."""
+    """Holds the study for the block; raises at once where another process advises on it.
+
+    >>> from pathlib import Path
+    >>> with advising_alone(Path("study")), advising_alone(Path("study")):
+    ...     pass
+    Traceback (most recent call last):
+    taskmix.errors.RunError: One `advise` at a time should work on `study`. Found that process ...
+    """
     is_new, lock = not study.exists(), study / LOCK
     make_folder(study)
     with holding(lock, note=_who()) as held:

@@ -21,9 +21,9 @@ from taskmix.plans import Expected, Length, Part, Plan, Weighted
 # below the mean of all that are open: the leader of several is ahead also where they are alike. Within
 # the first number it is as good in any case.
 AS_GOOD = (0.5, 1.5)
-CHEAPER = 0.8  # of the leader's batches: what saves less than a fifth is not cheaper
-MOST_FURTHER = 20  # budgets: what would take more to tell is not worth telling
-COMPARED = ("single", "uniform", "size", "equal")  # what others would have done
+CHEAPER_BELOW = 0.8  # of the leader's batches: what saves less than a fifth is not cheaper
+MOST_BUDGETS = 20  # that it may take to tell candidates apart, before they count as alike
+BASELINES = ("single", "uniform", "size", "equal")  # what others would have done
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Answer:
 
     chosen: Plan
     lines: tuple[str, ...]
-    gains: dict[str, Interval]  # mean dev score of the chosen less that of each baseline
+    gains: dict[str, Interval]  # mean dev score of the chosen minus that of each baseline
     confirmed: dict[str, Interval]  # the same on test, looked at once, after choosing
     expected: tuple[Expected, ...]
     further_batches: int | None  # that would tell the open candidates apart; None where told
@@ -105,7 +105,7 @@ def _choose(advice: Advice) -> Plan:
         near, far = (times * error for times in AS_GOOD)
         as_good = single.behind.mean <= min(max(near, float(np.mean(others))), far)
         spent, needed = (_batches(advice.entries[name]) for name in (leader.name, "single"))
-        if as_good and needed <= CHEAPER * spent:
+        if as_good and needed <= CHEAPER_BELOW * spent:
             return advice.entries["single"][0].candidate
     return advice.entries[leader.name][0].candidate
 
@@ -117,7 +117,7 @@ def _batches(entries: Sequence[Entry]) -> float:
 def _gains(advice: Advice, chosen: Plan, split: str) -> dict[str, Interval]:
     ours = _means(advice, chosen.name, split)
     found = {}
-    for name in COMPARED:
+    for name in BASELINES:
         if name == chosen.name or name not in advice.entries:
             continue
         theirs = _means(advice, name, split)
@@ -187,8 +187,8 @@ def _further(advice: Advice) -> int | None:
 def _which(advice: Advice, chosen: Plan) -> str:
     if chosen.name == "single":
         return (
-            "Train each task alone: nothing that was tried does surely better, and it needs the "
-            "fewest batches."
+            "Train each task alone: nothing that was tried does significantly better "
+            f"({_level(advice)}), and it needs the fewest batches."
             if len(advice.race.open) > 1
             else "Train each task alone: every way of training them together does worse."
         )
@@ -197,6 +197,11 @@ def _which(advice: Advice, chosen: Plan) -> str:
     words = "; ".join(_listed(part.tasks, advice) for part in together)
     rest = f"; alone: {', '.join(lone)}" if lone else ""
     return f"Train together: {words}{rest}."
+
+
+def _level(advice: Advice) -> str:
+    """That of the race, as people write it."""
+    return f"{100 * advice.options.level:g} %"
 
 
 def _listed(names: Sequence[str], advice: Advice) -> str:
@@ -260,7 +265,7 @@ def _not_worth(advice: Advice, chosen: Plan) -> str:
             said.append(f"{', '.join(harmful)} help the others least")
     out = [each.name for each in advice.race.standings if not each.is_open]
     if out:
-        said.append(f"surely worse: {', '.join(out)}")
+        said.append(f"significantly worse ({_level(advice)}): {', '.join(out)}")
     return f"Not worth it: {'; '.join(said)}." if said else ""
 
 
@@ -271,7 +276,7 @@ def _open_line(advice: Advice, chosen: Plan, further: int | None) -> str:
     words = f"Cannot tell {chosen.name} from {', '.join(rivals)}"
     if not advice.race.degrees:
         words += ", of which there is one seed each"
-    if further is None or further > MOST_FURTHER * advice.budget.batches:
+    if further is None or further > MOST_BUDGETS * advice.budget.batches:
         return f"{words}: whatever the difference is, it is small."
     return (
         f"{words}; a budget of {_budget(advice, further)} with {advice.batches} steps a run would."

@@ -17,15 +17,21 @@ from dataclasses import dataclass, field
 
 from taskmix.errors import OptionError
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-PROBE_PRICE = 0.1  # of a probe's batch, in batches of the model, where nothing is measured
-END_SHARE, END_SECONDS = 0.02, 4.0  # of the time, for what comes after the last run
-LATE = 0.03  # of the time: that much later runs are stopped
+_SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0}
+# Of a probe's batch, in batches of the model, where nothing is measured: it says how many probes a
+# budget of steps pays for, so a change makes other runs of the same budget.
+PROBE_PRICE = 0.1
+END_SHARE, END_SECONDS = 0.02, 4.0  # of the time, for what comes after the last run: model and page
+OVERRUN_SHARE = 0.03  # of the time, by which runs may be late before they are stopped
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Seconds, or batches of the model; one of the two."""
+    """Seconds, or batches of the model; one of the two.
+
+    >>> Budget.parse("1.5h").seconds, Budget.parse("2000-steps").batches
+    (5400.0, 2000)
+    """
 
     seconds: float | None = None
     batches: int | None = None
@@ -46,7 +52,7 @@ class Budget:
         if steps is not None and int(steps[1]):
             return cls(batches=int(steps[1]))
         if time is not None and float(time[1]):
-            return cls(seconds=float(time[1]) * _UNITS[time[2]])
+            return cls(seconds=float(time[1]) * _SECONDS_PER_UNIT[time[2]])
         raise OptionError(
             "A budget should be a time such as 90s, 30m or 1.5h, or a number of steps such as "
             f"2000-steps. Found {words!r}."
@@ -54,7 +60,11 @@ class Budget:
 
 
 def typed_time(seconds: float) -> str:
-    """A time as one types it for a budget: 90s, 12m, 3h; rounded up."""
+    """A time as one types it for a budget: 90s, 12m, 3h; rounded up.
+
+    >>> [typed_time(seconds) for seconds in (89.2, 700, 10_801)]
+    ['90s', '12m', '4h']
+    """
     if seconds <= 180:
         return f"{math.ceil(seconds)}s"
     return f"{math.ceil(seconds / 60)}m" if seconds <= 3 * 3600 else f"{math.ceil(seconds / 3600)}h"
@@ -157,4 +167,4 @@ class Timer:
 
     def is_over(self) -> bool:
         """Whether runs at work should stop: they took longer than anyone could foresee."""
-        return self.seconds is not None and self.used() > self.seconds * (1 + LATE)
+        return self.seconds is not None and self.used() > self.seconds * (1 + OVERRUN_SHARE)

@@ -21,10 +21,10 @@ from taskmix.plans import Part, Plan
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 
-SHARED = ("uniform", "size")  # the runs whose evaluations are read
-POWERS = np.linspace(0.1, 1.5, 15)
-FEWEST = 6  # evaluations of a task
-EVEN = 0.25  # of the batches are divided evenly, whatever the curves say
+SHARED_RUNS = ("uniform", "size")  # whose evaluations are read: all tasks in one model, drawn
+POWERS = np.linspace(0.1, 1.5, 15)  # that are tried: learning curves are rarely flatter or steeper
+FEWEST_EVALUATIONS = 6  # of a task: fewer fit any curve of three numbers
+EVEN_SHARE = 0.25  # of the batches, divided evenly: a wrong curve should not starve a task
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ def from_curves(
 ) -> Plan | None:
     """One model, each task as often as its curve asks for; None where the curves say nothing."""
     points = _points(entries, tasks, usable, study)
-    if len(usable) < 2 or min(len(points[name]) for name in usable) < FEWEST:
+    if len(usable) < 2 or min(len(points[name]) for name in usable) < FEWEST_EVALUATIONS:
         return None
     curves = [fit_curve(*np.array(points[name]).T) for name in usable]
     if not any(curve.lack > 0 for curve in curves):
         return None
-    shares = EVEN / len(usable) + (1 - EVEN) * best_shares(curves, batches)
+    shares = EVEN_SHARE / len(usable) + (1 - EVEN_SHARE) * best_shares(curves, batches)
     words = "shares by which one more batch brings the same to every task"
     return with_shares("curves", words, usable, shares.tolist())
 
@@ -72,7 +72,7 @@ def _points(
 ) -> dict[str, list[tuple[float, float]]]:
     """Own batches and score of each task, at every evaluation."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in usable}
-    for entry in (entry for name in SHARED for entry in entries.get(name, ())):
+    for entry in (entry for name in SHARED_RUNS for entry in entries.get(name, ())):
         ((part, run),) = zip(entry.candidate.parts, entry.runs, strict=True)
         shares = part.probabilities
         for spent, scores in dev_curve(part, run, tasks, study):

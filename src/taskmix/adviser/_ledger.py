@@ -30,7 +30,8 @@ class Ledger:
         self.seconds = 0.0  # used so far, over all sessions
         with contextlib.suppress(FileNotFoundError):
             old = not self._path.exists() and (folder / OLD_NAME).exists()
-            state = _read(read_plain(folder / OLD_NAME if old else self._path))
+            path = folder / OLD_NAME if old else self._path
+            state = _read(read_plain(path), path.name)
             if state["asked"] == json.loads(json.dumps(self._asked)):
                 self.decisions, self.seconds = state["decisions"], state["seconds"]
 
@@ -60,7 +61,7 @@ class Ledger:
         write_bytes(self._path, (json.dumps(state, indent=2) + "\n").encode())
 
 
-def _read(data: bytes) -> dict[str, Any]:
+def _read(data: bytes, name: str) -> dict[str, Any]:
     try:
         state = json.loads(data)
         fine = state["version"] == VERSION and isinstance(state["decisions"], dict)
@@ -68,7 +69,7 @@ def _read(data: bytes) -> dict[str, Any]:
             raise KeyError("version")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(
-            f"`{NAME}` should say what the adviser was asked for and what it has decided. Found "
+            f"`{name}` should say what the adviser was asked for and what it has decided. Found "
             "something else. Choose another `out`, or remove the file.",
             arguments=("out",),
         ) from error

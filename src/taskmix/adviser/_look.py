@@ -28,10 +28,10 @@ FindingKind = Literal[
     "no dev rows",
 ]
 
-FEW_ROWS = 100
-RARE = 0.02  # of a class among the rows to train on
-COMMON = 0.5  # of the smaller task's inputs: from here on two tasks may be one
-SAME = 0.9  # of the labels' information: from here on they are
+FEW_ROWS = 100  # to train on: with fewer, seeds differ more than ways of training
+RARE_SHARE = 0.02  # of the rows to train on: a smaller class is named as rare
+COMMON_SHARE = 0.5  # of the smaller task's inputs: from here on two tasks may be one
+SAME_AGREEMENT = 0.9  # of the labels' information: from here on they are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,11 +125,11 @@ def _classes(task: Task, train: Split) -> Iterator[Finding]:
     rare = [
         label
         for label, count in zip(task.labels, counts, strict=True)
-        if count < RARE * counts.sum()
+        if count < RARE_SHARE * counts.sum()
     ]
     if rare and task.kind == "classification":
         shown = ", ".join(rare[:3]) + (" and others" if len(rare) > 3 else "")
-        words = f"{named} has classes with under {RARE:.0%} of its rows: {shown}."
+        words = f"{named} has classes with under {RARE_SHARE:.0%} of its rows: {shown}."
         yield Finding(kind="rare class", tasks=(task.name,), words=words)
 
 
@@ -184,12 +184,13 @@ def _same_task(a: Task, b: Task, keys: _Keys) -> Iterator[Finding]:
     ours, theirs = _labelled(a, keys), _labelled(b, keys)
     common = [key for key in ours if key in theirs]
     share = len(common) / max(min(len(ours), len(theirs)), 1)
-    if share < COMMON:
+    if share < COMMON_SHARE:
         return
     same = (
         a.kind == b.kind
         and len(common) >= 2
-        and _agreement(a.kind, [ours[k][0] for k in common], [theirs[k][0] for k in common]) >= SAME
+        and _agreement(a.kind, [ours[k][0] for k in common], [theirs[k][0] for k in common])
+        >= SAME_AGREEMENT
     )
     both = (a.name, b.name)
     if same:

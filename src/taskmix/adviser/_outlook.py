@@ -34,16 +34,18 @@ from taskmix.plans import Evaluation, FittedLaw, Outlook
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 
-MORE = 2.0  # times the batches: further than that no law of one decade should be trusted
-EXPLAINED = 0.5  # share of the variance: below that the law says nothing worth telling
-USUAL = {  # shapes of learning curves, whatever the search finds
+DOUBLING = 2.0  # times the batches: further than that no law of one decade should be trusted
+LEAST_EXPLAINED = 0.5  # share of the variance: below that the law says nothing worth telling
+USUAL_SHAPES = {  # shapes of learning curves, whatever the search finds
     "logarithm": "0.5 + 0.1*log(batches)",
     "root": "0.9 - 1/sqrt(batches)",
     "reciprocal": "0.9 - 1/batches",
     "square": "0.9 - 1/batches^2",
 }
-LEAST = 3  # points in the first half of the batches
-RIVAL = 2.0  # times the law's mean square: up to that another law fits nearly as well
+FEWEST_POINTS = 3  # in the first half of the batches: fewer cannot be wrong about the second
+# Times the law's mean square, up to which another law fits nearly as well: with less, the interval does
+# not know that laws differ, with more, laws that do not fit widen it.
+NEARLY_AS_WELL = 2.0
 SEARCH = SearchOptions(rounds=2, beam=2, branches=4)  # one input: more finds the same law
 _CURVE = 40  # points of the law's line
 
@@ -60,7 +62,7 @@ def outlook(advice: Advice, candidate: str, study: Study) -> Outlook:
     except InputError as error:
         words = f"No law could be fitted to how the score of {candidate} rises. {error}"
         return Outlook(candidate=candidate, words=words, evaluations=found)
-    if law is None or not law.explained >= EXPLAINED:
+    if law is None or not law.explained >= LEAST_EXPLAINED:
         share = "nothing" if law is None else f"{max(law.explained, 0.0):.0%}"
         words = (
             f"Batches explain {share} of how the dev scores of {candidate} differ between "
@@ -104,17 +106,17 @@ def _fit(found: tuple[Evaluation, ...], level: float) -> FittedLaw | None:
     last = float(inputs["batches"].max())
     error = _mean_square(law, inputs, scores)
     predicted, observed = _half(law, inputs, scores)
-    grid = np.geomspace(float(inputs["batches"].min()), MORE * last, _CURVE)
+    grid = np.geomspace(float(inputs["batches"].min()), DOUBLING * last, _CURVE)
     line = law.predict({"batches": grid}).values
     gain = _gain(law, inputs, scores, [each.seed for each in found], last, level)
-    others = _rivals(front, inputs, scores, RIVAL * error, last)
+    others = _rivals(front, inputs, scores, NEARLY_AS_WELL * error, last)
     differing = max(abs(each - _doubled(law, last)) for each in others)
     gain = _widened(gain, math.hypot(predicted - observed, differing))
     return FittedLaw(
         formula=law.text,
         explained=1 - error / float(np.var(scores)),
         batches=last,
-        more=MORE * last,
+        more=DOUBLING * last,
         before=law.gain({"batches": last}, batches=last).before,
         gain=gain,
         predicted=predicted,
@@ -141,7 +143,7 @@ def _gain(
 
 def _doubled(law: Law, last: float) -> float:
     """What the law says of a doubling of the last batches."""
-    return law.gain({"batches": last}, batches=MORE * last).interval.mean
+    return law.gain({"batches": last}, batches=DOUBLING * last).interval.mean
 
 
 def _rivals(
@@ -157,8 +159,8 @@ def _rivals(
         for law in front.laws
         if law.inputs and _mean_square(law, inputs, scores) <= worst
     ]
-    ends = {"batches": np.array([last, MORE * last])}
-    for shape in compare_formulas(USUAL, inputs, scores):
+    ends = {"batches": np.array([last, DOUBLING * last])}
+    for shape in compare_formulas(USUAL_SHAPES, inputs, scores):
         if shape.refitted <= worst:
             before, after = evaluate_formula(parse_formula(shape.refitted_formula), ends)
             found.append(float(after - before))
@@ -177,9 +179,9 @@ def _half(
     """What the law, fitted to the first half of the batches, says of the second, and what came."""
     batches = inputs["batches"]
     last = float(batches.max())
-    early = batches <= last / MORE * (1 + 1e-9)
+    early = batches <= last / DOUBLING * (1 + 1e-9)
     points = len(np.unique(batches[early]))
-    if points < max(LEAST, len(law.expression.constants) + 1):
+    if points < max(FEWEST_POINTS, len(law.expression.constants) + 1):
         raise InputError(
             "A law should be tried on the second half of the batches before it is trusted beyond them. "
             f"Found {points} points in the first half, too few to fit it to. Longer runs have more."

@@ -25,12 +25,12 @@ from taskmix.tasks import TaskSet
 from taskmix.transfer import SubsetDesign
 from taskmix.weighting import Equal
 
-STEPS = 24  # of the first run
-MOST_STEPS = 1200  # of the second
-EVALUATIONS = 3  # of the second; the first has one
-SHARE = 0.02  # of the budget that the second may take
-MEMBERS = 8  # probes of a fleet, for each process
-SMALLEST = 1e-6  # seconds
+FIRST_STEPS = 24  # of the first run: fewer, and warming up is most of what is timed
+MOST_STEPS = 1200  # of the second: more tell the price no better
+EVALUATIONS_OF_SECOND = 3  # the first has one: the difference is the price of evaluated rows
+BUDGET_SHARE = 0.02  # that the second run may take
+FLEET_MEMBERS = 8  # probes for each process: with fewer, a fleet looks more expensive than it is
+SMALLEST_SECONDS = 1e-6  # of a batch, by which the budget is divided
 
 
 def measure_prices(
@@ -45,20 +45,29 @@ def measure_prices(
     with tempfile.TemporaryDirectory() as folder:
         meter = _Meter(Study(Path(folder)), executor)
         model = replace(template, label="price", policy=Uniform(), weighting=None, reward=None)
-        first = meter.run(model, steps=STEPS, evaluations=1)
-        batch, start = first.training / STEPS, 0.0
+        first = meter.run(model, steps=FIRST_STEPS, evaluations=1)
+        batch, start = first.training / FIRST_STEPS, 0.0
         row = first.besides / evaluated_rows(tasks, 1)
-        if first.training + first.besides < SHARE * seconds:
-            steps = int(min(max(SHARE * seconds / max(batch, SMALLEST), 3 * STEPS), MOST_STEPS))
-            second = meter.run(model, steps=steps, evaluations=EVALUATIONS)
+        if first.training + first.besides < BUDGET_SHARE * seconds:
+            steps = int(
+                min(
+                    max(BUDGET_SHARE * seconds / max(batch, SMALLEST_SECONDS), 3 * FIRST_STEPS),
+                    MOST_STEPS,
+                )
+            )
+            second = meter.run(model, steps=steps, evaluations=EVALUATIONS_OF_SECOND)
             batch = second.training / steps
-            more = evaluated_rows(tasks, EVALUATIONS) - evaluated_rows(tasks, 1)
+            more = evaluated_rows(tasks, EVALUATIONS_OF_SECOND) - evaluated_rows(tasks, 1)
             row = max((second.besides - first.besides) / more, 0.0)
-            start = max(second.besides - row * evaluated_rows(tasks, EVALUATIONS), 0.0)
+            start = max(second.besides - row * evaluated_rows(tasks, EVALUATIONS_OF_SECOND), 0.0)
             start += second.around
         price = _probe_price(meter, probe, tasks) if probe is not None else batch
         return Prices(
-            batch=max(batch, SMALLEST), probe=price, start=start, row=row, workers=executor.at_once
+            batch=max(batch, SMALLEST_SECONDS),
+            probe=price,
+            start=start,
+            row=row,
+            workers=executor.at_once,
         )
 
 
@@ -130,12 +139,12 @@ def _probe_price(meter: _Meter, probe: Run, tasks: TaskSet) -> float:
             )
             for chosen in (
                 generator.choice(len(tasks), size, replace=False)
-                for _ in range(workers * (MEMBERS if together else 1))
+                for _ in range(workers * (FLEET_MEMBERS if together else 1))
             )
         ]
 
     short, long = probe.steps // 10, probe.steps // 3
     first, second = meter(subsets(short)), meter(subsets(long))
     step = max((second - first) / (long - short), 0.0)
-    whole = max(first + (probe.steps - short) * step, SMALLEST)
-    return whole / (probe.steps * size * (MEMBERS if together else 1))
+    whole = max(first + (probe.steps - short) * step, SMALLEST_SECONDS)
+    return whole / (probe.steps * size * (FLEET_MEMBERS if together else 1))

@@ -12,12 +12,12 @@ from taskmix.tasks import TaskSet
 from taskmix.transfer import SubsetDesign, TransferStudy
 from taskmix.weighting import Equal
 
-STEPS = 200  # of every task in a run of the probe
-EVALUATIONS = 4
-SHARE = 0.2  # of a budget
-ALONE = 4  # runs of each task alone
-MOST = 400  # subsets of a task's sources
-FEWEST_TASKS = 4
+PROBE_STEPS = 200  # a batch of every task each: shorter probes have not learned what helps
+PROBE_EVALUATIONS = 4  # the best of them counts, so that a probe that overfits is not blamed for it
+BUDGET_SHARE = 0.2  # for the whole study: more leaves too few seeds for the race
+RUNS_ALONE = 4  # of each task: fewer, and what a task gains by others drowns in the noise
+MOST_SUBSETS = 400  # of a task's sources: more tell nothing new of some dozens of tasks
+FEWEST_TASKS = 4  # a surrogate wants three sources
 
 
 def probe_of(template: Run) -> Run:
@@ -31,9 +31,9 @@ def probe_of(template: Run) -> Run:
         template,
         label="probe",
         architecture=architecture,
-        steps=STEPS,
-        evaluate_every=STEPS // EVALUATIONS,
-        checkpoint_every=STEPS,
+        steps=PROBE_STEPS,
+        evaluate_every=PROBE_STEPS // PROBE_EVALUATIONS,
+        checkpoint_every=PROBE_STEPS,
         patience=None,
     )
 
@@ -69,14 +69,16 @@ class Probes:
 
     def affordable(self, budget: PricedBudget) -> tuple[int, int]:
         """Subsets of each target's sources, and runs in all."""
-        runs = SHARE * budget.batches / self.price(budget)
+        runs = BUDGET_SHARE * budget.batches / self.price(budget)
         # Each run on a subset is a row of every member where all tasks are targets.
         shared = len(self.targets) == self.tasks
         rows = runs * (self.size / self.tasks if shared else 1 / len(self.targets))
-        return min(int(rows * 0.8), MOST), round(runs + ALONE * len(self.targets) / self.size)
+        return min(int(rows * 0.8), MOST_SUBSETS), round(
+            runs + RUNS_ALONE * len(self.targets) / self.size
+        )
 
     def study(self, count: int, seed: int) -> TransferStudy:
-        design = SubsetDesign(count=count, held_out=max(count // 4, 3), alone=ALONE, seed=seed)
+        design = SubsetDesign(count=count, held_out=max(count // 4, 3), alone=RUNS_ALONE, seed=seed)
         template = replace(self.probe, weighting=Equal())
         return TransferStudy(template=template, targets=self.targets, design=design)
 

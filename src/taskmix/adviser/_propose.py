@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from taskmix.adviser._candidates import in_groups, together, with_shares
+from taskmix.adviser._curves import from_curves
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.errors import TaskmixError
@@ -18,6 +19,38 @@ from taskmix.transfer import TransferLessons
 from taskmix.weighting import BanditMTL, Equal, FairGrad
 
 Entries = Mapping[str, Sequence[Entry]]  # of each candidate, by seed
+
+
+def propose_candidates(
+    entries: Entries,
+    study: Study,
+    tasks: TaskSet,
+    usable: Sequence[str],  # the targets of which something was learned
+    *,
+    batches: int,  # of a run
+    lessons: TransferLessons | None,
+    for_all: bool,  # whether all tasks are targets
+    with_weightings: bool,  # whether equal weights may still be the best
+) -> list[Plan]:
+    """What the first runs suggest, without the tasks of which nothing was learned."""
+    if len(tasks) < 2 or not usable:
+        return []
+    found: list[Plan | None] = []
+    sources: Sequence[str] = tasks.names
+    if for_all:
+        sources = usable
+        if 1 < len(usable) < len(tasks):
+            found.append(without(tasks.names, usable))
+        if len(usable) > 1:
+            found.append(tempered(tasks, usable))
+            found.append(from_curves(entries, tasks, usable, batches, study))
+        found.append(from_logs(entries, study, usable))
+        found.append(apart(entries, tasks, usable))
+    if lessons is not None:
+        found += from_transfer(lessons, usable)
+    if len(sources) > 1 and with_weightings:
+        found += weightings(sources, usable)  # of all tasks every step, as `equal` is
+    return [candidate for candidate in found if candidate is not None]
 
 
 def without(tasks: Sequence[str], usable: Sequence[str]) -> Plan:
@@ -76,7 +109,7 @@ def _gain(entries: Entries, tasks: TaskSet, name: str) -> float:
 
 
 def from_transfer(lessons: TransferLessons, usable: Sequence[str]) -> list[Plan]:
-    """Without the tasks that surely hurt the others, and in the groups that gain most."""
+    """Without the tasks that significantly hurt the others (95 %), and in the groups that gain most."""
     if len(lessons.targets) == 1:
         return _for_one_target(lessons, usable[0])
     found = []
@@ -108,7 +141,7 @@ def _for_one_target(lessons: TransferLessons, target: str) -> list[Plan]:
 
 
 def harmful_tasks(lessons: TransferLessons) -> tuple[str, ...]:
-    """Tasks that surely hurt at least half of the others and surely help none, worst first."""
+    """Tasks that significantly hurt at least half of the others (95 %) and help none, worst first."""
     votes: dict[str, list[str]] = {}
     for lesson in lessons.targets:
         for verdict in lesson.relative:

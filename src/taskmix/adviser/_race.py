@@ -1,7 +1,7 @@
-"""A race of candidates over seeds: who is surely behind drops out, who may win runs on.
+"""A race of candidates over seeds: who is significantly behind drops out, who may win runs on.
 
 Every candidate has one score a seed, and seeds are common to all, so what a seed does to all of them
-cancels. The noise that is left is estimated from all candidates together (scores less the mean of
+cancels. The noise that is left is estimated from all candidates together (scores minus the mean of
 the candidate and of the seed): with two seeds each, a candidate alone says next to nothing of its
 own spread. A candidate is out where the interval of its difference to the leader lies below zero; the
 level is divided by the number of candidates, since the leader is the best of many.
@@ -31,7 +31,7 @@ class Standing:
     name: str
     seeds: int
     mean: float  # over its own seeds
-    behind: Interval  # the leader's score less its own, over the seeds both have
+    behind: Interval  # the leader's score minus its own, over the seeds both have
     is_open: bool  # whether it may still be the best
 
 

@@ -12,8 +12,10 @@ from taskmix.engine import Executed, Run
 from taskmix.plans import Plan
 from taskmix.tasks import MISSING, Task, TaskSet, evaluate_outputs, find_metric
 
-SMALLEST = 1e-12
-NOTHING = 2.0  # sampling errors above a guess: below that, nothing was learned
+SMALLEST_DEVIATION = 1e-12  # of targets that are all alike, by which nothing can be divided
+# Standard errors above the constant answer: with a lower bar shuffled tasks pass as learned and spoil
+# the mean that ways are compared by, with a higher one small tasks no longer count.
+LEARNED_AT = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,7 @@ def comparable(task: Task, value: float) -> float:
     """A score of the task where higher is better and the unit of a regression does not count."""
     if task.metric == "rmse":
         targets = np.asarray(task.splits["train"].targets, dtype=np.float64)
-        value /= max(float(np.nanstd(targets)), SMALLEST)
+        value /= max(float(np.nanstd(targets)), SMALLEST_DEVIATION)
     return value if find_metric(task.metric).higher_is_better else -value
 
 
@@ -68,6 +70,11 @@ def mean_comparable(tasks: TaskSet, scores: Mapping[str, float], names: Sequence
     values = [comparable(tasks[name], scores[name]) for name in names if name in scores]
     known = [value for value in values if value == value]
     return float(np.mean(known)) if known else float("nan")
+
+
+def judged_targets(targets: tuple[str, ...], unlearned: Sequence[str]) -> tuple[str, ...]:
+    """The targets whose scores count; where nothing was learned of any, all of them."""
+    return tuple(name for name in targets if name not in unlearned) or targets
 
 
 def guessed_score(task: Task, split: str = "dev") -> float:
@@ -101,7 +108,7 @@ def _guessed_class(task: Task, targets: np.ndarray[tuple[int], np.dtype[np.int64
 def unlearned_tasks(
     entries: Mapping[str, Sequence[Entry]], tasks: TaskSet, targets: Sequence[str]
 ) -> tuple[str, ...]:
-    """Targets on which no run is surely better than always giving one answer."""
+    """Targets on which no run is significantly better (2 standard errors) than one constant answer."""
     found = []
     for name in targets:
         task = tasks[name]
@@ -110,7 +117,7 @@ def unlearned_tasks(
         if not scores or guess != guess:
             continue
         best = max(comparable(task, score) for score in scores)
-        margin = NOTHING * sampling_error(task.metric, guess, len(task.splits["dev"]))
+        margin = LEARNED_AT * sampling_error(task.metric, guess, len(task.splits["dev"]))
         least = abs(comparable(task, guess + margin) - comparable(task, guess))
         if best - comparable(task, guess) <= least:
             found.append(name)

@@ -11,8 +11,10 @@ from taskmix.adviser._ledger import Ledger
 from taskmix.errors import RecordError
 
 Costs = Sequence[float]  # of the runs of one candidate
-_KEYS = ("budget", "purse")  # of the priced budget in a ledger; the second in old ones
-PATIENCE = 2.0  # seconds of runs from which on they say how fast the machine is now
+_BUDGET_KEYS = ("budget", "purse")  # of the priced budget in a ledger; the second in old ones
+# Of runs, by their prices, from which on they say how fast the machine is now: a few short runs would
+# have the adviser give up seeds for one slow moment.
+FEWEST_TIMED_SECONDS = 2.0
 
 
 @dataclass
@@ -27,12 +29,14 @@ class Spending:
     _took: float = field(default=0.0, repr=False)  # seconds that they took
 
     @classmethod
-    def open(
+    def of_ledger(
         cls, ledger: Ledger, timer: Timer, budget: Budget, measure: Callable[[], Prices]
     ) -> Spending:
         """With the prices of the ledger, or else measured now; the time before counts as used."""
         timer.before = ledger.seconds
-        kept = next((ledger.decisions[key] for key in _KEYS if key in ledger.decisions), None)
+        kept = next(
+            (ledger.decisions[key] for key in _BUDGET_KEYS if key in ledger.decisions), None
+        )
         if kept is not None:
             return cls(_priced(kept), timer, ledger)
         prices = None if budget.seconds is None else measure()
@@ -42,11 +46,11 @@ class Spending:
     @property
     def is_settled(self) -> bool:
         """Whether the budget has been written down, now or by an adviser that was stopped."""
-        return any(key in self.ledger.decisions for key in _KEYS)
+        return any(key in self.ledger.decisions for key in _BUDGET_KEYS)
 
     def begin(self) -> None:
         """Writes the budget down: from here on it counts."""
-        self.ledger.settle(_KEYS[0], asdict(self.budget), seconds=self.timer.used())
+        self.ledger.settle(_BUDGET_KEYS[0], asdict(self.budget), seconds=self.timer.used())
 
     @property
     def by_clock(self) -> bool:
@@ -62,7 +66,7 @@ class Spending:
     @property
     def pace(self) -> float:
         """How many times as long as their prices runs take by now."""
-        return self._took / self._expected if self._expected > PATIENCE else 1.0
+        return self._took / self._expected if self._expected > FEWEST_TIMED_SECONDS else 1.0
 
     def can_pay(self, groups: Sequence[Costs]) -> bool:
         costs = [cost for group in groups for cost in group]

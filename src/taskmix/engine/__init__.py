@@ -4,7 +4,6 @@ from taskmix.engine._described import undescribe
 from taskmix.engine._distributed import (
     Launched,
     is_first_process,
-    joined_ranks,
     launched_processes,
 )
 from taskmix.engine._executor import (
@@ -19,14 +18,12 @@ from taskmix.engine._executor import (
 from taskmix.engine._fleet import fleet_pays
 from taskmix.engine._here import Auto, Fleet, Here
 from taskmix.engine._keep_best import keep_best
-from taskmix.engine._model_folder import check_model_folder
-from taskmix.engine._open import is_study, open_study, own_study
+from taskmix.engine._open import open_study, own_study
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._ray import Ray, choose_cluster_device, cluster
 from taskmix.engine._replay import events_of
 from taskmix.engine._run import (
     Executed,
-    Listener,
     Run,
     build,
     choose_device,
@@ -37,7 +34,7 @@ from taskmix.engine._run import (
 from taskmix.engine._saved import load_model, save_models
 from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
 from taskmix.engine._trained import trained_model
-from taskmix.engine._units import Progress, Stop, Tell
+from taskmix.engine._units import Progress, Stop
 from taskmix.engine._workers import Workers
 
 __all__ = [
@@ -49,7 +46,6 @@ __all__ = [
     "FolderSource",
     "Here",
     "Launched",
-    "Listener",
     "Observers",
     "Optimization",
     "Progress",
@@ -59,11 +55,9 @@ __all__ = [
     "StartingOver",
     "Stop",
     "TaskSource",
-    "Tell",
     "Until",
     "Workers",
     "build",
-    "check_model_folder",
     "choose_cluster_device",
     "choose_device",
     "cluster",
@@ -72,8 +66,6 @@ __all__ = [
     "finish",
     "fleet_pays",
     "is_first_process",
-    "is_study",
-    "joined_ranks",
     "keep_best",
     "launched_processes",
     "load_model",

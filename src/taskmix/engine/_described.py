@@ -11,7 +11,12 @@ from taskmix.errors import InputError, TaskmixError
 
 
 def undescribe(description: Mapping[str, Any], *known: ModuleType) -> Any:
-    """The frozen options of that `kind`; only public dataclasses of the modules are made."""
+    """The frozen options of that `kind`; only public dataclasses of the modules are made.
+
+    >>> import taskmix.policies
+    >>> undescribe({"kind": "Exp3", "exploration": 0.2}, taskmix.policies)
+    Exp3(exploration=0.2)
+    """
     kind = description.get("kind")
     found = next((getattr(each, str(kind)) for each in known if kind in each.__all__), None)
     options = {key: _value(value, known) for key, value in description.items() if key != "kind"}

@@ -36,7 +36,11 @@ NEEDED = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 def launched_processes() -> int:
-    """How many processes a launcher has started for one model; 1 where there was none."""
+    """How many processes a launcher has started for one model; 1 where there was none.
+
+    >>> launched_processes()
+    1
+    """
     try:
         count = int(os.environ.get("WORLD_SIZE", "1"))
     except ValueError:
@@ -45,7 +49,11 @@ def launched_processes() -> int:
 
 
 def is_first_process() -> bool:
-    """Whether this one speaks for all: it writes and prints."""
+    """Whether this one speaks for all: it writes and prints.
+
+    >>> is_first_process()  # without a launcher
+    True
+    """
     return launched_processes() == 1 or os.environ["RANK"] == "0"
 
 

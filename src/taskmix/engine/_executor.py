@@ -22,7 +22,11 @@ from taskmix.training import Event
 
 
 def never() -> bool:
-    """A wish to stop that never comes."""
+    """A wish to stop that never comes.
+
+    >>> never()
+    False
+    """
     return False
 
 
@@ -239,7 +243,15 @@ class Until:
 
 
 def finish(executor: Executor, runs: Sequence[Run], study: Study) -> None:
-    """Does runs of which all are needed, each once; raises a sentence about one that did not finish."""
+    """Does runs of which all are needed, each once; raises a sentence about one that did not finish.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> finish(Until(Here(workers=1), lambda: True), [run], Study("study"))
+    Traceback (most recent call last):
+    taskmix.errors.RunError: Run `demo` with seed 0 should have finished. Found it stopped. ...
+    """
     distinct = list(dict.fromkeys(runs))
     for run, result in zip(distinct, executor.run(distinct, study), strict=True):
         if not result.is_done:

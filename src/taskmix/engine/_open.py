@@ -16,7 +16,15 @@ BEFORE_RUNS = {"study.json", ".study.lock", "ledger.json", "advise.json", ".advi
 
 
 def own_study(path: Path | str, *, lean: bool = False) -> Study:
-    """The study at `path`, which is new or ours; raises before anything is trained."""
+    """The study at `path`, which is new or ours; raises before anything is trained.
+
+    >>> from pathlib import Path
+    >>> Path("holidays").mkdir()
+    >>> _ = Path("holidays/photo.jpg").write_bytes(b"...")
+    >>> own_study("holidays")
+    Traceback (most recent call last):
+    taskmix.errors.InputError: ...
+    """
     check_output_folder(Path(path), is_ours=is_study, what="the study")
     return Study(path, lean=lean)
 
@@ -28,7 +36,13 @@ def open_study(
     *,
     model: Path | None = None,  # where a trained model will be kept
 ) -> Study:
-    """The same, and about these tasks. Nothing is written into the data."""
+    """The same, and about these tasks. Nothing is written into the data.
+
+    >>> source = DigitsSource(tasks=("parity", "half"))
+    >>> study = open_study("study", source.load(), source)
+    >>> study.path.exists()  # before the first run
+    False
+    """
     path = own_study(path).path
     data = Path(source.path) if isinstance(source, FolderSource) else None
     for place, what in ((path, "the study"), (model, "the trained model")):

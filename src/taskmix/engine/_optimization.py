@@ -16,7 +16,12 @@ from taskmix.training import Scheduler
 
 @dataclass(frozen=True, kw_only=True)
 class Optimization:
-    """An optimiser with its learning rate, and how the rate changes over the run."""
+    """An optimiser with its learning rate, and how the rate changes over the run.
+
+    >>> rising_and_falling = Optimization(schedule="linear", warmup=0.5)
+    >>> [rising_and_falling.factor(step, steps=100) for step in (0, 25, 50, 75, 100)]
+    [0.0, 0.5, 1.0, 0.5, 0.0]
+    """
 
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     learning_rate: float = 1e-3

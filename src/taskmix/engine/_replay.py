@@ -16,7 +16,16 @@ from taskmix.training import EndEvent, EvaluationEvent, Event, Score, StepEvent
 
 
 def events_of(folder: RunFolder) -> Iterator[Event]:
-    """Steps and evaluations in order, and the end where the run is finished; no checkpoints."""
+    """Steps and evaluations in order, and the end where the run is finished; no checkpoints.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> study = Study("study")
+    >>> _ = Here(workers=1).run([run], study)
+    >>> [(type(event).__name__, event.step) for event in events_of(run.folder(study))]
+    [('StepEvent', 1), ('StepEvent', 2), ('EvaluationEvent', 2), ('EndEvent', 2)]
+    """
     summary = folder.summary()
     if summary is None:
         return

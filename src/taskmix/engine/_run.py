@@ -42,7 +42,16 @@ _encodings = KeptEncodings()
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Everything that determines a run, and what it is called."""
+    """Everything that determines a run, and what it is called.
+
+    >>> from dataclasses import replace
+    >>> from taskmix.models import Perceptron
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> replace(run, label="other").specification() == run.specification()
+    True
+    >>> replace(run, seed=1).specification() == run.specification()
+    False
+    """
 
     label: str  # what the report calls this kind of run, the same for all seeds; determines nothing
     source: TaskSource
@@ -114,7 +123,11 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Executed:
-    """What came of asking for a run."""
+    """What came of asking for a run.
+
+    >>> [Executed(outcome=word, summary=None).is_done for word in ("already finished", "busy")]
+    [True, False]
+    """
 
     outcome: Literal["finished", "already finished", "busy", "stopped", "failed"]
     summary: RunSummary | None
@@ -151,6 +164,15 @@ def execute(
     """Does the run in this process, or says why there is nothing to do.
 
     `fresh` starts over even where the study holds a checkpoint or a finished run.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> events = []
+    >>> execute(run, Study("study"), listener=events.append).outcome
+    'finished'
+    >>> [type(event).__name__ for event in events]
+    ['StepEvent', 'StepEvent', 'EvaluationEvent', 'CheckpointEvent', 'EndEvent']
     """
     study.settle()
     specification = run.specification()
@@ -248,7 +270,15 @@ def begin_record(writer: RecordWriter, run: Run, specification: dict[str, Any]) 
 
 
 def build(run: Run) -> tuple[HardSharing, EncodedTasks]:
-    """The run's model with its first parameters, on its device, and its tasks encoded."""
+    """The run's model with its first parameters, on its device, and its tasks encoded.
+
+    >>> from taskmix.models import Perceptron
+    >>> source, architecture = DigitsSource(tasks=("parity", "half")), Perceptron(hidden=(8,))
+    >>> run = Run(label="demo", source=source, architecture=architecture, steps=2, seed=0)
+    >>> model, tasks = build(run)
+    >>> sum(parameter.numel() for parameter in model.parameters())  # 64 pixels, 8 units, 2 heads
+    556
+    """
     tasks = encode(run)
     device = find_device(run.device)
     return first_model(run, tasks).to(device), tasks
@@ -269,7 +299,19 @@ def first_model(run: Run, tasks: EncodedTasks) -> HardSharing:
 
 
 def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
-    """The best model of a run that has been trained, and its tasks encoded."""
+    """The best model of a run that has been trained, and its tasks encoded.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> study = Study("study")
+    >>> execute(run, study).outcome
+    'finished'
+    >>> model, tasks = model_of_run(run, study)
+    >>> first, _ = build(run)
+    >>> all(torch.equal(a, b) for a, b in zip(model.parameters(), first.parameters()))
+    False
+    """
     folder = study.run(run.specification())
     best = folder.best()
     if best is None:
@@ -283,7 +325,20 @@ def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
 
 
 def record_event(writer: RecordWriter, event: Event) -> None:
-    """Writes an event of `train` into a record."""
+    """Writes an event of `train` into a record.
+
+    >>> from taskmix.records import Study
+    >>> from taskmix.training import StepEvent
+    >>> folder = Study("study").run({"rate": 0.1})
+    >>> with folder.claim() as claim:
+    ...     about = {"specification": {"rate": 0.1}, "seed": 0, "label": "a", "steps": 1}
+    ...     claim.writer.start(**about, tasks=[{"name": "t"}])
+    ...     event = StepEvent(step=1, tasks=(0,), losses=(0.5,), examples=(32,), seconds=0.1)
+    ...     record_event(claim.writer, event)
+    ...     claim.writer.finish(scores=[], best_step=None, step=1)
+    >>> folder.steps(["loss", "examples"]).to_pylist()
+    [{'loss': 0.5, 'examples': 32}]
+    """
     match event:
         case StepEvent():
             _write_step(writer, event)
@@ -346,7 +401,14 @@ def find_device(name: str) -> torch.device:
 
 
 def choose_device(name: str) -> str:
-    """`auto` becomes the first accelerator PyTorch can use, else the CPU; others are checked."""
+    """`auto` becomes the first accelerator PyTorch can use, else the CPU; others are checked.
+
+    >>> choose_device("cpu")
+    'cpu'
+    >>> choose_device("abacus")
+    Traceback (most recent call last):
+    taskmix.errors.OptionError: `device` should be a device of PyTorch such as cpu or cuda. Found ...
+    """
     if name != "auto":
         return str(find_device(name))
     if torch.cuda.is_available():

@@ -45,7 +45,18 @@ def save_models(
     study: Study,
     notes: Mapping[str, Any] | None = None,  # where they come from, for people
 ) -> Path:
-    """Writes the best parameters of runs as one folder that `load_model` takes."""
+    """Writes the best parameters of runs as one folder that `load_model` takes.
+
+    >>> from pathlib import Path
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> study = Study("study")
+    >>> _ = Here(workers=1).run([run], study)
+    >>> folder = save_models(Path("model"), [(run, ["parity"])], study)
+    >>> load_model(folder).tasks
+    ('parity',)
+    """
     with replacing_model(folder) as (mark, publish):
         parts = [
             _save(folder, f"{place}-{mark}", run, answers, study)
@@ -92,7 +103,12 @@ def _save_pretrained(folder: Path, model: HardSharing, architecture: Transformer
 
 
 def load_model(path: Path | str) -> TrainedModel:
-    """A folder that `save_models` wrote, or a study that has one in `model`."""
+    """A folder that `save_models` wrote, or a study that has one in `model`.
+
+    >>> load_model("nowhere")
+    Traceback (most recent call last):
+    taskmix.errors.InputError: `nowhere` should be a folder with a trained model, with `model.json` ...
+    """
     folder = Path(path)
     if not (folder / NAME).is_file() and (folder / "model" / NAME).is_file():
         folder /= "model"

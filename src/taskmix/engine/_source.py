@@ -34,7 +34,14 @@ class DigitsSource:
 
 @dataclass(frozen=True, kw_only=True)
 class FolderSource:
-    """A task folder, a table with a task column, or `hf:NAME`; the options are `load_tasks`'s."""
+    """A task folder, a table with a task column, or `hf:NAME`; the options are `load_tasks`'s.
+
+    >>> from pathlib import Path
+    >>> rows = "task,text,label\\nmood,fine,good\\nmood,awful,bad\\nsize,huge,big\\nsize,tiny,small\\n"
+    >>> _ = Path("tasks.csv").write_text(rows)
+    >>> FolderSource(path="tasks.csv").load().names
+    ('mood', 'size')
+    """
 
     path: str
     tasks: tuple[str, ...] | None = None

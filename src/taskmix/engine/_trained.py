@@ -11,7 +11,16 @@ from taskmix.training import HeldPart, TrainedModel, TrainedPart
 
 
 def trained_model(trained: Sequence[tuple[Run, Sequence[str]]], study: Study) -> TrainedModel:
-    """The best parameters of runs that are done, each with the tasks that it is for."""
+    """The best parameters of runs that are done, each with the tasks that it is for.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> study = Study("study")
+    >>> _ = Here(workers=1).run([run], study)
+    >>> trained_model([(run, ["parity", "half"])], study).tasks
+    ('parity', 'half')
+    """
     parts = []
     for run, answers in trained:
         model, encoded = model_of_run(run, study)

@@ -60,7 +60,13 @@ def count_workers(count: int | None) -> int:
 
 
 class Workers:
-    """Up to `count` processes, one a core where nothing is said; none before they are needed."""
+    """Up to `count` processes, one a core where nothing is said; none before they are needed.
+
+    >>> with Workers(4) as workers:
+    ...     executor = Here(workers=workers)  # for as many calls as there are
+    ...     executor.at_once, workers.at_work
+    (4, 0)
+    """
 
     def __init__(self, count: int | None = None) -> None:
         self.count = count_workers(count)

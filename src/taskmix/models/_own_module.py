@@ -21,7 +21,15 @@ TRIAL = 2  # rows of the batch that shows how wide the output is
 
 @dataclass(frozen=True, kw_only=True)
 class OwnModule:
-    """An architecture around a module; `parameters` tells its first parameters from others."""
+    """An architecture around a module; `parameters` tells its first parameters from others.
+
+    >>> from taskmix.tasks import digits_tasks
+    >>> encoding = Perceptron().encoding
+    >>> encoded = encoding.encode(digits_tasks())
+    >>> architecture = own_module(torch.nn.Linear(64, 16), encoding, encoded)
+    >>> architecture.module
+    'Linear(in_features=64, out_features=16, bias=True)'
+    """
 
     module: str  # as it prints itself
     parameters: str
@@ -48,6 +56,13 @@ def own_module(
     A module brings its parameters along, so all seeds begin with them (as with a pretrained one). A
     function is called under each run's seed; if it takes an argument, that is the encoded tasks,
     with the vocabulary or the number of features.
+
+    >>> from taskmix.tasks import digits_tasks
+    >>> encoding = Perceptron().encoding
+    >>> encoded = encoding.encode(digits_tasks().select(("parity", "half")))
+    >>> model = own_module(lambda: torch.nn.Linear(64, 16), encoding, encoded).build(encoded)
+    >>> [sum(p.numel() for p in head.parameters()) for head in model.heads]  # 2 × 16 weights, 2 biases
+    [34, 34]
     """
     make: Callable[[EncodedTasks], nn.Module]
     if isinstance(model, nn.Module):

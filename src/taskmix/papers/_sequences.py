@@ -45,7 +45,12 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class SequencesOptions:
-    """What is drawn, and how often."""
+    """What is drawn, and how often.
+
+    >>> quick = SequencesOptions(seeds=2, synthetic_seeds=2, synthetic_tasks=(5, 10))
+    >>> quick.data is None  # the synthetic part alone
+    True
+    """
 
     data: Path | None = None  # without it the synthetic part alone
     sets: tuple[str, ...] = tuple(SETS)
@@ -70,7 +75,10 @@ class SequencesOptions:
 def reproduce_sequences(
     options: SequencesOptions | None = None, *, on_progress: Progress | None = None
 ) -> list[PaperRow]:
-    """All rows; intervals are over draws."""
+    """All rows; intervals are over draws.
+
+    `taskmix reproduce sequences` runs it.
+    """
     setting = options or SequencesOptions()
     tell = on_progress or (lambda sentence: None)
     if setting.out is not None:

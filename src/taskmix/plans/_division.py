@@ -53,7 +53,11 @@ class Shares:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """The probabilities from a share of the run on."""
+    """The probabilities from a share of the run on.
+
+    >>> Stage(begin=0.5, probabilities=(0.9, 0.1)).probabilities  # from half-way on
+    (0.9, 0.1)
+    """
 
     begin: float  # 0 is the start, 0.5 half-way
     probabilities: tuple[float, ...]
@@ -69,7 +73,12 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class Stages:
-    """One task a step, with probabilities that change over the run."""
+    """One task a step, with probabilities that change over the run.
+
+    >>> first, then = (Stage(begin=b, probabilities=p) for b, p in [(0, (1/2, 1/2)), (3/4, (1/4, 3/4))])
+    >>> Stages(stages=(first, then)).mean  # 3/4 of the run equally often, 1/4 mostly the second
+    (0.4375, 0.5625)
+    """
 
     stages: tuple[Stage, ...]
 
@@ -114,7 +123,13 @@ class Stages:
 
 @dataclass(frozen=True, kw_only=True)
 class Weighted:
-    """A batch of every task each step, the losses weighted by a method."""
+    """A batch of every task each step, the losses weighted by a method.
+
+    >>> from taskmix.weighting import Equal
+    >>> part = Part(tasks=("a", "b"), scored=("a", "b"), share=1.0, division=Weighted(method=Equal()))
+    >>> part.probabilities
+    {'a': 0.5, 'b': 0.5}
+    """
 
     method: AnyWeighting
 

@@ -33,7 +33,15 @@ DRAWN, STAGED, WEIGHTED = (
 
 
 def check_plan_path(path: Path) -> None:
-    """Raises where no plan can be written to a path, before any work is done for it."""
+    """Raises where no plan can be written to a path, before any work is done for it.
+
+    >>> from pathlib import Path
+    >>> _ = Path("letter.json").write_text("Dear Sir or Madam")
+    >>> check_plan_path(Path("letter.json"))
+    Traceback (most recent call last):
+    taskmix.errors.InputError: ...
+    >>> check_plan_path(Path("plan.json"))
+    """
 
     def is_plan(begin: bytes) -> bool:
         return has_keys("version", "parts")(begin) or has_keys("version", "probabilities")(begin)

@@ -106,7 +106,12 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """A score to expect for a task, with its interval."""
+    """A score to expect for a task, with its interval.
+
+    >>> Expected(task="a", metric="accuracy", value=0.9, low=0.85, high=float("nan"))
+    Traceback (most recent call last):
+    taskmix.errors.InputError: What a plan expects should name a task and a metric, with finite ...
+    """
 
     task: str
     metric: str
@@ -125,7 +130,12 @@ class Expected:
 
 @dataclass(frozen=True, kw_only=True)
 class Length:
-    """The training for which a plan promises its scores."""
+    """The training for which a plan promises its scores.
+
+    >>> length = Length(batches=600, batch_size=32)
+    >>> length.batches * length.batch_size  # rows that are seen, over all parts
+    19200
+    """
 
     batches: int  # of all parts together
     batch_size: int

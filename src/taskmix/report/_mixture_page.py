@@ -33,7 +33,10 @@ def write_mixture_page(
     command: str = "",
     notes: Sequence[str] = (),
 ) -> Path:
-    """Writes the page of a fitted mixture to `out` and gives its path."""
+    """Writes the page of a fitted mixture to `out` and gives its path.
+
+    `taskmix sequences FOLDER --out STUDY` writes it into the study.
+    """
     page = mixture_html(model, title=title, figures=figures, command=command, notes=notes)
     return write_whole(out, page.encode("utf-8", "replace"), "the report")
 
@@ -46,7 +49,10 @@ def mixture_html(
     command: str = "",
     notes: Sequence[str] = (),
 ) -> str:
-    """The page as text. It asks for nothing from outside and runs no script."""
+    """The page as text. It asks for nothing from outside and runs no script.
+
+    `taskmix sequences FOLDER --out STUDY` writes it into the study.
+    """
     load("jinja2", purpose=PURPOSE)
     import jinja2
     from markupsafe import Markup

@@ -24,7 +24,13 @@ Pairs = tuple[Any, Any]  # inputs and targets, row by row
 def gather_tasks(
     given: Mapping[str, Any], *, hold: bool, collate: Any = None
 ) -> tuple[TaskSet, HeldEncoding | None]:
-    """Tasks from `name -> (train, dev, test)`; with `hold`, pairs are left as they are."""
+    """Tasks from `name -> (train, dev, test)`; with `hold`, pairs are left as they are.
+
+    >>> train = (np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), np.array([0, 1, 1]))
+    >>> tasks, _ = gather_tasks({"first": (train, train)}, hold=False)
+    >>> tasks["first"].sizes, tasks["first"].labels
+    ({'train': 3, 'dev': 3}, ('0', '1'))
+    """
     if not given:
         raise InputError("There should be at least one task. Found none.")
     tables: dict[str, dict[str, Any]] = {}

@@ -29,7 +29,20 @@ ROWS = 256  # of one's own inputs in a batch
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedPart:
-    """One model, and the tasks that it answers for."""
+    """One model, and the tasks that it answers for.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.tasks import Question, digits_tasks, learned_by
+    >>> tasks, architecture = digits_tasks().select(("parity", "half")), Perceptron(hidden=(8,))
+    >>> encoded = architecture.encoding.encode(tasks)
+    >>> part = TrainedPart(
+    ...     model=architecture.build(encoded), architecture=architecture,
+    ...     learned=learned_by(architecture.encoding, tasks, encoded),
+    ...     questions=tuple(map(Question.of, tasks)), answers=("parity",))
+    >>> outputs, _, _ = part.outputs(part.questions[0], tasks["parity"].splits["test"].inputs[:5])
+    >>> outputs.shape  # untrained, but it has an opinion on five rows
+    torch.Size([5, 2])
+    """
 
     model: HardSharing
     architecture: Any
@@ -53,7 +66,20 @@ class TrainedPart:
 
 
 class HeldPart(TrainedPart):
-    """A model that reads inputs of one's own: rows are what its data set gives, without targets."""
+    """A model that reads inputs of one's own: rows are what its data set gives, without targets.
+
+    >>> from taskmix.models import own_module
+    >>> from taskmix.tasks import Question, gather_tasks
+    >>> rows = (torch.eye(3), [0, 1, 1])
+    >>> tasks, encoding = gather_tasks({"a": (rows, rows)}, hold=True)
+    >>> encoded = encoding.encode(tasks)
+    >>> architecture = own_module(torch.nn.Linear(3, 4), encoding, encoded)
+    >>> part = HeldPart(
+    ...     model=architecture.build(encoded), architecture=architecture, learned={},
+    ...     questions=(Question.of(tasks["a"]),), answers=("a",))
+    >>> part.outputs(part.questions[0], torch.eye(3))[0].shape  # [row, class]
+    torch.Size([3, 2])
+    """
 
     def outputs(
         self, question: Question, rows: NewRows, *, strict: bool = False
@@ -71,7 +97,20 @@ class HeldPart(TrainedPart):
 
 
 class TrainedModel:
-    """Answers for new rows; of a plan with groups, each task by the model of its group."""
+    """Answers for new rows; of a plan with groups, each task by the model of its group.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.tasks import Question, digits_tasks, learned_by
+    >>> tasks, architecture = digits_tasks().select(("parity", "half")), Perceptron(hidden=(8,))
+    >>> encoded = architecture.encoding.encode(tasks)
+    >>> part = TrainedPart(
+    ...     model=architecture.build(encoded), architecture=architecture,
+    ...     learned=learned_by(architecture.encoding, tasks, encoded),
+    ...     questions=tuple(map(Question.of, tasks)), answers=("parity",))
+    >>> model = TrainedModel([part])
+    >>> [sorted(answer) for answer in model.predict(tasks["parity"].splits["test"].inputs[:1])]
+    [['label', 'probability']]
+    """
 
     def __init__(self, parts: Sequence[TrainedPart]) -> None:
         self._parts = tuple(parts)

@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from taskmix.adviser import Advice, AdviseOptions, Budget, Entry, PricedBudget, run_race
+from taskmix.adviser import AdviseOptions, Budget
+from taskmix.adviser._adviser import Advice
+from taskmix.adviser._budget import PricedBudget
 from taskmix.adviser._candidates import baselines
+from taskmix.adviser._race import run_race
+from taskmix.adviser._scores import Entry
 from taskmix.engine import DigitsSource, Run
 from taskmix.models import Perceptron
 from taskmix.plans import Plan

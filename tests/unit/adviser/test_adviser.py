@@ -9,17 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taskmix.adviser import (
-    Advice,
-    AdviseOptions,
-    Adviser,
-    Budget,
-    News,
-    Prices,
-    Timer,
-    answer,
-    plan_of,
-)
+from taskmix.adviser import AdviseOptions, Budget, News
+from taskmix.adviser._adviser import Advice, Adviser
+from taskmix.adviser._answer import answer, plan_of
+from taskmix.adviser._budget import Prices, Timer
 from taskmix.engine import DigitsSource, Executed, Run
 from taskmix.errors import InputError, OptionError, RecordError, RunError
 from taskmix.models import Perceptron
@@ -345,6 +338,22 @@ def test_failed_runs_are_left_out_and_said(tmp_path: Path) -> None:
     assert any("the loss was not finite" in note for note in advice.notes)
 
 
+def test_a_way_that_failed_with_its_first_seed_is_not_compared_by_its_second(
+    tmp_path: Path,
+) -> None:
+    class FailingOnce(World):
+        def _execute(self, run: Run) -> Executed:
+            if run.label == "equal" and run.seed == 0:
+                return Executed(outcome="failed", summary=None, error="the loss was not finite")
+            return super()._execute(run)
+
+    made, _ = adviser(FailingOnce(), tmp_path)
+    advice = made.run()
+    assert "equal" not in advice.entries
+    for some in advice.entries.values():
+        assert [entry.seed for entry in some] == list(range(len(some)))
+
+
 def test_progress_is_told(tmp_path: Path) -> None:
     made, _ = adviser(World(), tmp_path)
     news: list[News] = []
@@ -370,7 +379,7 @@ def test_bad_input_is_told_in_words(tmp_path: Path) -> None:
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "ledger.json").write_text("[1]")
     made, _ = adviser(World(), tmp_path / "bad")
-    with pytest.raises(RecordError, match=r"advise\.json"):
+    with pytest.raises(RecordError, match=r"`ledger\.json`"):
         made.run()
 
 

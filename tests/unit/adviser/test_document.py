@@ -11,7 +11,10 @@ from earlier_advice import FIRST, OUTLOOK, finished, of_one_seed
 from made_up_advice import TASKS, made_up_advice
 from plain_leaves import leaves
 
-from taskmix.adviser import Advice, Advised, History, advice_document, answer
+from taskmix.adviser import Advice, Advised
+from taskmix.adviser._answer import answer
+from taskmix.adviser._document import advice_document
+from taskmix.adviser._history import History
 from taskmix.errors import InputError
 from taskmix.plans import AdviceDocument, Outlook, load_advice, race_rows, save_advice
 from taskmix.records import Study, to_plain
@@ -39,8 +42,10 @@ def test_programs_find_in_the_file_what_they_found_before(
     name: str, make: Callable[[], tuple[Advice, History]], last: Outlook | None, tmp_path: Path
 ) -> None:
     path = save_advice(tmp_path, document_of(*make(), last))
-    now = dict(leaves(json.loads(path.read_text())))
-    before = dict(leaves(EARLIER[name]))
+    now, before = (
+        {place: value for place, value in leaves(document) if not place.startswith(".lines[")}
+        for document in (json.loads(path.read_text()), EARLIER[name])
+    )  # words may become better ones
     assert list(now) == list(before), "the same entries in the same order, null where they were"
     assert now == pytest.approx(before, rel=1e-9)
 

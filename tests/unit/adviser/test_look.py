@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from taskmix.adviser import Finding, look_at
+from taskmix.adviser._look import Finding, look_at
 from taskmix.tasks import MISSING, Split, Task, TaskSet, digits_tasks
 
 

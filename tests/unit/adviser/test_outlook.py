@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from made_up_advice import TASKS, Curve, MadeUpStudy, made_up_advice
 
-from taskmix.adviser import outlook
+from taskmix.adviser._outlook import outlook
 
 STEPS = tuple(range(100, 801, 100))
 SCORES = {"uniform": [0.9, 0.9, 0.9], "single": [0.8, 0.8, 0.8], "equal": [0.85, 0.85, 0.85]}

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from taskmix.adviser import measure_prices, probe_of
+from taskmix.adviser._prices import measure_prices
+from taskmix.adviser._probe import probe_of
 from taskmix.engine import Auto, DigitsSource, Run
 from taskmix.models import Architecture, Perceptron, TextConvolution, Transformer, WindowBiLSTM
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from taskmix.engine import check_model_folder
-from taskmix.engine._model_folder import replacing_model
+from taskmix.engine._model_folder import check_model_folder, replacing_model
 from taskmix.errors import InputError, RecordError
 from taskmix.files import _atomic
 

@@ -49,6 +49,12 @@ def fleet_pays(runs: Sequence[Run]) -> bool:
     On CUDA it always is. On the CPU it is for perceptrons up to a width, beyond which their matrices
     fill a core by themselves, and for the window BiLSTM, whose stacked form reads only the half of a
     window that counts; it is not for the text convolution (benchmarks/fleet.py has the figures).
+
+    >>> from dataclasses import replace
+    >>> from taskmix.models import Perceptron
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> fleet_pays([run]), fleet_pays([run, replace(run, seed=1)])
+    (False, True)
     """
     return len(runs) > 1 and any(can_join(run) and _pays(run) for run in runs)
 

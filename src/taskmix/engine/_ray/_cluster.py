@@ -84,7 +84,7 @@ def cluster(
     Starting takes seconds, so whoever executes runs in several rounds does it around all of them.
     Within the block another `cluster` is the same one; so it is where `ray.init` was called before.
     At most `workers` of its cores and GPUs are used. Finished runs are also copied to `store`, any
-    path that fsspec knows.
+    path that fsspec knows. docs/cluster.md has examples.
     """
     ray = import_ray()
     if ray.is_initialized():
@@ -149,7 +149,10 @@ def count_places(workers: int | None) -> Places:
 
 
 def choose_cluster_device(name: str) -> str:
-    """`auto` becomes CUDA where the cluster has GPUs, else the CPU; workers take the one they get."""
+    """`auto` becomes CUDA where the cluster has GPUs, else the CPU; workers take the one they get.
+
+    `taskmix train --engine ray` asks it; docs/cluster.md has more.
+    """
     if name == "auto":
         return "cuda" if count_places(None).gpus else "cpu"
     if name.split(":")[0] not in ("cpu", "cuda"):

@@ -1,0 +1,153 @@
+"""The runs of candidates: what they cost, how they are trained, and the scores that came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from taskmix.adviser._budget import Timer
+from taskmix.adviser._candidates import evaluated_rows
+from taskmix.adviser._run_length import RunLength
+from taskmix.adviser._scores import Entry, entry_of
+from taskmix.adviser._spending import Spending
+from taskmix.engine import Executed, Executor, Run
+from taskmix.errors import OptionError, RunError
+from taskmix.plans import Plan
+from taskmix.policies import HardProgress
+from taskmix.records import Study
+
+FIRST_SEEDS = 2  # of every candidate: with one, no noise is known and nobody is ever out
+
+Asked = tuple[Plan, int]  # a candidate and a seed
+
+
+@dataclass
+class CandidateRuns:
+    """Trains candidates within what may be spent, and keeps their scores."""
+
+    template: Run
+    study: Study
+    executor: Executor
+    timer: Timer
+    spending: Spending
+    length: RunLength
+    first_seed: int
+    entries: dict[str, list[Entry]] = field(default_factory=dict)  # of each candidate, by seed
+    notes: list[str] = field(default_factory=list)
+
+    def costs(self, candidate: Plan) -> list[float]:
+        """Of each of its runs; a budget of steps counts the candidate as one."""
+        budget, tasks = self.spending.budget, self.template.load()
+        if budget.prices is None:
+            return [float(self.length.batches)]
+        return [
+            budget.cost(
+                self.length.batches * part.share,
+                evaluated_rows(tasks.select(part.tasks), self.length.evaluations),
+            )
+            for part in candidate.parts
+        ]
+
+    def train_first_seeds(self, stage: str, candidates: Sequence[Plan], *, least: int = 0) -> int:
+        """Brings candidates to two seeds, as far as the budget goes, `least` of them in any case.
+
+        Returns how many have been trained, each seed counted.
+        """
+        asked = [
+            (candidate, self.first_seed + number)
+            for number in range(FIRST_SEEDS)
+            for candidate in candidates
+        ]
+        costs = [self.costs(candidate) for candidate, _ in asked]
+        affordable = self.spending.affordable(stage, costs, least=least)
+        count = _without_partial_seed(affordable, len(candidates))
+        found = self._train(asked[:count])
+        done = next((place for place, each in enumerate(found) if each is None), count)
+        done = _without_partial_seed(done, len(candidates))
+        if done < count:  # the time is over
+            self.spending.settle(stage, done)
+        if done < least:
+            raise OptionError(
+                f"The budget should pay for {least} ways of training. The time was over after {done}. "
+                "Give a larger `budget`, or shorter runs with `steps`.",
+                arguments=("budget", "steps"),
+            )
+        self._keep(asked[:done], [each for each in found[:done] if each is not None])
+        return done
+
+    def train_one_more_seed(self, stage: str, candidates: Sequence[Plan], seed: int) -> bool:
+        """Gives each one more seed; False where the time was over, or all of them failed."""
+        asked = [(candidate, seed) for candidate in candidates]
+        found = self._train(asked)
+        done = [each for each in found if each is not None]
+        if len(done) < len(found):  # the time is over: a round that some have run is none
+            self.spending.settle(stage, False)
+            return False
+        before = sum(map(len, self.entries.values()))
+        self._keep(asked, done)
+        return sum(map(len, self.entries.values())) > before
+
+    def words_of_stop(self) -> str:
+        """What is said where runs were stopped and the time is not over."""
+        known = f" The best plan so far is in {self.study.path}." if self.entries else ""
+        return f"Stopped. What is done is kept.{known} Run the same command again to continue."
+
+    def _runs(self, candidate: Plan, seed: int) -> list[Run]:
+        # What a draw was worth costs nothing to log, and another policy can be learned from it.
+        template = replace(self.template, steps=self.length.batches, reward=HardProgress())
+        return candidate.runs(template, seeds=[seed], evaluations=self.length.evaluations)
+
+    def _train(self, asked: Sequence[Asked]) -> list[list[Executed] | None]:
+        """What came of the runs of each candidate; None where the time was over before its end."""
+        runs = [self._runs(candidate, seed) for candidate, seed in asked]
+        flat = [run for some in runs for run in some]
+        # Seed by seed, in case the time is over before the last, and the longest run first, so that
+        # no process waits long for the others.
+        order = sorted(range(len(flat)), key=lambda at: (flat[at].seed, -_batches(flat[at])))
+        begin = self.timer.used()
+        done = self.executor.run([flat[place] for place in order], self.study)
+        took = self.timer.used() - begin
+        by_place = dict(zip(order, done, strict=True))
+        results = [by_place[place] for place in range(len(flat))]
+        if self.spending.by_clock:
+            costs = [cost for candidate, _ in asked for cost in self.costs(candidate)]
+            paid = zip(costs, results, strict=True)
+            self.spending.learn([cost for cost, r in paid if r.outcome == "finished"], took)
+        late = self.timer.is_over()
+        rest = iter(results)
+        return [self._unless_stopped([next(rest) for _ in some], late=late) for some in runs]
+
+    def _unless_stopped(self, results: list[Executed], *, late: bool) -> list[Executed] | None:
+        stopped = [each for each in results if each.outcome in ("stopped", "busy")]
+        if not stopped:
+            return results
+        if late:
+            return None
+        if stopped[0].outcome == "busy":
+            raise RunError(
+                "The runs should be this command's alone. Found one that another process is at. "
+                "Wait for it, or choose another `out`.",
+                arguments=("out",),
+            )
+        raise RunError(self.words_of_stop())
+
+    def _keep(self, asked: Sequence[Asked], found: Sequence[list[Executed]]) -> None:
+        for (candidate, seed), results in zip(asked, found, strict=True):
+            entry = entry_of(candidate, seed, self._runs(candidate, seed), results)
+            self.spending.batches += self.length.batches
+            earlier = len(self.entries.get(candidate.name, ()))
+            if entry is None:
+                reason = next((each.error for each in results if each.error), "it failed")
+                self.notes.append(f"`{candidate.name}` with seed {seed} has no score: {reason}")
+            elif earlier == seed - self.first_seed:
+                # Comparisons are paired by seed, so after one that failed no other counts.
+                self.entries.setdefault(candidate.name, []).append(entry)
+
+
+def _without_partial_seed(count: int, candidates: int) -> int:
+    """Without a last seed that only some have: who has it would lead for that alone."""
+    return count if count < candidates else count - count % candidates
+
+
+def _batches(run: Run) -> int:
+    return run.steps * run.batches_a_step

@@ -1,0 +1,78 @@
+"""How long the runs of candidates are: what the budget allows, and what the rows are good for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from taskmix.adviser._budget import (
+    END_SECONDS,
+    END_SHARE,
+    Budget,
+    PricedBudget,
+    Timer,
+    makespan,
+)
+from taskmix.adviser._candidates import EVALUATIONS_PER_RUN, cheap_evaluations, evaluated_rows
+from taskmix.tasks import TaskSet
+
+# Runs that a budget should pay for, the most first: fewer would leave too few for a race, and more would
+# be shorter. Where runs of the wished length are too long for that, fewer are planned, step by step.
+RUNS_PER_BUDGET = range(36, 23, -2)
+WISHED_PASSES = 3  # over all rows: in shorter runs, ways of training have not parted yet
+MOST_PASSES = 20  # over all rows: longer runs only memorise them, at the price of seeds
+FEWEST_BATCHES_OF_A_TASK = 24  # in a run: with fewer, what is compared is where training began
+
+
+@dataclass(frozen=True)
+class RunLength:
+    """Of every candidate, over all its models."""
+
+    batches: int
+    evaluations: int
+
+
+def choose_length(
+    tasks: TaskSet,
+    budget: PricedBudget,
+    *,
+    batch_size: int,
+    batches: int | None,  # where they were asked for
+) -> RunLength:
+    """What the budget allows, and no more than some passes over all rows."""
+    wished, most = (
+        passes * int(tasks.sizes.sum()) // batch_size for passes in (WISHED_PASSES, MOST_PASSES)
+    )
+    fewest = FEWEST_BATCHES_OF_A_TASK * len(tasks)
+    for number in EVALUATIONS_PER_RUN:  # the longer a run, the more evaluations it affords
+        rows = evaluated_rows(tasks, number)
+        lengths = [budget.affordable(budget.share(runs), rows) for runs in RUNS_PER_BUDGET]
+        longest = next((length for length in lengths if length >= wished), lengths[-1])
+        found = RunLength(batches or max(min(longest, most), fewest), number)
+        if cheap_evaluations(tasks, found.batches, batch_size) >= number:
+            break
+    return found
+
+
+def words_of_too_small_budget(
+    asked: Budget,
+    budget: PricedBudget,
+    timer: Timer,
+    batches: int,
+    costs: Sequence[Sequence[float]],  # of the runs of each way of training
+) -> str:
+    """The sentence for a budget that does not pay for the first ways of training."""
+    should = f"The budget should pay for {len(costs)} ways of training of {batches:,} batches each"
+    if asked.seconds is None:
+        total = round(sum(map(sum, costs)))
+        return (
+            f"{should}. Found {budget.batches:,} steps. Give at least {total:,}-steps, or shorter runs "
+            "with `steps`."
+        )
+    work = makespan([cost for group in costs for cost in group], budget.workers)
+    needed = (timer.used() + work + END_SECONDS) / (1 - END_SHARE)
+    return (
+        f"{should}, which takes about {math.ceil(needed)} s here. Found {asked.seconds:g} s. Give a "
+        "larger `budget`, or shorter runs with `steps`."
+    )
