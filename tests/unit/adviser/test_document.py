@@ -11,7 +11,8 @@ from earlier_advice import FIRST, OUTLOOK, finished, of_one_seed
 from made_up_advice import TASKS, made_up_advice
 from plain_leaves import leaves
 
-from taskmix.adviser import Advice, Advised
+from taskmix.adviser import Advised
+from taskmix.adviser._adviser import Advice
 from taskmix.adviser._answer import answer
 from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History
