@@ -28,7 +28,6 @@ from taskmix.transfer._documented import transfer_document
 from taskmix.transfer._estimate import (
     EstimateComparison,
     EstimatedTarget,
-    compare_estimates,
     estimate_by_gradients,
 )
 from taskmix.transfer._estimating import GradientOptions
@@ -101,7 +100,6 @@ __all__ = [
     "balanced_subsets",
     "best_prefixes",
     "choose_prefix",
-    "compare_estimates",
     "compare_surrogates",
     "contrast_error",
     "estimate_by_gradients",

@@ -209,7 +209,16 @@ class TransferDocument:
 
 
 def save_transfer(folder: Path, document: TransferDocument) -> Path:
-    """Writes `transfer.json` into a study, whole or not at all; `TransferDocument` has an example."""
+    """Writes `transfer.json` into a study, whole or not at all.
+
+    >>> from pathlib import Path
+    >>> document = TransferDocument(
+    ...     command="taskmix transfer digits --all", outcome="loss", measure="loss",
+    ...     budget="per-task", steps=100, estimate=None, design=UsedDesign(), runs=60,
+    ...     tasks=("a", "b"), targets=(), groups=(("a", "b"),))
+    >>> save_transfer(Path("study"), document).name, load_transfer(Path("study")).groups
+    ('transfer.json', (('a', 'b'),))
+    """
     return write_document(folder / NAME, document)
 
 

@@ -27,7 +27,19 @@ from taskmix.transfer._measuring import TrialOutcomes
 def transfer_document(
     lessons: TransferLessons, *, command: str, comparison: EstimateComparison | None = None
 ) -> TransferDocument:
-    """The lessons in plain words and numbers, and how well estimates agree with training if known."""
+    """The lessons in plain words and numbers, and how well estimates agree with training if known.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
+    >>> trials, losses = (*study.alone(), *study.subsets(7)), np.ones((8, 8))  # all alike
+    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
+    >>> document = transfer_document(learn(measured, Study("study")), command="taskmix transfer x")
+    >>> document.targets[0].target, document.targets[0].alone, document.runs
+    ('half', 1.0, 8)
+    """
     measured = lessons.measured
     description = measured.description
     design = asdict(description.design)
