@@ -202,7 +202,7 @@ def test_members_that_are_done_no_longer_cost_anything(
     )
     assert sizes[0] == 5
     assert sizes == sorted(sizes, reverse=True)
-    assert sizes[-1] < _train.FEWER * 5
+    assert sizes[-1] < _train.DROPPED_BELOW * 5
 
 
 def test_a_record_that_cannot_be_written_fails_alone(
