@@ -65,7 +65,7 @@ class FolderSource:
         )
 
 
-_KEPT = 4
+_MOST_KEPT = 4  # sources in memory; with fewer, a plan over some folders reads them again and again
 _loaded: OrderedDict[TaskSource, TaskSet] = OrderedDict()
 
 
@@ -80,7 +80,7 @@ def load_once(source: TaskSource) -> TaskSet:
 def keep_tasks(source: TaskSource, tasks: TaskSet) -> None:
     """Makes these what the source gives in this process, where another one has read them."""
     _loaded[source] = tasks
-    while len(_loaded) > _KEPT:
+    while len(_loaded) > _MOST_KEPT:
         _loaded.popitem(last=False)
 
 

@@ -21,7 +21,7 @@ from taskmix.records import Study
 from taskmix.training import Event, StepEvent
 
 _TELL_EVERY = 0.1  # seconds between two words of one run about its progress
-_DEATHS = 3  # of workers in one call, after which it is given up
+_MOST_DEATHS = 3  # of workers in one call: then memory is short, and more of them would die
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def _pooled(
                     if word.unit is not None:  # it goes on from its checkpoint
                         begun.add(word.unit.numbers[0])
                         rest.appendleft(word.unit)
-            if deaths >= _DEATHS:
+            if deaths >= _MOST_DEATHS:
                 raise RunError(_too_many_deaths(deaths), arguments=("workers",))
             if not stopping and stop():
                 stopping = True

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from taskmix.engine._run import Executed
     from taskmix.engine._units import Progress, Unit
 
-GRACE = 1.0  # seconds for the checkpoints of runs that are broken off
-FAREWELL = 1.0  # seconds for the kernel to end a killed process
+CHECKPOINT_SECONDS = 1.0  # for runs that are broken off: Ctrl-C waits for so long
+END_SECONDS = 1.0  # for the kernel to end a killed process
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Workers:
 
     def close(self) -> None:
         """Ends the processes, after a moment for checkpoints; a later call starts new ones."""
-        deadline = time.monotonic() + GRACE
+        deadline = time.monotonic() + CHECKPOINT_SECONDS
         try:
             self.ask_to_stop()
             while self.at_work and (left := deadline - time.monotonic()) > 0:
@@ -191,7 +191,7 @@ class _Process:
         self._process.kill()
 
     def join(self) -> None:
-        self._process.join(FAREWELL)
+        self._process.join(END_SECONDS)
 
 
 def _kill(processes: list[_Process]) -> None:

@@ -116,6 +116,8 @@ def test_the_best_way_of_training_is_chosen_and_the_others_are_out(tmp_path: Pat
     assert found.gains["uniform"].low > 0
     assert found.confirmed["uniform"].low > 0
     assert found.further_batches is None
+    (worse,) = (line for line in found.lines if "worse" in line)
+    assert "significantly worse (90 %): uniform" in worse
 
 
 def test_tasks_that_nothing_is_learned_from_are_named_and_do_not_count(tmp_path: Path) -> None:
@@ -160,10 +162,13 @@ def test_training_alone_is_advised_where_it_is_as_good_and_cheaper(tmp_path: Pat
                 object.__setattr__(executed.summary, "best_step", max(run.steps // 2, 1))
             return executed
 
-    made, _ = adviser(Cheap(lambda run, task: 0.9, noise=0.0), tmp_path)
+    made, _ = adviser(Cheap(lambda run, task: 0.9, noise=0.0), tmp_path, level=0.8)
     found = answer(made.run())
     assert found.chosen.name == "single"
-    assert found.lines[0].startswith("Train each task alone")
+    assert found.lines[0] == (
+        "Train each task alone: nothing that was tried does significantly better (80 %), and it needs "
+        "the fewest batches."
+    )
 
 
 def test_ties_are_told_as_such(tmp_path: Path) -> None:

@@ -90,14 +90,14 @@ def test_one_run_left_over_goes_alone() -> None:
 
 
 def test_as_many_members_as_the_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert 1 <= _plan.fitting(RUN) <= _plan.MOST
-    monkeypatch.setattr(_plan, "SHARE", 1e-9)
+    assert 1 <= _plan.fitting(RUN) <= _plan.MOST_MEMBERS
+    monkeypatch.setattr(_plan, "MEMORY_SHARE", 1e-9)
     assert _plan.fitting(RUN) == 1
 
 
 def test_larger_members_come_in_smaller_chunks() -> None:
     wide = replace(RUN, architecture=Perceptron(hidden=(256, 256)))
-    assert _plan.FEWEST <= _plan.fitting(wide) < _plan.fitting(RUN)
+    assert _plan.FEWEST_MEMBERS <= _plan.fitting(wide) < _plan.fitting(RUN)
 
 
 def test_the_engine_is_chosen_by_what_pays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,7 @@ def test_another_attempt_comes_after_a_while_that_grows(monkeypatch: pytest.Monk
     queue.put_back(job)
     assert not queue.is_empty
     assert queue.next_job(Places(1, 0), cores=1, gpus=0) is None
-    now += 2 * _jobs.AGAIN
+    now += 2 * _jobs.FIRST_PAUSE
     assert queue.next_job(Places(1, 0), cores=1, gpus=0) == job
     assert queue.is_empty
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from taskmix.engine import DigitsSource, Executed, Run
+from taskmix.engine import DigitsSource, Executed, Progress, Run, never
 from taskmix.engine._units import Alone, _Done, _pooled
 from taskmix.engine._workers import Died, Ended
 from taskmix.errors import RecordError, RunError
@@ -15,6 +15,9 @@ from taskmix.models import Perceptron
 from taskmix.records import Study
 
 RUN = Run(label="x", source=DigitsSource(), architecture=Perceptron(hidden=(4,)), steps=1, seed=0)
+
+
+def unheard(progress: Progress) -> None: ...
 
 
 @dataclass
@@ -69,8 +72,8 @@ def units_of(count: int) -> Any:
 
 def test_units_are_given_out_as_they_are_needed(tmp_path: Path) -> None:
     workers: Any = Workers()
-    done = _Done([RUN] * 100, None)
-    _pooled(units_of(100), done, Study(tmp_path), workers, None, fresh=False)
+    done = _Done([RUN] * 100, unheard)
+    _pooled(units_of(100), done, Study(tmp_path), workers, never, fresh=False)
     assert workers.most == 2
     assert workers.begun == 100
     assert {each.outcome for each in done.results(Study(tmp_path))} == {"finished"}
@@ -78,7 +81,7 @@ def test_units_are_given_out_as_they_are_needed(tmp_path: Path) -> None:
 
 def test_no_unit_is_given_out_after_a_stop(tmp_path: Path) -> None:
     workers: Any = Workers()
-    done = _Done([RUN] * 100, None)
+    done = _Done([RUN] * 100, unheard)
     _pooled(units_of(100), done, Study(tmp_path), workers, lambda: True, fresh=False)
     assert workers.begun == 2
     outcomes = [each.outcome for each in done.results(Study(tmp_path))]
@@ -88,8 +91,8 @@ def test_no_unit_is_given_out_after_a_stop(tmp_path: Path) -> None:
 def test_the_unit_of_a_dead_worker_goes_on_and_does_not_start_over_again(tmp_path: Path) -> None:
     workers: Any = Workers()
     workers.deaths = [False, True]
-    done = _Done([RUN] * 4, None)
-    _pooled(units_of(4), done, Study(tmp_path), workers, None, fresh=True)
+    done = _Done([RUN] * 4, unheard)
+    _pooled(units_of(4), done, Study(tmp_path), workers, never, fresh=True)
     assert {each.outcome for each in done.results(Study(tmp_path))} == {"finished"}
     assert workers.fresh == [True, True, False, True, True]
 
@@ -98,7 +101,9 @@ def test_three_dead_workers_are_too_many(tmp_path: Path) -> None:
     workers: Any = Workers()
     workers.deaths = [True] * 3
     with pytest.raises(RunError, match="3 of them were killed"):
-        _pooled(units_of(9), _Done([RUN] * 9, None), Study(tmp_path), workers, None, fresh=False)
+        _pooled(
+            units_of(9), _Done([RUN] * 9, unheard), Study(tmp_path), workers, never, fresh=False
+        )
     assert workers.closed == 1
 
 
@@ -109,6 +114,6 @@ def test_a_run_that_the_disk_refuses_is_told_from_one_that_fails(
         raise RecordError("There should be room on the disk.")
 
     monkeypatch.setattr("taskmix.engine._units.execute", full)
-    (result,) = Alone(0, RUN).work(Study(tmp_path), None, None, fresh=False)
+    (result,) = Alone(0, RUN).work(Study(tmp_path), unheard, never, fresh=False)
     assert (result.outcome, result.recorded) == ("failed", False)
     assert result.error == "There should be room on the disk."

@@ -18,12 +18,13 @@ from taskmix.tasks import EncodedTasks
 from taskmix.training import input_groups
 from taskmix.weighting import Equal, FixedWeights
 
-SHARE = 0.5  # of the free memory that a chunk may take
-COPIES = 8  # of the parameters: gradients, moments, the best ones, and what a checkpoint copies
-KEPT = 4  # numbers that a step holds for each one that a layer puts out: on the way back, too
-ON_CPU = 1 << 19  # parameters of all members: more fall out of the caches and gain nothing
-FEWEST, MOST = 4, 64  # members on the CPU
-WIDEST = 256  # hidden layer of a perceptron that gains from company on the CPU
+MEMORY_SHARE = 0.5  # of what is free, for a chunk: with more, a guess that is off has no room
+PARAMETER_COPIES = 8  # gradients, moments, the best ones, and what a checkpoint copies
+NUMBERS_PER_OUTPUT = 4  # that a step holds for each one that a layer puts out: on the way back, too
+# Parameters of all members, on the CPU: more fall out of the caches and gain nothing.
+CACHED_PARAMETERS = 1 << 19
+FEWEST_MEMBERS, MOST_MEMBERS = 4, 64  # on the CPU: fewer gain little, more wait for the last
+WIDEST_LAYER = 256  # of a perceptron that is faster in a fleet on the CPU: wider ones fill a core
 
 
 def can_join(run: Run) -> bool:
@@ -64,7 +65,7 @@ def _pays(run: Run) -> bool:
     if find_device(run.device).type == "cuda":
         return True
     if isinstance(options, Perceptron):
-        return max(options.hidden) <= WIDEST
+        return max(options.hidden) <= WIDEST_LAYER
     return isinstance(options, WindowBiLSTM)
 
 
@@ -97,13 +98,19 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
     tasks = encode(run)
     model = first_model(run, tasks)
     parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    needed = 4 * (COPIES * parameters + KEPT * _working(run, tasks) + encodings * _data(tasks))
+    needed = 4 * (
+        PARAMETER_COPIES * parameters
+        + NUMBERS_PER_OUTPUT * _working(run, tasks)
+        + encodings * _data(tasks)
+    )
     device = find_device(run.device)
     on_cuda = device.type == "cuda"
     free = torch.cuda.mem_get_info(device)[0] if on_cuda else free_memory()
-    count = max(1, min(int(SHARE * free / workers / needed), _most_open()))
+    count = max(1, min(int(MEMORY_SHARE * free / workers / needed), _most_open()))
     if not on_cuda:
-        count = min(count, max(FEWEST, min(MOST, ON_CPU // max(parameters, 1))))
+        count = min(
+            count, max(FEWEST_MEMBERS, min(MOST_MEMBERS, CACHED_PARAMETERS // max(parameters, 1)))
+        )
     return count
 
 

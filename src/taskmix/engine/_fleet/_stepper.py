@@ -21,10 +21,10 @@ from taskmix.engine._fleet._ahead import Ahead
 from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.errors import TaskmixWarning
 
-MEMORY = 1 << 27  # bytes that the steps ahead may take
-SECONDS = 0.5  # of work after which the host wants to hear
-MOST = 512  # steps ahead
-WARM = 3  # steps before a capture: libraries set themselves up in the first ones
+AHEAD_BYTES = 1 << 27  # that the steps decided ahead may take
+AHEAD_SECONDS = 0.5  # of work, after which the host wants to hear: a stop waits for so long
+AHEAD_STEPS = 512  # at most
+WARM_UP_STEPS = 3  # before a capture: libraries set themselves up in the first ones
 
 
 class Stepper:
@@ -33,7 +33,7 @@ class Stepper:
     def __init__(self, fleet: StackedModels, *, graphs: bool | None = None) -> None:
         self._fleet = fleet
         bytes_a_step = len(fleet.members) * fleet.rows * (8 * fleet.groups + 16 * fleet.active)
-        self._most = int(np.clip(MEMORY // bytes_a_step, 1, MOST))
+        self._most = int(np.clip(AHEAD_BYTES // bytes_a_step, 1, AHEAD_STEPS))
         self._pace = 0.0  # seconds a step, 0 until known
         on_cuda = fleet.device.type == "cuda"
         self._replayed = _Replayed(fleet, self._most) if on_cuda and graphs is not False else None
@@ -50,7 +50,7 @@ class Stepper:
         """Takes at most `count` steps; their losses [step, member, slot] and the seconds it took."""
         begin = time.perf_counter()
         fleet = self._fleet
-        wanted = max(1, int(SECONDS / self._pace)) if self._pace else min(self._most, 16)
+        wanted = max(1, int(AHEAD_SECONDS / self._pace)) if self._pace else min(self._most, 16)
         count, left, parts = min(count, wanted), min(count, wanted), []
         while left:
             size = min(left, self._most)
@@ -108,7 +108,7 @@ class _Replayed:
         self._counter.zero_()
         done = 0
         if room not in self._graphs:
-            done = min(WARM, size)
+            done = min(WARM_UP_STEPS, size)
             self._warm_up(done, room)
             if size > done:
                 self._capture(room)

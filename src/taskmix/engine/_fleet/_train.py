@@ -21,7 +21,8 @@ from taskmix.training import mean_score, scores_by_position
 Tell = Callable[[int, int, bool], None]  # run, step, whether it is done
 
 WRITERS = 8  # threads: a commit mostly waits for the disk
-FEWER = 0.75  # of the members still at work: below, the others are dropped from the tensors
+# Of the members still at work: below, the others leave the tensors, which takes time itself.
+DROPPED_BELOW = 0.75
 
 
 def train_fleet(
@@ -41,7 +42,7 @@ def train_fleet(
         _end(fleet, [p for p in at_work if _is_over(fleet, p)], tell, threads)
         at_work = [place for place in at_work if not _is_over(fleet, place)]
         while at_work:
-            if len(at_work) < FEWER * len(fleet.members):
+            if len(at_work) < DROPPED_BELOW * len(fleet.members):
                 fleet.keep(at_work)
                 stepper = Stepper(fleet, graphs=graphs)
                 at_work = list(range(len(at_work)))

@@ -25,7 +25,7 @@ SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_worker_niceness": "0",
 }
-KNOCK = 10.0  # seconds
+CONNECT_SECONDS = 10.0  # for an address to answer, before it is said that nobody is there
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _knock(address: str | None) -> None:
     """Fails within seconds where nobody listens at HOST:PORT; Ray itself waits for minutes."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if colon and port.isdecimal():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
 
 
 _joined: list[Cluster] = []

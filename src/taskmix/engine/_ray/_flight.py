@@ -28,10 +28,10 @@ from taskmix.records import RunFolder, RunSummary, Study, named_with, unpack_run
 
 Outcome = tuple[int, Executed]
 
-DEATHS = 3  # of workers at one run, after which it has failed
+MOST_DEATHS = 3  # of workers at one run, after which it has failed
 WAITS = 6  # for another process that holds a run which was ours before
-RESTARTS = 3  # of our own cluster
-PATIENCE = 30.0  # seconds for workers to end with a checkpoint where the driver goes first
+MOST_RESTARTS = 3  # of our own cluster, after which the machine is to blame
+STOP_SECONDS = 30.0  # for workers to end with a checkpoint where the driver goes first
 
 
 class Flight:
@@ -204,13 +204,13 @@ class Flight:
     def _died(self, job: Job, words: str) -> None:
         """Another attempt for what a dead worker left, unless there were enough."""
         again = job.later(died=True)
-        if again.deaths < DEATHS:
+        if again.deaths < MOST_DEATHS:
             self._queue.put_back(again)
             return
         for number, run in zip(job.numbers, job.runs, strict=True):
             error = (
                 f"The worker of run `{run.label}` with seed {run.seed} should have come to its end. "
-                f"Found that it failed {DEATHS} times, last with: {words}."
+                f"Found that it failed {MOST_DEATHS} times, last with: {words}."
             )
             summary = self._summary(number)
             self._settle(number, run, Executed(outcome="failed", summary=summary, error=error))
@@ -224,7 +224,7 @@ class Flight:
         self._restarts += 1
         lost = list(self._flying.values())
         self._flying.clear()
-        if self._restarts > RESTARTS or not start_again():
+        if self._restarts > MOST_RESTARTS or not start_again():
             raise RunError(
                 "The Ray cluster should stay up for as long as there are runs. Found it lost. "
                 "Run the same command again to go on: every finished run is kept."
@@ -285,7 +285,7 @@ class Flight:
         with contextlib.suppress(ray.exceptions.RayError, RecordError):
             if self._flying and kind is not KeyboardInterrupt:
                 self._hear(now=True)
-                ray.wait(list(self._flying), num_returns=len(self._flying), timeout=PATIENCE)
+                ray.wait(list(self._flying), num_returns=len(self._flying), timeout=STOP_SECONDS)
                 self._hear(now=True)
         with contextlib.suppress(ray.exceptions.RayError):
             for reference in self._flying:

@@ -14,8 +14,8 @@ from taskmix.engine._run import Run
 
 WINDOW = 1024  # runs drawn at once; for GPUs, as many for each
 JOB_SECONDS = 2.0  # short runs make one job up to this: a job's own cost is some milliseconds
-MOST = 64  # runs in such a job
-AGAIN = 0.5  # seconds before a second attempt, and twice as many before each further one
+MOST_RUNS_OF_A_JOB = 64  # so that what is lost with a worker stays small
+FIRST_PAUSE = 0.5  # seconds before a second attempt, and twice as many before each further one
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Job:
             self,
             attempt=self.attempt + 1,
             deaths=self.deaths + died,
-            not_before=time.monotonic() + AGAIN * 2**self.attempt,
+            not_before=time.monotonic() + FIRST_PAUSE * 2**self.attempt,
         )
 
 
@@ -97,7 +97,7 @@ class Queue:
         """Runs in a job: more where they are short, but never so many that others wait for work."""
         fitting = 1 if self._seconds is None else int(JOB_SECONDS / max(self._seconds, 1e-3))
         fair = -(-len(self._single) // max(2 * places.cores, 1))
-        return max(1, min(fitting, fair, MOST))
+        return max(1, min(fitting, fair, MOST_RUNS_OF_A_JOB))
 
     def _draw(self, count: int, places: Places) -> None:
         families: dict[Hashable, list[tuple[int, Run]]] = {}

@@ -19,7 +19,7 @@ Files = dict[str, bytes]
 Word = tuple[int, int, bool]  # a `Progress`, plain
 
 HEAR_EVERY = 0.2  # seconds
-ANSWER = 30.0  # seconds in which the post must answer; a worker without it stops with a checkpoint
+ANSWER_SECONDS = 30.0  # in which the post must answer; a worker without it stops with a checkpoint
 
 
 def post_class() -> type:
@@ -90,7 +90,7 @@ class Ear:
         if self._asked is not None and (now or ray.wait([self._asked], timeout=0)[0]):
             asked, self._asked, self._heard = self._asked, None, time.monotonic()
             with contextlib.suppress(ray.exceptions.RayError):  # a new one is on its way
-                told, files = ray.get(asked, timeout=ANSWER)
+                told, files = ray.get(asked, timeout=ANSWER_SECONDS)
         return [Progress(*word) for word in told], files
 
     def close(self) -> None:
@@ -135,7 +135,7 @@ class Voice:
     def _say(self, told: list[Word], files: dict[int, Files]) -> bool:
         ray = import_ray()
         try:
-            if ray.get(self._post.tell.remote(self._token, told, files), timeout=ANSWER):
+            if ray.get(self._post.tell.remote(self._token, told, files), timeout=ANSWER_SECONDS):
                 self._stop.set()
         except ray.exceptions.RayError:  # no driver waits for us any more
             self._stop.set()

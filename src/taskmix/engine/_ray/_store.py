@@ -11,9 +11,9 @@ from taskmix.errors import OptionError, RecordError
 from taskmix.extras import load
 from taskmix.records import RunFolder, pack_labels, pack_run, unpack_run
 
-LAST = "run.json"  # a run is there when this is
+WRITTEN_LAST = "run.json"  # a run is there when this is
 THREADS = 8  # a copy mostly waits for the network
-WAITING = 64  # copies; with more, the driver waits
+MOST_WAITING = 64  # copies; with more, the driver waits
 
 
 class Store:
@@ -32,7 +32,7 @@ class Store:
         self._url = url
 
     def has(self, folder: RunFolder) -> bool:
-        return bool(self._files.exists(f"{self._root}/{folder.name}/{LAST}"))
+        return bool(self._files.exists(f"{self._root}/{folder.name}/{WRITTEN_LAST}"))
 
     def fetch(self, folder: RunFolder) -> bool:
         """Brings a finished run into the study; False where the store has none or a broken one."""
@@ -57,7 +57,7 @@ class Store:
 
     def _write(self, folder: RunFolder, files: Mapping[str, bytes]) -> None:
         try:
-            for name in sorted(files, key=lambda name: name == LAST):
+            for name in sorted(files, key=lambda name: name == WRITTEN_LAST):
                 path = f"{self._root}/{folder.name}/{name}"
                 self._files.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
                 self._files.pipe_file(path, files[name])
@@ -86,7 +86,7 @@ class Copies:
 
     def make(self, folder: RunFolder, outcome: tuple[int, Executed]) -> None:
         """Begins a copy of a finished run, unless the store has one."""
-        if len(self._waiting) >= WAITING:
+        if len(self._waiting) >= MOST_WAITING:
             wait(self._waiting)
         was_there = outcome[1].outcome == "already finished"
         self._waiting[self._threads.submit(self._copy, folder, was_there)] = outcome
