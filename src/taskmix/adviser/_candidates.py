@@ -33,7 +33,12 @@ def evaluated_rows(tasks: TaskSet, evaluations: int) -> int:
 
 
 def cheap_evaluations(tasks: TaskSet, batches: int, batch_size: int) -> int:
-    """How often a run can be evaluated for a part of what its training costs; twice in any case."""
+    """How often a run can be evaluated for a part of what its training costs; twice in any case.
+
+    >>> from taskmix.tasks import digits_tasks
+    >>> cheap_evaluations(digits_tasks(), batches=1, batch_size=8)
+    2
+    """
     rows = evaluated_rows(tasks, 1) - evaluated_rows(tasks, 0)
     affordable = EVALUATION_SHARE * EVALUATED_PER_TRAINED * batches * batch_size / max(rows, 1)
     return int(min(max(affordable, EVALUATIONS_PER_RUN[-1]), EVALUATIONS_PER_RUN[0]))
@@ -107,7 +112,13 @@ def _models(plan: Plan) -> tuple[object, ...]:
 
 
 def baselines(tasks: TaskSet, targets: Sequence[str]) -> list[Plan]:
-    """What anyone would try first."""
+    """What anyone would try first.
+
+    >>> from taskmix.tasks import digits_tasks
+    >>> tasks = digits_tasks()
+    >>> [plan.name for plan in baselines(tasks, tasks.names)]
+    ['single', 'uniform', 'size', 'equal']
+    """
     found = [alone(targets)]
     if len(tasks) > 1:
         by_size = Shares.of(SizeProportional(), tasks.sizes)

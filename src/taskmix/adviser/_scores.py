@@ -66,7 +66,12 @@ def comparable(task: Task, value: float) -> float:
 
 
 def mean_comparable(tasks: TaskSet, scores: Mapping[str, float], names: Sequence[str]) -> float:
-    """One number for a model: the mean over some tasks; those without a score do not count."""
+    """One number for a model: the mean over some tasks; those without a score do not count.
+
+    >>> from taskmix.tasks import digits_tasks
+    >>> mean_comparable(digits_tasks(), {"parity": 0.9, "half": 0.8}, ["parity", "half", "prime"])
+    0.85
+    """
     values = [comparable(tasks[name], scores[name]) for name in names if name in scores]
     known = [value for value in values if value == value]
     return float(np.mean(known)) if known else float("nan")

@@ -229,7 +229,20 @@ class AdviceDocument:
 
 
 def save_advice(folder: Path, document: AdviceDocument) -> Path:
-    """Writes `advice.json` into a study, whole or not at all; `AdviceDocument` has an example."""
+    """Writes `advice.json` into a study, whole or not at all.
+
+    >>> from pathlib import Path
+    >>> from taskmix.numerics import Interval
+    >>> row = CandidateRow(
+    ...     name="uniform", words="equal shares", seeds=2, dev=0.9, open=True,
+    ...     behind=Interval(0.0, -0.1, 0.1, n=2))
+    >>> document = AdviceDocument(
+    ...     title="Advice", seconds=1.0, level=0.9, lines=(), chosen="uniform", judged=("a",),
+    ...     plan=PlanSummary(tasks=("a",), probabilities=(1.0,), groups=(("a",),)),
+    ...     batches_of_a_run=10, batches=100, batches_spent=10, candidates=(row,))
+    >>> save_advice(Path("study"), document).name, load_advice(Path("study")) == document
+    ('advice.json', True)
+    """
     return write_document(folder / NAME, document)
 
 
