@@ -46,9 +46,11 @@ def test_a_task_folder_with_a_hostile_name_goes_all_the_way_to_the_page(
         for split in ("train", "dev"):
             (tmp_path / "tasks" / name / f"{split}.csv").write_text(rows)
     study = tmp_path / IMAGE
-    for words in (["train", str(tmp_path / "tasks"), "--steps", "4"], ["report", str(study)]):
-        out = study if words[0] == "train" else tmp_path / "page.html"
-        monkeypatch.setattr(sys, "argv", ["taskmix", *words, "--out", str(out)])
+    for words in (
+        ["train", str(tmp_path / "tasks"), "--steps", "4", "--out", str(study)],
+        ["report", str(study), "--page", str(tmp_path / "page.html")],
+    ):
+        monkeypatch.setattr(sys, "argv", ["taskmix", *words])
         with pytest.raises(SystemExit) as ended:
             run_command()
         assert not ended.value.code

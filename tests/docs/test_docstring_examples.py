@@ -86,8 +86,7 @@ def test_every_public_function_and_class_has_an_example() -> None:
     lacking = {
         name
         for name, value in public_objects()
-        if example_of(name, value) is None
-        and not getattr(value, "_is_protocol", False)
+        if example_of(name, value) is None and not getattr(value, "_is_protocol", False)
     }
     assert sorted(lacking - WITHOUT_EXAMPLE.keys()) == []
     assert sorted(WITHOUT_EXAMPLE.keys() - lacking) == [], "these have one now"

@@ -146,10 +146,10 @@ def test_the_command_prints_the_rows(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--states", "AA,BB,QQ,ZZ"], "A state should be one of AA, BB, CC, DD, EE, FF, ZZ"),
-        (["--states", "AA,,BB"], "different names with commas"),
+        (["--only", "AA,BB,QQ,ZZ"], "A state should be one of AA, BB, CC, DD, EE, FF, ZZ"),
+        (["--only", "AA,,BB"], "different names with commas"),
         (["--seeds", "9", "--alone", "3"], "from 2 to `alone`"),
-        (["--states", "AA,BB"], "at least 3 source tasks"),
+        (["--only", "AA,BB"], "at least 3 source tasks"),
     ],
 )
 def test_bad_input_is_told_in_a_sentence(

@@ -12,11 +12,13 @@ from taskmix.papers._laws import (
 from taskmix.papers._selection import (
     BanditOptions,
     BanditResult,
+    BanditRound,
     GlueOptions,
     bandit_figure,
     bandit_rows,
     gap_closed,
     play_bandit,
+    play_rounds,
     reproduce_bandit,
     reproduce_glue,
 )
@@ -43,6 +45,7 @@ from taskmix.papers._weighting import (
 __all__ = [
     "BanditOptions",
     "BanditResult",
+    "BanditRound",
     "CensusOptions",
     "GlueOptions",
     "LawsOptions",
@@ -60,6 +63,7 @@ __all__ = [
     "law_rows",
     "laws_figure",
     "play_bandit",
+    "play_rounds",
     "read_laws_table",
     "reproduce_bandit",
     "reproduce_census",

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from taskmix.engine import DigitsSource, Executed, Here, Observers, Progress, Run, Workers
+from taskmix.engine import DigitsSource, Executed, Here, Observers, Progress, Run, Workers, never
 from taskmix.engine._encodings import KeptEncodings
 from taskmix.engine._run import encode
 from taskmix.engine._units import work_off
@@ -108,8 +109,9 @@ def test_an_error_that_cannot_travel_is_told_in_its_words(tmp_path: Path) -> Non
             [RUN],
             Study(tmp_path),
             workers=workers,
-            on_progress=None,
-            should_stop=None,
+            tell=lambda progress: None,
+            listening=lambda run: nullcontext(),
+            stop=never,
             fresh=False,
         )
 
@@ -122,7 +124,7 @@ def test_a_worker_whose_parent_is_gone_ends_without_a_word() -> None:
         "_worker._listen = lambda *_: None\n"
         "here, there = Pipe()\n"
         "here.close()\n"
-        "_worker.work(there)\n"
+        "_worker.serve(there)\n"
     )
     ended = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "")

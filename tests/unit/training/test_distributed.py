@@ -117,8 +117,8 @@ for method in (
 ):
     CASES[type(method).__name__] = replace(RUN, weighting=method)
 STOPPED = replace(RUN, label="stopped", steps=20)
-BROKEN = replace(RUN, label="broken")
-FULL = replace(RUN, label="full")
+BROKEN = replace(RUN, label="broken", seed=RUN.seed + 1)
+FULL = replace(RUN, label="full", seed=RUN.seed + 2)
 
 
 def work(rank: int, port: int, folder: str) -> None:
