@@ -107,7 +107,7 @@ def test_workers_and_the_raylet_are_killed_and_every_run_is_done(
     driver = drive(tmp_path)
     wait_for_a_checkpoint(driver, tmp_path)
     for _ in range(2):
-        workers = family(driver.pid, "ray::work")
+        workers = family(driver.pid, "ray::do_job")
         if workers:
             chance.choice(workers).kill()
             kills += 1
@@ -129,7 +129,7 @@ def test_a_driver_is_killed_and_the_next_one_goes_on(
     wait_for_a_checkpoint(driver, tmp_path)
     time.sleep(chance.uniform(0.0, 0.8))
     orphans = psutil.Process(driver.pid).children(recursive=True)
-    workers = family(driver.pid, "ray::work")
+    workers = family(driver.pid, "ray::do_job")
     driver.kill()
     _, alive = psutil.wait_procs(workers, timeout=60)
     assert not alive, "who outlives the driver would keep its locks"
