@@ -56,7 +56,8 @@ def main(budget: str = "3000-steps") -> taskmix.Advised:
     with tempfile.TemporaryDirectory() as folder:
         advised = taskmix.advise(tasks, model=encoder, budget=budget, out=folder)
         print(advised)
-        print(dict(zip(advised.plan.tasks, advised.plan.probabilities, strict=True)))
+        for part in advised.plan().parts:  # a model to train
+            print(part.tasks, part.division)
         images = [tasks["odd"][2][row][0] for row in range(3)]
         print(advised.predict(images, "odd"))
     return advised

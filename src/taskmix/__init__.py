@@ -3,7 +3,7 @@
     import taskmix
 
     advised = taskmix.advise("reviews/", budget="20m")
-    advised.plan.save("plan.json")
+    advised.plan().save("plan.json")
 
 The names below are imported when they are first used, so that `import taskmix` costs nothing (not even
 `typing`: a signal in the first milliseconds should find the program listening); what they are is said to

@@ -95,7 +95,7 @@ def advise(
     >>> from taskmix.tasks import digits_tasks
     >>> few = digits_tasks().select(("parity", "half"))
     >>> advised = advise(few, budget="100-steps", steps=50, quiet=True)  # "10m" for an answer to use
-    >>> advised.plan.tasks, advised.plan.length.batches
+    >>> advised.plan().tasks, advised.plan().length.batches
     (('parity', 'half'), 50)
     """
     begin = time.monotonic()

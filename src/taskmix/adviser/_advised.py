@@ -39,8 +39,8 @@ class Advised:
     def lines(self) -> tuple[str, ...]:
         return self.answer.lines
 
-    @cached_property
     def plan(self) -> Plan:
+        """What to train, as every lesson says it."""
         return plan_of(self.advice, self.answer)
 
     @cached_property
