@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
@@ -17,15 +17,8 @@ Processes = int | Workers | None  # at once; None: one a core. `Workers` stay fo
 
 
 @dataclass(frozen=True, kw_only=True)
-class Here:
-    """Each core gets one run at a time; with one process all is done in this one.
-
-    >>> from taskmix.models import Perceptron
-    >>> from taskmix.records import Study
-    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
-    >>> [result.outcome for result in Here(workers=1).run([run], Study("study"))]
-    ['finished']
-    """
+class _ThisMachine:
+    """Runs as units of work for the processes of this machine; executors differ in the units."""
 
     workers: Processes = None
     observers: Observers = UNOBSERVED
@@ -39,11 +32,54 @@ class Here:
         self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
     ) -> list[Executed]:
         """As any executor does."""
-        return _run(self, _alone, runs, study, stop=stop, fresh=fresh)
+        study.settle()
+        observers = self.observers
+        listening = observers.listening(study)
+        folders = [run.folder(study) for run in runs]
+        results = [None if fresh else _already(folder) for folder in folders]
+        places = equal_runs(folders, [place for place, each in enumerate(results) if each is None])
+        rest = [runs[first] for first, *_ in places]
+        with observers.progress(runs) as tell:
+            for place, result in enumerate(results):
+                if result is not None:
+                    tell(Progress(place, runs[place].steps, done=True))
+            units, workers = self._units(rest, self.workers)
+            done = work_off(
+                units,
+                rest,
+                study,
+                workers=workers,
+                tell=to_each(tell, places),
+                listening=listening.live,
+                stop=observers.either(stop),
+                fresh=fresh,
+            )
+        for (first, *others), executed in zip(places, done, strict=True):
+            results[first] = executed
+            for place in others:
+                results[place] = executed.for_equal(folders[place])
+        listening.replay(runs)
+        return [result for result in results if result is not None]
+
+    def _units(self, runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
+        """The runs as units, and the processes for them: one by one."""
+        return [Alone(number, run) for number, run in enumerate(runs)], _processes(workers)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fleet:
+class Here(_ThisMachine):
+    """Each core gets one run at a time; with one process all is done in this one.
+
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> [result.outcome for result in Here(workers=1).run([run], Study("study"))]
+    ['finished']
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet(_ThisMachine):
     """Runs of one architecture train together, as one model with a member axis.
 
     Runs of one family (the same source, architecture, steps, batch size, optimiser and times of
@@ -62,20 +98,7 @@ class Fleet:
     [0, 1]
     """
 
-    workers: Processes = None
     chunk: int | None = None
-    observers: Observers = UNOBSERVED
-
-    @property
-    def at_once(self) -> int:
-        """How many processes are at work at the same time."""
-        return _count(self.workers)
-
-    def run(
-        self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
-    ) -> list[Executed]:
-        """As any executor does."""
-        return _run(self, self._units, runs, study, stop=stop, fresh=fresh)
 
     def _units(self, runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
         on_cpu = all(find_device(run.device).type == "cpu" for run in runs)
@@ -86,7 +109,7 @@ class Fleet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auto:
+class Auto(_ThisMachine):
     """`Fleet` where that is faster for the runs that are left to do, `Here` otherwise.
 
     >>> from taskmix.models import Perceptron
@@ -97,31 +120,10 @@ class Auto:
     ['finished', 'already finished']
     """
 
-    workers: Processes = None
-    observers: Observers = UNOBSERVED
-
-    @property
-    def at_once(self) -> int:
-        """How many processes are at work at the same time."""
-        return _count(self.workers)
-
-    def run(
-        self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
-    ) -> list[Executed]:
-        """As any executor does."""
-        return _run(self, self._units, runs, study, stop=stop, fresh=fresh)
-
     def _units(self, runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
         if fleet_pays(runs):
             return Fleet()._units(runs, workers)
-        return _alone(runs, workers)
-
-
-Division = Callable[[Sequence[Run], Processes], tuple[list[Unit], int | Workers]]
-
-
-def _alone(runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
-    return [Alone(number, run) for number, run in enumerate(runs)], _processes(workers)
+        return super()._units(runs, workers)
 
 
 def _processes(workers: Processes) -> int | Workers:
@@ -130,45 +132,6 @@ def _processes(workers: Processes) -> int | Workers:
 
 def _count(workers: Processes) -> int:
     return workers.count if isinstance(workers, Workers) else count_workers(workers)
-
-
-def _run(
-    executor: Here | Fleet | Auto,
-    units_of: Division,
-    runs: Sequence[Run],
-    study: Study,
-    *,
-    stop: Stop,
-    fresh: bool,
-) -> list[Executed]:
-    study.settle()
-    observers = executor.observers
-    listening = observers.listening(study)
-    folders = [run.folder(study) for run in runs]
-    results = [None if fresh else _already(folder) for folder in folders]
-    places = equal_runs(folders, [place for place, each in enumerate(results) if each is None])
-    rest = [runs[first] for first, *_ in places]
-    with observers.progress(runs) as tell:
-        for place, result in enumerate(results):
-            if result is not None:
-                tell(Progress(place, runs[place].steps, done=True))
-        units, workers = units_of(rest, executor.workers)
-        done = work_off(
-            units,
-            rest,
-            study,
-            workers=workers,
-            tell=to_each(tell, places),
-            listening=listening.live,
-            stop=observers.either(stop),
-            fresh=fresh,
-        )
-    for (first, *others), executed in zip(places, done, strict=True):
-        results[first] = executed
-        for place in others:
-            results[place] = executed.for_equal(folders[place])
-    listening.replay(runs)
-    return [result for result in results if result is not None]
 
 
 def _already(folder: RunFolder) -> Executed | None:
