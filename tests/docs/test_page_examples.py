@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,15 @@ def blocks_to_run(text: str) -> list[str]:
         if not excuse:
             found.append(code)
     return found
+
+
+@pytest.fixture(autouse=True)
+def _packages_as_before() -> Iterator[None]:
+    """A stand-in for a package that is missing does not stay for other tests."""
+    before = "datasets" in sys.modules
+    yield
+    if not before:
+        sys.modules.pop("datasets", None)
 
 
 @pytest.mark.parametrize("page", PAGES)

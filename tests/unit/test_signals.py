@@ -91,9 +91,11 @@ def test_work_that_stops_when_it_is_asked_to_leaves_in_order() -> None:
 @pytest.mark.parametrize("signals", [1, 2])
 def test_work_that_does_not_stop_is_ended_and_so_are_all_its_processes(signals: int) -> None:
     started = program(
-        "children = 'import signal, time; signal.signal(2, signal.SIG_IGN); time.sleep(60)'\n"
+        "children = 'import signal, time; signal.signal(2, signal.SIG_IGN); print(flush=True); "
+        "time.sleep(60)'\n"
         "with _signals.grace():\n"
-        "    child = subprocess.Popen([sys.executable, '-c', children])\n"
+        "    child = subprocess.Popen([sys.executable, '-c', children], stdout=subprocess.PIPE)\n"
+        "    child.stdout.readline()\n"
         "    print(child.pid, flush=True)\n"
         "    while True:\n"
         "        time.sleep(60)"

@@ -68,7 +68,7 @@ def test_two_columns_of_sentences_with_usual_names_are_a_pair(
 
 def test_two_columns_of_sentences_that_are_no_pair_have_to_be_told_apart(tmp_path: Path) -> None:
     table(tmp_path, {"summary": sentences(30), "story": sentences(30)})
-    with pytest.raises(TaskFileError, match=r"columns summary, story .*`--text`, or `text`"):
+    with pytest.raises(TaskFileError, match=r"columns summary, story .*as text columns, or `text`"):
         load_tasks(tmp_path)
     assert load_tasks(tmp_path, text_columns=["story"])[0].columns == ("story",)
 

@@ -14,7 +14,13 @@ from taskmix.tasks import MultitaskBandit
 
 @dataclass(frozen=True, slots=True)
 class BanditRound:
-    """One pull, what came of it, and all scores after it."""
+    """One pull, what came of it, and all scores after it.
+
+    >>> from taskmix.policies import Choice, Outcome
+    >>> pulled = Outcome(Choice(task=1, probability=0.5), loss=0.8)
+    >>> BanditRound(pulled, np.array([0.0, 0.2])).outcome.choice.task
+    1
+    """
 
     outcome: Outcome
     scores: NDArray[np.float64]  # [arm]
@@ -27,7 +33,18 @@ def play_rounds(
     reward: AnyReward,
     generator: np.random.Generator,
 ) -> Iterator[BanditRound]:
-    """Plays until pulls have cost as much as `bandit.steps`, one environment and one policy."""
+    """Plays until pulls have cost as much as `bandit.steps`, one environment and one policy.
+
+    >>> from taskmix.policies import HardProgress, Uniform
+    >>> from taskmix.tasks import MultitaskBandit
+    >>> bandit = MultitaskBandit(
+    ...     oracle=np.array([0.5, 0.5]), ceiling=np.ones(2), learning=np.array([0.2, 0.2]),
+    ...     forgetting=np.zeros(2), steps=3, cost=np.ones(2))
+    >>> rounds = play_rounds(
+    ...     bandit, Uniform(), reward=HardProgress(), generator=np.random.default_rng(0))
+    >>> [round(float(each.scores.sum()), 1) for each in rounds]  # every pull teaches 0.2
+    [0.2, 0.4, 0.6]
+    """
     count = len(bandit.oracle)
     scores = bandit.init()
     state, reward_state = policy.init(np.ones(count, dtype=np.int64)), reward.init(count)
