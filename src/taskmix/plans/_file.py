@@ -75,6 +75,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
                 "scored": list(part.scored),
                 "share": part.share,
                 **_division_document(part.division),
+                **({} if part.tuning is None else {"tuning": part.tuning}),
             }
             for part in plan.parts
         ],
@@ -145,10 +146,16 @@ def _plan(document: Mapping[str, Any]) -> Plan:
 
 
 def _part(document: Mapping[str, Any]) -> Part:
-    known(document, "tasks", "scored", "share", DRAWN, STAGED, WEIGHTED)
+    known(document, "tasks", "scored", "share", DRAWN, STAGED, WEIGHTED, "tuning")
     tasks = tuple(listing(document["tasks"]))
     scored = tuple(listing(document["scored"])) if "scored" in document else tasks
-    return Part(tasks=tasks, scored=scored, share=document["share"], division=_division(document))
+    return Part(
+        tasks=tasks,
+        scored=scored,
+        share=document["share"],
+        division=_division(document),
+        tuning=document.get("tuning"),
+    )
 
 
 def _division(document: Mapping[str, Any]) -> Division:

@@ -10,11 +10,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from taskmix.engine import Run
 from taskmix.errors import InputError
+from taskmix.models import Architecture, Transformer
 from taskmix.plans._division import Division, Shares, Stages, Weighted, is_number
+
+Tuning = Literal["heads", "all"]  # what of a pretrained encoder is trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +32,7 @@ class Part:
     scored: tuple[str, ...]  # that it is trained for; the others only help
     share: float  # of the plan's batches
     division: Division  # of its batches over its tasks
+    tuning: Tuning | None = None  # of a pretrained encoder; None: as the template has it
 
     def __post_init__(self) -> None:
         _check_names(self.tasks)
@@ -41,6 +45,11 @@ class Part:
             raise InputError(
                 "A plan's part should be trained on the tasks it is trained for. Found "
                 f"{list(self.scored)[:10]} and the tasks {list(self.tasks)[:10]}."
+            )
+        if self.tuning is not None and self.tuning not in get_args(Tuning):
+            raise InputError(
+                f"The `tuning` of a plan's part should be one of {', '.join(get_args(Tuning))}. Found "
+                f"{self.tuning!r}."
             )
         count = {len(self.tasks)}
         if isinstance(self.division, Shares):
@@ -78,6 +87,7 @@ class Part:
         weighted = isinstance(self.division, Weighted) and len(self.tasks) > 1
         run = replace(
             template,
+            architecture=_tuned(template.architecture, self.tuning),
             tasks=self.tasks,
             policy=None,
             weighting=self.division.method
@@ -102,6 +112,17 @@ class Part:
             evaluate_every=every(template.evaluate_every),
             checkpoint_every=every(template.checkpoint_every),
         )
+
+
+def _tuned(architecture: Architecture, tuning: Tuning | None) -> Architecture:
+    if tuning is None:
+        return architecture
+    if not isinstance(architecture, Transformer):
+        raise InputError(
+            f"A part that tunes {tuning} should be trained from a pretrained encoder. Found "
+            f"{type(architecture).__name__}. Choose such a model, or leave `tuning` out."
+        )
+    return replace(architecture, freeze=tuning == "heads")
 
 
 @dataclass(frozen=True, kw_only=True)

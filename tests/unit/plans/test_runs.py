@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from taskmix.engine import DigitsSource, Run
 from taskmix.errors import InputError
-from taskmix.models import Perceptron
+from taskmix.models import Perceptron, Transformer
 from taskmix.plans import Part, Plan, Shares, Stage, Stages, Weighted
 from taskmix.plans._file import read_weighting
 from taskmix.policies import Fixed, HardProgress, Scheduled, Uniform
@@ -113,3 +117,31 @@ def test_a_method_comes_back_from_its_description(method: object) -> None:
 def test_any_other_description_is_refused_in_words(description: dict[str, object]) -> None:
     with pytest.raises(InputError, match="A plan's weighting should"):
         read_weighting(description)
+
+
+@pytest.mark.parametrize("tuning", ["heads", "all", None])
+def test_a_part_says_what_of_a_pretrained_encoder_is_trained(tuning: Any, tmp_path: Path) -> None:
+    part = Part(
+        tasks=("parity",), scored=("parity",), share=1.0, division=Shares.equal(1), tuning=tuning
+    )
+    Plan(parts=(part,)).save(tmp_path / "plan.json")
+    (read,) = Plan.load(tmp_path / "plan.json").parts
+    assert read == part
+    run = Run(
+        label="x",
+        source=DigitsSource(),
+        architecture=Transformer(path="minilm"),
+        steps=4,
+        seed=0,
+    )
+    made = read.run(run).architecture
+    assert made == Transformer(path="minilm", freeze=tuning == "heads")
+
+
+def test_a_part_with_a_tuning_wants_a_pretrained_encoder() -> None:
+    part = Part(tasks=("a",), scored=("a",), share=1.0, division=Shares.equal(1), tuning="heads")
+    run = Run(label="x", source=DigitsSource(), architecture=Perceptron(), steps=4, seed=0)
+    with pytest.raises(InputError, match="should be trained from a pretrained encoder"):
+        part.run(run)
+    with pytest.raises(InputError, match="one of heads, all"):
+        replace(part, tuning="some")
