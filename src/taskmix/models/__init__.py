@@ -2,7 +2,7 @@
 
 from taskmix.models._adapters import Adapters, AddTo, adapter_key
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
-from taskmix.models._base import FrozenBase, frozen_base
+from taskmix.models._base import FrozenBase, frozen_base, outline_of
 from taskmix.models._choose import choose_architecture
 from taskmix.models._own_module import OwnModule, own_module
 from taskmix.models._perceptron import Perceptron
@@ -49,6 +49,7 @@ __all__ = [
     "frozen_base",
     "make_head",
     "named_last_layer",
+    "outline_of",
     "own_module",
     "target_scale",
 ]

@@ -1,10 +1,11 @@
-"""Low-rank adapters: what is trained of a linear module whose own weight stays as it is.
+r"""Low-rank adapters: what is trained of a linear module whose own weight stays as it is.
 
     Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", ICLR 2022, Section 4.1.
 
-A module that gives W x gives W x + (scale / rank) B A x instead. The paper's $r$ is `rank` and its
-$\\alpha$ is `scale`; A begins as `nn.Linear` begins (uniform within 1 / sqrt(features)), as in the
-authors' code and in PEFT, and B at 0, so that a model with fresh adapters answers as its base does.
+A module that gives W x gives W x + scale B A x instead. The paper's $r$ is `rank` and its
+$\alpha / r$ is `scale`, so that adapters of different ranks move equally far. A begins as `nn.Linear`
+begins (uniform within 1 / sqrt(features)), as in the authors' code and in PEFT, and B at 0, so that a
+model with fresh adapters answers as its base does.
 """
 
 from __future__ import annotations
@@ -38,12 +39,15 @@ USUAL_TARGETS = (
 class Adapters:
     """Options of low-rank adapters.
 
-    >>> Adapters(rank=4).factor  # what B A x counts
-    4.0
+    >>> Adapters(rank=0)
+    Traceback (most recent call last):
+    taskmix.errors.OptionError: `rank` should be 1 or more. Found 0.
     """
 
     rank: int = 8
-    scale: float = 16.0  # over `rank` it is what an adapter's output is multiplied by
+    scale: float = (
+        2.0  # what an adapter's output is multiplied by; PEFT's `lora_alpha` over its `r`
+    )
     dropout: float = 0.0  # of an adapter's input
     targets: tuple[str, ...] | None = None  # last parts of the modules' names; None: the usual ones
 
@@ -55,17 +59,13 @@ class Adapters:
         if not math.isfinite(self.scale):
             raise OptionError(f"`scale` should be a finite number. Found {self.scale}.")
 
-    @property
-    def factor(self) -> float:
-        return self.scale / self.rank
-
 
 class Adapter(nn.Module):
     """One module's adapter; the names of its parameters are those of PEFT's files.
 
     >>> adapter = Adapter(3, 2, Adapters(rank=1, scale=2.0))
     >>> _ = torch.nn.init.ones_(adapter.lora_A), torch.nn.init.ones_(adapter.lora_B)
-    >>> adapter(torch.tensor([[1.0, 2.0, 3.0]])).tolist()  # 2 / 1 * (1 + 2 + 3), for each output
+    >>> adapter(torch.tensor([[1.0, 2.0, 3.0]])).tolist()  # 2 * (1 + 2 + 3), for each output
     [[12.0, 12.0]]
     """
 
@@ -74,14 +74,14 @@ class Adapter(nn.Module):
         self.lora_A = nn.Parameter(torch.empty(options.rank, features))
         self.lora_B = nn.Parameter(torch.zeros(outputs, options.rank))
         nn.init.kaiming_uniform_(self.lora_A, a=math.sqrt(5))
-        self._factor = options.factor
+        self._scale = options.scale
         self._dropout = options.dropout
 
     def forward(self, inputs: Tensor) -> Tensor:
         if self._dropout and self.training:
             inputs = functional.dropout(inputs, self._dropout)
         low = functional.linear(inputs, self.lora_A.to(inputs.dtype))
-        return functional.linear(low, self.lora_B.to(inputs.dtype)) * self._factor
+        return functional.linear(low, self.lora_B.to(inputs.dtype)) * self._scale
 
 
 class Adapted(nn.Module):

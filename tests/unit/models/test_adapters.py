@@ -76,12 +76,12 @@ def stir(model: torch.nn.Module) -> None:
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.3)
 
 
-def test_an_adapter_adds_the_paper_s_product_times_scale_over_rank() -> None:
+def test_an_adapter_adds_the_paper_s_product_times_scale() -> None:
     adapter = Adapter(2, 2, Adapters(rank=1, scale=3.0))
     with torch.no_grad():
         adapter.lora_A.copy_(torch.tensor([[1.0, 2.0]]))
         adapter.lora_B.copy_(torch.tensor([[5.0], [-1.0]]))
-    # A x = 1 + 2 * 10 = 21; B A x = (105, -21); times 3 / 1.
+    # A x = 1 + 2 * 10 = 21; B A x = (105, -21); times 3.
     assert adapter(torch.tensor([1.0, 10.0])).tolist() == [315.0, -63.0]
 
 
