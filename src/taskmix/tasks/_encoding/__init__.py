@@ -17,6 +17,7 @@ from taskmix.tasks._encoding._inputs import (
     SubwordInputs,
     WindowInputs,
 )
+from taskmix.tasks._encoding._pooling import Pooling, find_pooling, pool
 from taskmix.tasks._encoding._pretrained import load_pretrained, quiet_transformers
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding, families_of
@@ -35,6 +36,7 @@ __all__ = [
     "Inputs",
     "PaddedInputs",
     "PairInputs",
+    "Pooling",
     "RaggedInputs",
     "SubwordEncoding",
     "SubwordInputs",
@@ -45,7 +47,9 @@ __all__ = [
     "build_vocabulary",
     "encoded_tasks",
     "families_of",
+    "find_pooling",
     "load_pretrained",
+    "pool",
     "quiet_transformers",
     "read_word_vectors",
     "source_split",
