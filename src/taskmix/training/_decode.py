@@ -23,7 +23,14 @@ PIECES_AT_ONCE = 1 << 14  # of the prompts in a batch, padding included: bounds 
 
 @runtime_checkable
 class WritesText(Protocol):
-    """An encoder that can go on with a text."""
+    """An encoder that can go on with a text.
+
+    >>> class Counting:  # the code of a piece is the piece after it
+    ...     def read_on(self, pieces, cache):
+    ...         return torch.eye(9)[pieces["input_ids"][:, -1] + 1], None
+    >>> isinstance(Counting(), WritesText), isinstance(torch.nn.Linear(1, 1), WritesText)
+    (True, False)
+    """
 
     def read_on(self, pieces: Mapping[str, Tensor], cache: Any) -> tuple[Tensor, Any]:
         """Reads `input_ids` [row, piece] after what is in the cache, None at the beginning.
