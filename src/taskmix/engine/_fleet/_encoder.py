@@ -22,7 +22,9 @@ from taskmix.models import Architecture, Perceptron, TextConvolution, Transforme
 STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM, Transformer)
 
 
-def build_encoder(options: Architecture, numbering: Numbering, device: torch.device) -> Encoder:
+def build_encoder(
+    options: Architecture, numbering: Numbering, device: torch.device, precision: torch.dtype
+) -> Encoder:
     """The stacked encoder over the rows of all members."""
     if isinstance(options, Perceptron):
         return PerceptronStack(options, DensePool(numbering, device))
@@ -34,7 +36,7 @@ def build_encoder(options: Architecture, numbering: Numbering, device: torch.dev
             return TextConvolutionStack(options, *text_pools(numbering, tables, device), words)
         return WindowBiLSTMStack(options, WindowPool(numbering, tables, device), words)
     if isinstance(options, Transformer):
-        return AdapterStack(options, numbering, device)
+        return AdapterStack(options, numbering, device, precision)
     raise OptionError(
         f"A fleet should be of {', '.join(kind.__name__ for kind in STACKABLE)}. Found "
         f'{type(options).__name__}. Run it with engine="here".'
