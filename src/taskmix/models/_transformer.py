@@ -28,7 +28,6 @@ from taskmix.models._base import (
 )
 from taskmix.models._sharing import HardSharing, make_head
 from taskmix.tasks import (
-    WRITTEN,
     EncodedTask,
     EncodedTasks,
     Pooling,
@@ -37,6 +36,8 @@ from taskmix.tasks import (
     is_causal,
     pool,
 )
+
+READ_PIECE_BY_PIECE = ("generation", "language")  # kinds of tasks whose answers are pieces
 
 
 class TransformerEncoder(nn.Module):
@@ -176,7 +177,7 @@ class Transformer:
 
     def build(self, tasks: EncodedTasks) -> HardSharing:
         pooling = self.pooling or find_pooling(self.path)
-        generated = [task.name for task in tasks if task.kind in WRITTEN]
+        generated = [task.name for task in tasks if task.kind in READ_PIECE_BY_PIECE]
         if generated and not is_causal(self.path):
             raise InputError(
                 f"Task `{generated[0]}` should be learned by a causal language model, which generates "
@@ -192,7 +193,7 @@ class Transformer:
             encoder = AdaptedEncoder(self.path, adapters, pooling, outline.features)
 
         def head(task: EncodedTask) -> nn.Module:
-            if task.kind in WRITTEN:
+            if task.kind in READ_PIECE_BY_PIECE:
                 return LanguageHead(encoder)
             return make_head(tasks, task, encoder.features, dropout=self.head_dropout)
 
