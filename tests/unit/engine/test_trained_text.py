@@ -83,7 +83,7 @@ def test_a_kept_model_writes_what_was_scored_in_training(
     assert all(each > 0 for each in bits)
     # A text of more pieces than fit into a row is one text still.
     (long,) = model.predict([{"text": "once upon a time " * 4}], "books")
-    assert long["bits_per_byte"] == pytest.approx(bits[0], rel=0.5)
+    assert long["bits_per_byte"] > bits[0], "what comes again and again was never trained on"
 
 
 def test_predict_prints_and_writes_answers(
