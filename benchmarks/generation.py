@@ -58,6 +58,9 @@ class Watched:
         self.rows.append(rows.tolist())
         return self._inputs.batch(rows)
 
+    def to(self, device: torch.device) -> Watched:
+        return self  # they are there already
+
 
 @dataclass
 class Trained:
@@ -268,26 +271,15 @@ def measure(options: Options, rows: Prompts) -> list[dict[str, Any]]:
         row("loss of the last step", ours.losses[-1], plain.losses[-1], name, "nats a piece"),
         row("largest difference of a step's loss", float(apart.max()), None, name, "nats a piece"),
         row(
-            "steps a second",
-            options.steps / ours.seconds,
-            options.steps / plain.seconds,
-            name,
-            "1/s",
+            "steps a second", options.steps / ours.seconds, options.steps / plain.seconds, name, ""
         ),
     ]
     for task in tasks.names:
-        found.append(
-            row(
-                f"{task}, test loss",
-                ours.scores[task][0],
-                plain.scores[task][0],
-                name,
-                "nats a piece",
-            )
-        )
-        found.append(
-            row(f"{task}, exact match", ours.scores[task][1], plain.scores[task][1], name, "share")
-        )
+        for place, (what, unit) in enumerate(
+            (("test loss", "nats a piece"), ("exact match", "share"))
+        ):
+            values = ours.scores[task][place], plain.scores[task][place]
+            found.append(row(f"{task}, {what}", *values, name, unit))
     return found
 
 
@@ -325,9 +317,8 @@ def main() -> None:
         return
     for each in rows:
         peer = "-" if each["peer"] is None else f"{each['peer']:.5g}"
-        print(
-            f"{each['case']:40} ours {each['ours']:10.5g}  {each['peer_name']} {peer:>10} {each['unit']}"
-        )
+        said = f"{each['case']:40} ours {each['ours']:10.5g}"
+        print(f"{said}  {each['peer_name']} {peer:>10} {each['unit']}")
 
 
 if __name__ == "__main__":
