@@ -12,7 +12,7 @@ from taskmix.models._sharing import Architecture
 from taskmix.models._text_convolution import TextConvolution
 from taskmix.models._transformer import Transformer
 from taskmix.models._window_bilstm import WindowBiLSTM
-from taskmix.tasks import TaskSet
+from taskmix.tasks import WRITTEN, TaskSet
 
 
 def choose_architecture(
@@ -32,6 +32,12 @@ def choose_architecture(
         raise OptionError(
             "The tasks should have labels to train a shared model on. Found sequences without "
             "labels. Load them with the column of their labels."
+        )
+    written = next((task.name for task in tasks if task.kind in WRITTEN), None)
+    if written is not None and word in ("auto", "perceptron", "convolution", "bilstm"):
+        raise OptionError(
+            f"Text should be written by a causal language model. Found the task `{written}` and the "
+            f"model `{word}`. Name the folder, the GGUF file or the hub's name of such a model."
         )
     if word == "auto":
         if kinds <= {"text", "pair"}:
