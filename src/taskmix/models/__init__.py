@@ -1,6 +1,13 @@
 """Encoders with heads."""
 
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
+from taskmix.models._causal import (
+    CausalEncoder,
+    CausalTransformer,
+    rms_normed,
+    rotary_table,
+    turn_by_place,
+)
 from taskmix.models._choose import choose_architecture
 from taskmix.models._own_module import OwnModule, own_module
 from taskmix.models._perceptron import Perceptron
@@ -19,6 +26,8 @@ from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 __all__ = [
     "AdversarialSharing",
     "Architecture",
+    "CausalEncoder",
+    "CausalTransformer",
     "HardSharing",
     "Head",
     "OwnModule",
@@ -33,5 +42,8 @@ __all__ = [
     "make_head",
     "named_last_layer",
     "own_module",
+    "rms_normed",
+    "rotary_table",
     "target_scale",
+    "turn_by_place",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from taskmix.engine._fleet._bilstm import WindowBiLSTMStack
+from taskmix.engine._fleet._causal import CausalStack
 from taskmix.engine._fleet._convolution import TextConvolutionStack
 from taskmix.engine._fleet._perceptron import Encoder, PerceptronStack
 from taskmix.engine._fleet._pool import (
@@ -16,15 +17,24 @@ from taskmix.engine._fleet._pool import (
 )
 from taskmix.engine._fleet._words import StackedWords
 from taskmix.errors import OptionError
-from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.models import (
+    Architecture,
+    CausalTransformer,
+    Perceptron,
+    TextConvolution,
+    WindowBiLSTM,
+)
 
-STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM)
+STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM, CausalTransformer)
 
 
 def build_encoder(options: Architecture, numbering: Numbering, device: torch.device) -> Encoder:
     """The stacked encoder over the rows of all members."""
     if isinstance(options, Perceptron):
         return PerceptronStack(options, DensePool(numbering, device))
+    if isinstance(options, CausalTransformer):
+        outputs = numbering.encodings[0][0].outputs
+        return CausalStack(options, DensePool(numbering, device), outputs, device)
     if isinstance(options, TextConvolution | WindowBiLSTM):
         frozen = not options.train_vectors and numbering.encodings[0].vectors is not None
         tables = WordTables(numbering.encodings, frozen=frozen)

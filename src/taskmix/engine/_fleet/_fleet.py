@@ -16,7 +16,7 @@ from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._lookout import Lookout
 from taskmix.engine._fleet._members import Member, Start
 from taskmix.engine._fleet._optimizer import StackedOptimizer, clip
-from taskmix.engine._fleet._perceptron import Room
+from taskmix.engine._fleet._perceptron import LossEncoder, Room
 from taskmix.engine._fleet._pool import Numbering
 from taskmix.engine._run import find_device
 
@@ -94,7 +94,7 @@ class StackedModels:
         self._dropout = Dropout(
             encoder_rate=getattr(options, "dropout", 0.0),
             widths=self.encoder.widths,
-            head_rate=options.head_dropout,
+            head_rate=getattr(options, "head_dropout", 0.0),
             head_width=self.parameters.tensors[keys[-2]].shape[-1] if keys else 0,
             groups=self.groups,
             slots=self.active,
@@ -123,9 +123,14 @@ class StackedModels:
             flat = {key: leaves[key] for key in heads}
             if now.drawn is None:
                 flat = {key: value.flatten(0, 1) for key, value in flat.items()}
-            codes = self.encoder(leaves, now.rows, masks, room)
-            outputs = self._heads(flat, self._by_slot(codes), mask)
-            losses = losses_of(outputs, slots, now.classes, now.values, now.shares)
+            if isinstance(self.encoder, LossEncoder):
+                losses = self.encoder.losses(
+                    leaves, now.rows, now.classes, now.shares, self._lookout.code_of
+                )
+            else:
+                codes = self.encoder(leaves, now.rows, masks, room)
+                outputs = self._heads(flat, self._by_slot(codes), mask)
+                losses = losses_of(outputs, slots, now.classes, now.values, now.shares)
             losses = losses.view(len(self.members), self.active)
             total = losses.sum() if self.one_task else (losses * self._weights).sum()
         found = torch.autograd.grad(total, list(leaves.values()))
