@@ -44,6 +44,10 @@ class CausalStack:
         )
         self._step = Compiled(self._losses) if device.type == "cuda" else self._losses
 
+    @property
+    def is_compiled(self) -> bool:
+        return isinstance(self._step, Compiled) and self._step.works
+
     def room(self, rows: Tensor, words: int) -> Room:
         return 0
 

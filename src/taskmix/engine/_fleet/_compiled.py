@@ -28,6 +28,11 @@ class Compiled:
             self._compiled = torch.compile(function, dynamic=False, fullgraph=True)
         self._tried = False
 
+    @property
+    def works(self) -> bool:
+        """Whether calls are compiled, as far as is known."""
+        return self._compiled is not None
+
     def __call__(self, weights: dict[str, Tensor], *others: Any) -> Tensor:
         if self._compiled is None:
             return self._function(weights, *others)
