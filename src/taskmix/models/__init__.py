@@ -4,9 +4,9 @@ from taskmix.models._adversarial import AdversarialSharing, SharedCode
 from taskmix.models._causal import (
     CausalEncoder,
     CausalTransformer,
+    attend,
     rms_normed,
     rotary_table,
-    turn_by_place,
 )
 from taskmix.models._choose import choose_architecture
 from taskmix.models._own_module import OwnModule, own_module
@@ -38,6 +38,7 @@ __all__ = [
     "Transformer",
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
+    "attend",
     "choose_architecture",
     "make_head",
     "named_last_layer",
@@ -45,5 +46,4 @@ __all__ = [
     "rms_normed",
     "rotary_table",
     "target_scale",
-    "turn_by_place",
 ]

@@ -41,12 +41,25 @@ def rotary_table(places: int, width: int, device: torch.device | str | None = No
     return torch.stack([angles.cos(), angles.sin()])
 
 
-def turn_by_place(vectors: Tensor, table: Tensor) -> Tensor:
-    """Vectors [..., place, head, width] turned by their places; halves are the two axes.
+def attend(projected: Tensor, table: Tensor) -> Tensor:
+    """Causal attention of [row, place, 3 * head, width], queries, keys, then values, turned by place.
 
-    >>> turn_by_place(torch.ones(1, 1, 2), rotary_table(1, 2)).tolist()
-    [[[1.0, 1.0]]]
+    >>> heads = torch.tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 4.0]])  # a query, a key and a value
+    >>> attend(heads.view(1, 1, 3, 2), rotary_table(1, 2)).tolist()  # nothing else to attend to
+    [[[[3.0, 4.0]]]]
     """
+    heads = projected.shape[2] // 3
+    turned = _turn(projected[:, :, : 2 * heads], table).transpose(1, 2)
+    return functional.scaled_dot_product_attention(
+        turned[:, :heads],
+        turned[:, heads:],
+        projected[:, :, 2 * heads :].transpose(1, 2),
+        is_causal=True,
+    ).transpose(1, 2)
+
+
+def _turn(vectors: Tensor, table: Tensor) -> Tensor:
+    """Vectors [..., place, head, width] turned by their places; halves are the two axes."""
     cosine, sine = (part.to(vectors.dtype).unsqueeze(-2) for part in table)
     first, second = vectors.chunk(2, dim=-1)
     return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
@@ -73,14 +86,8 @@ class CausalBlock(nn.Module):
     def forward(self, states: Tensor, table: Tensor) -> Tensor:
         rows, places, width = states.shape
         projected = self.attention_in(rms_normed(states))
-        queries, keys, values = projected.view(rows, places, 3, self._heads, -1).unbind(2)
-        attended = functional.scaled_dot_product_attention(
-            turn_by_place(queries, table).transpose(1, 2),
-            turn_by_place(keys, table).transpose(1, 2),
-            values.transpose(1, 2),
-            is_causal=True,
-        )
-        states = states + self.attention_out(attended.transpose(1, 2).reshape(rows, places, width))
+        attended = attend(projected.view(rows, places, 3 * self._heads, -1), table)
+        states = states + self.attention_out(attended.reshape(rows, places, width))
         gates, passed = self.forward_in(rms_normed(states)).chunk(2, dim=-1)
         return states + cast("Tensor", self.forward_out(functional.silu(gates) * passed))
 

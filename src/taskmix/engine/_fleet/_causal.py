@@ -18,7 +18,7 @@ from torch.nn import functional
 from taskmix.engine._fleet._compiled import Compiled
 from taskmix.engine._fleet._perceptron import Masks, Parameters, Room
 from taskmix.engine._fleet._pool import DensePool
-from taskmix.models import CausalTransformer, rms_normed, rotary_table, turn_by_place
+from taskmix.models import CausalTransformer, attend, rms_normed, rotary_table
 
 IDS = "encoder.ids.weight"
 OUTPUT = "encoder.output.weight"
@@ -90,12 +90,13 @@ class CausalStack:
     def _scores(self, weights: dict[str, Tensor], ids: Tensor, kind: torch.dtype) -> Tensor:
         """Of ids [member, row, place] the scores [member, row * place, output]."""
         members, rows, places = ids.shape
+        table = self._table[:, :places]
         states = look_up(weights[IDS], ids.flatten(1), kind)
         for layer in range(self._layers):
             name = f"encoder.blocks.{layer}."
             projected = product(rms_normed(states), weights[name + "attention_in.weight"])
-            attended = self._attend(projected.view(members * rows, places, -1))
-            attended = attended.reshape(members, rows * places, -1)
+            heads = projected.view(members * rows, places, 3 * self._heads, -1)
+            attended = attend(heads, table).reshape(members, rows * places, -1)
             states = states + product(attended, weights[name + "attention_out.weight"])
             inner = product(rms_normed(states), weights[name + "forward_in.weight"])
             gates, passed = inner.chunk(2, dim=-1)
@@ -103,18 +104,6 @@ class CausalStack:
             states = states + product(passed, weights[name + "forward_out.weight"])
         last = weights[OUTPUT] if OUTPUT in weights else weights[IDS][:, : self._outputs]
         return product(rms_normed(states), last)
-
-    def _attend(self, projected: Tensor) -> Tensor:
-        """Queries, keys and values side by side [row, place, 3 * width] to [row, place, head, ...]."""
-        rows, places, _ = projected.shape
-        table = self._table[:, :places]
-        queries, keys, values = projected.view(rows, places, 3, self._heads, -1).unbind(2)
-        return functional.scaled_dot_product_attention(
-            turn_by_place(queries, table).transpose(1, 2),
-            turn_by_place(keys, table).transpose(1, 2),
-            values.transpose(1, 2),
-            is_causal=True,
-        ).transpose(1, 2)
 
 
 def _lower_type(device: torch.device) -> torch.dtype:
