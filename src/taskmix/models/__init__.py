@@ -1,6 +1,8 @@
 """Encoders with heads."""
 
+from taskmix.models._adapters import Adapters, AddTo, adapter_key
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
+from taskmix.models._base import FrozenBase, frozen_base, outline_of
 from taskmix.models._causal import (
     CausalEncoder,
     CausalTransformer,
@@ -20,16 +22,28 @@ from taskmix.models._sharing import (
     target_scale,
 )
 from taskmix.models._text_convolution import TextConvolution, TextConvolutionEncoder
-from taskmix.models._transformer import Transformer
+from taskmix.models._transformer import (
+    READ_PIECE_BY_PIECE,
+    AdaptedEncoder,
+    LanguageHead,
+    Transformer,
+    computing_type,
+)
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
+    "READ_PIECE_BY_PIECE",
+    "AdaptedEncoder",
+    "Adapters",
+    "AddTo",
     "AdversarialSharing",
     "Architecture",
     "CausalEncoder",
     "CausalTransformer",
+    "FrozenBase",
     "HardSharing",
     "Head",
+    "LanguageHead",
     "OwnModule",
     "Perceptron",
     "SharedCode",
@@ -38,10 +52,14 @@ __all__ = [
     "Transformer",
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
+    "adapter_key",
     "attend",
     "choose_architecture",
+    "computing_type",
+    "frozen_base",
     "make_head",
     "named_last_layer",
+    "outline_of",
     "own_module",
     "rms_normed",
     "rotary_table",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from taskmix.engine._fleet._adapters import AdapterStack
 from taskmix.engine._fleet._bilstm import WindowBiLSTMStack
 from taskmix.engine._fleet._causal import CausalStack
 from taskmix.engine._fleet._convolution import TextConvolutionStack
@@ -22,10 +23,11 @@ from taskmix.models import (
     CausalTransformer,
     Perceptron,
     TextConvolution,
+    Transformer,
     WindowBiLSTM,
 )
 
-STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM, CausalTransformer)
+STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM, CausalTransformer, Transformer)
 
 
 def build_encoder(options: Architecture, numbering: Numbering, device: torch.device) -> Encoder:
@@ -42,6 +44,8 @@ def build_encoder(options: Architecture, numbering: Numbering, device: torch.dev
         if isinstance(options, TextConvolution):
             return TextConvolutionStack(options, *text_pools(numbering, tables, device), words)
         return WindowBiLSTMStack(options, WindowPool(numbering, tables, device), words)
+    if isinstance(options, Transformer):
+        return AdapterStack(options, numbering, device)
     raise OptionError(
         f"A fleet should be of {', '.join(kind.__name__ for kind in STACKABLE)}. Found "
         f'{type(options).__name__}. Run it with engine="here".'

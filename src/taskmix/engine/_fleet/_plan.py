@@ -12,7 +12,7 @@ from taskmix.engine._encodings import tensors_of
 from taskmix.engine._fleet._encoder import STACKABLE
 from taskmix.engine._run import Run, encode, find_device, first_model
 from taskmix.files import free_memory
-from taskmix.models import Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.models import Perceptron, TextConvolution, Transformer, WindowBiLSTM
 from taskmix.policies import Unchanging
 from taskmix.tasks import EncodedTasks
 from taskmix.training import input_groups
@@ -39,7 +39,10 @@ def can_join(run: Run) -> bool:
 def family_of(run: Run) -> Hashable:
     """What runs that train together have in common."""
     optimization = replace(run.optimization, learning_rate=1.0, weight_decay=0.0)
-    data = (run.source, run.architecture, run.device, run.precision)
+    architecture: Any = run.architecture
+    if isinstance(architecture, Transformer):  # of another rank: filled up with zeros
+        architecture = replace(architecture, adapters=replace(architecture.adapters, rank=1))
+    data = (run.source, architecture, run.device, run.precision)
     times = (run.steps, run.batch_size, run.evaluate_every, run.checkpoint_every, run.patience)
     return data, optimization, times, run.weighting is None
 

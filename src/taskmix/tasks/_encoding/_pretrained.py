@@ -107,6 +107,24 @@ def load_pretrained(kind: PretrainedKind, path: str, *, dtype: torch.dtype | Non
     return network
 
 
+def outline_network(path: str, *, causal: bool) -> Any:
+    """The network of a model without its weights: its modules and their shapes, in no memory.
+
+    >>> network = outline_network("bert-base-uncased", causal=False)  # doctest: +SKIP
+    """
+    import torch
+
+    transformers = load("transformers", purpose="A pretrained encoder")
+    place = locate(path)
+    more = {} if place.gguf is None else {"gguf_file": place.gguf}
+    if place.gguf is not None:
+        require("gguf", purpose=f"The GGUF file `{path}`")
+    with quiet_transformers(), torch.device("meta"):
+        config = transformers.AutoConfig.from_pretrained(place.folder, **more)
+        loader = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
+        return loader.from_config(config)
+
+
 @contextmanager
 def _without_bar(*, is_gguf: bool) -> Iterator[None]:
     """The bar over the tensors of a GGUF file is none of those that transformers' settings reach."""
