@@ -22,9 +22,9 @@ from taskmix.models import CausalTransformer, attend, rms_normed, rotary_table
 
 IDS = "encoder.ids.weight"
 OUTPUT = "encoder.output.weight"
-FEW_IDS = (
-    1024  # whose table's gradient is a product with indicators, in an order that is always the same
-)
+# whose table's gradient is a product with indicators, in an order that is always the same.
+FEW_IDS = 1024
+COMPILED_STEPS = 1000  # fewer are done before a compiler is
 
 
 class CausalStack:
@@ -33,7 +33,12 @@ class CausalStack:
     widths: tuple[int, ...] = ()
 
     def __init__(
-        self, options: CausalTransformer, pool: DensePool, outputs: int, device: torch.device
+        self,
+        options: CausalTransformer,
+        pool: DensePool,
+        outputs: int,
+        steps: int,  # to come
+        device: torch.device,
     ) -> None:
         self._pool = pool
         self._outputs = outputs
@@ -42,7 +47,8 @@ class CausalStack:
         self._table = rotary_table(
             options.context, options.width // options.attention_heads, device
         )
-        self._step = Compiled(self._losses) if device.type == "cuda" else self._losses
+        compiling = device.type == "cuda" and steps >= COMPILED_STEPS
+        self._step = Compiled(self._losses) if compiling else self._losses
 
     @property
     def is_compiled(self) -> bool:

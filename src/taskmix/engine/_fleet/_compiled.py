@@ -16,9 +16,10 @@ SWITCH = "TASKMIX_COMPILE"  # "0" in the environment: nothing is compiled
 
 
 class Compiled:
-    """Fuses what lies between the matrix products; the first call with given shapes takes a while.
+    """Fuses what lies between the matrix products, for tensors of the shapes of the first call.
 
-    Shapes are taken as they are, and no CUDA graph is made: the fleet captures whole steps itself.
+    That call takes a minute or so, which pays in the thousands of steps that follow; tensors of other
+    shapes are not worth another minute. No CUDA graph is made: the fleet captures whole steps itself.
     """
 
     def __init__(self, function: Callable[..., Tensor]) -> None:
@@ -26,7 +27,7 @@ class Compiled:
         self._compiled: Callable[..., Tensor] | None = None
         if os.environ.get(SWITCH, "1") != "0":
             self._compiled = torch.compile(function, dynamic=False, fullgraph=True)
-        self._tried = False
+        self._shapes: list[Any] | None = None
 
     @property
     def works(self) -> bool:
@@ -34,13 +35,14 @@ class Compiled:
         return self._compiled is not None
 
     def __call__(self, weights: dict[str, Tensor], *others: Any) -> Tensor:
-        if self._compiled is None:
-            return self._function(weights, *others)
-        if not self._tried:
-            self._try(weights, *others)
-            self._tried = True
-            return self(weights, *others)
-        return self._compiled(weights, *others)
+        if self._compiled is not None:
+            shapes = [_shape(value) for value in (*weights.values(), *others)]
+            if self._shapes is None:
+                self._shapes = shapes
+                self._try(weights, *others)
+            if self._compiled is not None and shapes == self._shapes:
+                return self._compiled(weights, *others)
+        return self._function(weights, *others)
 
     def _try(self, weights: dict[str, Tensor], *others: Any) -> None:
         """There and back once: a compiler may fail on the way back alone."""
@@ -50,7 +52,11 @@ class Compiled:
             torch.autograd.grad(outputs.sum(), list(weights.values()))
         except torch.OutOfMemoryError:
             raise
-        except Exception as error:  # of a compiler anything may be wrong; the plain function is not
+        except Exception as error:  # a compiler may fail in any way; the plain function is as right
             self._compiled = None
-            words = f"Steps are not compiled: {type(error).__name__}: {error}".splitlines()[0]
-            warnings.warn(f"{words} They are slower and the same.", TaskmixWarning, stacklevel=4)
+            words = f"Steps are not compiled, and slower: {type(error).__name__}: {error}"
+            warnings.warn(words.splitlines()[0], TaskmixWarning, stacklevel=4)
+
+
+def _shape(value: Any) -> Any:
+    return tuple(value.shape) if isinstance(value, Tensor) else value

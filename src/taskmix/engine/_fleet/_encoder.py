@@ -30,13 +30,15 @@ from taskmix.models import (
 STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM, CausalTransformer, Transformer)
 
 
-def build_encoder(options: Architecture, numbering: Numbering, device: torch.device) -> Encoder:
-    """The stacked encoder over the rows of all members."""
+def build_encoder(
+    options: Architecture, numbering: Numbering, device: torch.device, *, steps: int
+) -> Encoder:
+    """The stacked encoder over the rows of all members, for so many steps."""
     if isinstance(options, Perceptron):
         return PerceptronStack(options, DensePool(numbering, device))
     if isinstance(options, CausalTransformer):
         outputs = numbering.encodings[0][0].outputs
-        return CausalStack(options, DensePool(numbering, device), outputs, device)
+        return CausalStack(options, DensePool(numbering, device), outputs, steps, device)
     if isinstance(options, TextConvolution | WindowBiLSTM):
         frozen = not options.train_vectors and numbering.encodings[0].vectors is not None
         tables = WordTables(numbering.encodings, frozen=frozen)

@@ -57,7 +57,9 @@ class StackedModels:
             self.device,
         )
         self.numbering = Numbering(tasks)
-        self.encoder = build_encoder(run.architecture, self.numbering, self.device)
+        self.encoder = build_encoder(
+            run.architecture, self.numbering, self.device, steps=run.steps - self.step
+        )
         self._slots = Slots.of(tasks, self.device)
         self._lay_out()
         for member in self.members:
@@ -197,6 +199,14 @@ class StackedModels:
                 for key in self._heads.keys
             }
             return self._heads(flat, codes, None).float().unflatten(2, (length, words))
+
+    @torch.no_grad()
+    def codes(self, parameters: StackedParameters, rows: Tensor) -> Tensor:
+        """What the encoders of some members give for rows [member, group, row]."""
+        with self._autocast():
+            return self.encoder(
+                parameters.tensors, rows, (), self.encoder.room(rows[None], self.words)
+            )
 
     def keep(self, places: Sequence[int]) -> None:
         """Goes on with these members alone."""
