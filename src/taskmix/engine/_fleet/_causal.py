@@ -22,7 +22,7 @@ from taskmix.models import CausalTransformer, attend, rms_normed, rotary_table
 
 IDS = "encoder.ids.weight"
 OUTPUT = "encoder.output.weight"
-# whose table's gradient is a product with indicators, in an order that is always the same.
+# The gradient of a table of so few ids is a product with indicators: in the same order every time.
 FEW_IDS = 1024
 COMPILED_STEPS = 1000  # fewer are done before a compiler is
 
