@@ -13,7 +13,6 @@ from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -22,7 +21,7 @@ from torch import Tensor, nn
 
 from taskmix.errors import InputError
 from taskmix.models._adapters import Adapted, AddTo, find_targets, is_linear, linear_shape
-from taskmix.tasks import is_causal, load_pretrained, outline_network
+from taskmix.tasks import is_causal, load_pretrained, outline_network, stamp_of
 
 KEPT = 2  # bases at once: a float32 one for a check beside the bfloat16 one that trains
 
@@ -98,7 +97,7 @@ class Outline:
 
 def outline_of(path: str) -> Outline:
     """The network of a path without its weights, found in milliseconds."""
-    return _outline(path, _stamp(path))
+    return _outline(path, stamp_of(path))
 
 
 @lru_cache(maxsize=8)
@@ -114,7 +113,7 @@ _bases: OrderedDict[Hashable, FrozenBase] = OrderedDict()
 
 def frozen_base(path: str, device: torch.device, dtype: torch.dtype = torch.float32) -> FrozenBase:
     """The base of a path, in the memory of a device; the latest ones stay there."""
-    key = (path, _stamp(path), str(device), dtype)
+    key = (path, stamp_of(path), str(device), dtype)
     if key not in _bases:
         while len(_bases) >= KEPT:
             _bases.popitem(last=False)
@@ -140,18 +139,3 @@ def _loading(path: str) -> Iterator[None]:
             f"`{path}` should be a folder with a Hugging Face model or a name on the hub. "
             f"Loading it said: {str(error).splitlines()[0]} Check the path."
         ) from error
-
-
-def _stamp(path: str) -> Hashable:
-    """Changes when the files of a model do."""
-    folder = Path(path)
-    if not folder.is_dir():
-        folder = folder.parent if folder.is_file() else folder
-    try:
-        return tuple(
-            (each.name, stat.st_mtime_ns, stat.st_size)
-            for each in sorted(folder.iterdir())
-            if (stat := each.stat())
-        )
-    except OSError:  # a name on the hub
-        return path

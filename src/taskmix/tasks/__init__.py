@@ -28,6 +28,7 @@ from taskmix.tasks._encoding import (
     pool,
     quiet_transformers,
     read_word_vectors,
+    stamp_of,
     tokenize,
     vectors_for,
 )
@@ -128,6 +129,7 @@ __all__ = [
     "reading_lines",
     "readings_document",
     "simulate_tasks",
+    "stamp_of",
     "tables_as_tasks",
     "text_lines",
     "tokenize",

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from taskmix.engine._fleet._perceptron import Masks, Parameters
-from taskmix.engine._fleet._pieces import Layout, PiecePool, states_of
+from taskmix.engine._fleet._pieces import PADDED, Layout, PiecePool, Way, states_of
 from taskmix.engine._fleet._pool import Numbering
 from taskmix.models import (
     AddTo,
+    FrozenBase,
     Transformer,
     adapter_key,
-    computing_type,
     frozen_base,
     outline_of,
 )
@@ -39,22 +39,26 @@ class AdapterStack:
 
     widths: tuple[int, ...] = ()
 
-    def __init__(self, options: Transformer, numbering: Numbering, device: torch.device) -> None:
-        self._path = options.path
+    def __init__(
+        self,
+        options: Transformer,
+        numbering: Numbering,
+        device: torch.device,
+        precision: torch.dtype,
+    ) -> None:
+        self._base = frozen_base(options.path, device, precision)
         self._pool = PiecePool(numbering, device)
         self._pooling = options.pooling or find_pooling(options.path)
         self._names = tuple(outline_of(options.path).shapes(options.adapters.targets))
         self._scale = options.adapters.scale
-        self._device = device
-        self._packed = True
+        self._way = find_way(self._base, self._pool, precision)
 
     def room(self, rows: Tensor, words: int) -> Pieces:
-        return self._pool.room(rows, words, packed=self._packed)
+        return self._pool.room(rows, words, self._way)
 
     def __call__(self, parameters: Parameters, rows: Tensor, masks: Masks, room: Pieces) -> Tensor:
         rows = rows.flatten(1)
-        base = frozen_base(self._path, self._device, computing_type(self._device))
-        layout = self._pool.lay_out(rows, room, packed=self._packed)
+        layout = self._pool.lay_out(rows, room, self._way)
         added = {
             name: TiledAdapters(
                 parameters[f"{adapter_key(name)}.lora_A"],
@@ -64,10 +68,35 @@ class AdapterStack:
             )
             for name in self._names
         }
-        with torch.autocast(self._device.type, enabled=False), base.adding(added):
-            states = states_of(base, layout)
+        with torch.autocast(rows.device.type, enabled=False), self._base.adding(added):
+            states = states_of(self._base, layout)
             codes = self._pool.read(states, layout, rows, room[2], self._pooling)
         return codes.view(len(rows), -1, codes.shape[-1])
+
+
+def find_way(base: FrozenBase, pool: PiecePool, precision: torch.dtype) -> Way:
+    """Packed rows where the network answers to them as to padded ones, else padded rows."""
+    rows = pool.probe()
+    padded = _read(base, pool, rows, PADDED)
+    for first in (0, 1 + (getattr(base.config, "pad_token_id", None) or 0)):
+        try:
+            packed = _read(base, pool, rows, Way(packed=True, first_position=first))
+        except torch.OutOfMemoryError:
+            raise
+        except (TypeError, ValueError, LookupError, RuntimeError, ImportError, AttributeError):
+            return PADDED  # attention of its own kind, or positions that it wants to find itself
+        size = padded.float().square().mean().sqrt()
+        if float((packed - padded).abs().max()) <= AGREES[precision] * float(size):
+            return Way(packed=True, first_position=first)
+    return PADDED
+
+
+@torch.no_grad()
+def _read(base: FrozenBase, pool: PiecePool, rows: Tensor, way: Way) -> Tensor:
+    room = pool.room(rows.unsqueeze(0), 1, way)
+    layout = pool.lay_out(rows, room, way)
+    states = states_of(base, layout)
+    return states.index_select(0, layout.places()[layout.inside()]).float()
 
 
 class TiledAdapters(AddTo):

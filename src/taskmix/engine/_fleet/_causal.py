@@ -2,8 +2,8 @@
 
 Places of all rows of a member lie one after another, [member, row * place, feature], so that every
 layer is one product a member, and all members' are one batched product. Attention sees each row of
-each member as a row of its own. Where autocast computes in a lower type, each weight is lowered once a
-step, everything between the layers stays in that type, and the gradients of weights come out of their
+each member as a row of its own. Where the precision is lower than float32, each weight is lowered once
+a step, everything between the layers stays in that type, and the gradients of weights come out of their
 products in float32, as the optimiser wants them.
 """
 
@@ -37,9 +37,10 @@ class CausalStack:
         options: CausalTransformer,
         pool: DensePool,
         outputs: int,
+        precision: torch.dtype,  # of products and of all between them
         steps: int,  # to come
-        device: torch.device,
     ) -> None:
+        device = pool.values.device
         self._pool = pool
         self._outputs = outputs
         self._layers = options.layers
@@ -47,6 +48,7 @@ class CausalStack:
         self._table = rotary_table(
             options.context, options.width // options.attention_heads, device
         )
+        self._precision = precision
         compiling = device.type == "cuda" and steps >= COMPILED_STEPS
         self._step = Compiled(self._losses) if compiling else self._losses
 
@@ -61,7 +63,7 @@ class CausalStack:
         """Scores [member, group * row * place, output]."""
         ids = self._pool.gather(rows.flatten(1))
         with torch.autocast(ids.device.type, enabled=False):
-            return self._scores(dict(parameters), ids, _lower_type(ids.device))
+            return self._scores(dict(parameters), ids)
 
     def losses(
         self,
@@ -73,9 +75,8 @@ class CausalStack:
     ) -> Tensor:
         """The mean loss of each slot's places, [member * slot]."""
         ids = self._pool.gather(rows.flatten(1))
-        kind = _lower_type(ids.device)
         with torch.autocast(ids.device.type, enabled=False):
-            return self._step(dict(parameters), ids, classes, shares, code_of, kind)
+            return self._step(dict(parameters), ids, classes, shares, code_of)
 
     def _losses(
         self,
@@ -84,20 +85,19 @@ class CausalStack:
         classes: Tensor,
         shares: Tensor,
         code_of: Tensor | None,
-        kind: torch.dtype,
     ) -> Tensor:
-        scores = self._scores(weights, ids, kind)
+        scores = self._scores(weights, ids)
         if code_of is None:
             scores = scores.view(*classes.shape, -1)
         else:
             scores = scores.view(-1, classes.shape[1], scores.shape[-1]).index_select(0, code_of)
         return (place_losses(scores, classes) * shares).sum(dim=1)
 
-    def _scores(self, weights: dict[str, Tensor], ids: Tensor, kind: torch.dtype) -> Tensor:
+    def _scores(self, weights: dict[str, Tensor], ids: Tensor) -> Tensor:
         """Of ids [member, row, place] the scores [member, row * place, output]."""
         members, rows, places = ids.shape
         table = self._table[:, :places]
-        states = look_up(weights[IDS], ids.flatten(1), kind)
+        states = look_up(weights[IDS], ids.flatten(1), self._precision)
         for layer in range(self._layers):
             name = f"encoder.blocks.{layer}."
             projected = product(rms_normed(states), weights[name + "attention_in.weight"])
@@ -110,12 +110,6 @@ class CausalStack:
             states = states + product(passed, weights[name + "forward_out.weight"])
         last = weights[OUTPUT] if OUTPUT in weights else weights[IDS][:, : self._outputs]
         return product(rms_normed(states), last)
-
-
-def _lower_type(device: torch.device) -> torch.dtype:
-    """What autocast computes in, if it is on."""
-    kind = device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
 
 
 def place_losses(scores: Tensor, classes: Tensor) -> Tensor:

@@ -31,14 +31,18 @@ STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM, CausalTransformer, Trans
 
 
 def build_encoder(
-    options: Architecture, numbering: Numbering, device: torch.device, *, steps: int
+    options: Architecture,
+    numbering: Numbering,
+    device: torch.device,
+    precision: torch.dtype,
+    steps: int,  # to come
 ) -> Encoder:
-    """The stacked encoder over the rows of all members, for so many steps."""
+    """The stacked encoder over the rows of all members."""
     if isinstance(options, Perceptron):
         return PerceptronStack(options, DensePool(numbering, device))
     if isinstance(options, CausalTransformer):
-        outputs = numbering.encodings[0][0].outputs
-        return CausalStack(options, DensePool(numbering, device), outputs, steps, device)
+        pool, outputs = DensePool(numbering, device), numbering.encodings[0][0].outputs
+        return CausalStack(options, pool, outputs, precision, steps)
     if isinstance(options, TextConvolution | WindowBiLSTM):
         frozen = not options.train_vectors and numbering.encodings[0].vectors is not None
         tables = WordTables(numbering.encodings, frozen=frozen)
@@ -47,7 +51,7 @@ def build_encoder(
             return TextConvolutionStack(options, *text_pools(numbering, tables, device), words)
         return WindowBiLSTMStack(options, WindowPool(numbering, tables, device), words)
     if isinstance(options, Transformer):
-        return AdapterStack(options, numbering, device)
+        return AdapterStack(options, numbering, device, precision)
     raise OptionError(
         f"A fleet should be of {', '.join(kind.__name__ for kind in STACKABLE)}. Found "
         f'{type(options).__name__}. Run it with engine="here".'

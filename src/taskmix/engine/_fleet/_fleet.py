@@ -57,8 +57,9 @@ class StackedModels:
             self.device,
         )
         self.numbering = Numbering(tasks)
+        self._precision: torch.dtype = getattr(torch, run.precision)
         self.encoder = build_encoder(
-            run.architecture, self.numbering, self.device, steps=run.steps - self.step
+            run.architecture, self.numbering, self.device, self._precision, run.steps - self.step
         )
         self._slots = Slots.of(tasks, self.device)
         self._lay_out()
@@ -168,11 +169,10 @@ class StackedModels:
         return self._dropout.draw(now.seeds.tolist(), shapes)
 
     def _autocast(self) -> torch.autocast:
-        precision: torch.dtype = getattr(torch, self.run.precision)
         return torch.autocast(
             self.device.type,
-            precision,
-            enabled=precision != torch.float32,
+            self._precision,
+            enabled=self._precision != torch.float32,
             cache_enabled=False,  # a CUDA graph must not keep what the cache holds
         )
 

@@ -28,11 +28,23 @@ PACKED = "taskmix_packed"  # the name of our attention among those of transforme
 
 
 @dataclass(frozen=True)
+class Way:
+    """How a network is given its rows."""
+
+    packed: bool  # end to end, or else padded
+    first_position: int = 0  # of a row: RoBERTa counts from the number after that of its padding
+
+
+PADDED = Way(packed=False)
+
+
+@dataclass(frozen=True)
 class Layout:
     """Where the rows of a step lie among its pieces."""
 
     ids: Tensor  # [piece]
     positions: Tensor  # [piece], within its row
+    first_position: int  # that the network counts from
     types: Tensor | None  # [piece]
     starts: Tensor  # [row], the first piece
     sizes: Tensor  # [row]
@@ -77,21 +89,27 @@ class PiecePool:
         self._types = torch.cat(types).to(device) if typed else None
         self._words = _word_starts(parts, device)
 
-    def room(self, rows: Tensor, words: int, *, packed: bool) -> tuple[int, int, int]:
+    def room(self, rows: Tensor, words: int, way: Way) -> tuple[int, int, int]:
         """Tiles, the longest row and words a row, for rows [step, member, ...]."""
         sizes = self._sizes[rows.flatten(2)]
         longest = -(-int(sizes.max()) // 16) * 16
-        if not packed:
+        if not way.packed:
             return rows.shape[1], longest, words
         tiles = int((-(-sizes.sum(dim=2) // TILE)).sum(dim=1).max())
         grain = max(1, 1 << (tiles.bit_length() - 4))  # a graph for each: not one for every number
         return -(-tiles // grain) * grain, longest, words
 
-    def lay_out(self, rows: Tensor, room: tuple[int, int, int], *, packed: bool) -> Layout:
-        """Rows [member, row], without asking the host."""
-        return self._packed(rows, room) if packed else self._padded(rows, room)
+    def probe(self) -> Tensor:
+        """A few rows [member, row] of different lengths, to try a network on."""
+        order = torch.argsort(self._sizes, stable=True)
+        places = torch.linspace(0, len(order) - 1, 4, device=order.device).long()
+        return order[places].view(2, 2)
 
-    def _packed(self, rows: Tensor, room: tuple[int, int, int]) -> Layout:
+    def lay_out(self, rows: Tensor, room: tuple[int, int, int], way: Way) -> Layout:
+        """Rows [member, row], without asking the host."""
+        return self._packed(rows, room, way) if way.packed else self._padded(rows, room)
+
+    def _packed(self, rows: Tensor, room: tuple[int, int, int], way: Way) -> Layout:
         tiles, longest, _ = room
         device = rows.device
         sizes = self._sizes[rows]
@@ -117,6 +135,7 @@ class PiecePool:
         return Layout(
             ids=self._ids[source],
             positions=torch.where(inside, within, 0),
+            first_position=way.first_position,
             types=None if self._types is None else self._types[source],
             starts=flat_starts,
             sizes=flat_sizes,
@@ -136,6 +155,7 @@ class PiecePool:
         return Layout(
             ids=self._ids[source].flatten(),
             positions=places.repeat(len(sizes)),
+            first_position=0,
             types=None if self._types is None else self._types[source].flatten(),
             starts=torch.arange(len(sizes), device=device) * longest,
             sizes=sizes,
@@ -193,7 +213,10 @@ def states_of(base: FrozenBase, layout: Layout) -> Tensor:
             given["token_type_ids"] = layout.types.view(shape)
         found: Tensor = network(**given).last_hidden_state
         return found.flatten(0, 1)
-    given |= {"input_ids": layout.ids[None], "position_ids": layout.positions[None]}
+    given |= {
+        "input_ids": layout.ids[None],
+        "position_ids": layout.positions[None] + layout.first_position,
+    }
     if layout.types is not None:
         given["token_type_ids"] = layout.types[None]
     with _attending(base, layout):

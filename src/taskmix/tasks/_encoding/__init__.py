@@ -23,6 +23,7 @@ from taskmix.tasks._encoding._pretrained import (
     load_pretrained,
     outline_network,
     quiet_transformers,
+    stamp_of,
 )
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding, families_of
@@ -61,6 +62,7 @@ __all__ = [
     "quiet_transformers",
     "read_word_vectors",
     "source_split",
+    "stamp_of",
     "tokenize",
     "vectors_for",
 ]

@@ -24,11 +24,12 @@ from taskmix.tasks._encoding._assemble import (
     plain_targets,
     source_split,
 )
+from taskmix.tasks._encoding._by_source import encode_by_source
 from taskmix.tasks._encoding._cache import cached
 from taskmix.tasks._encoding._encoded import EncodedTasks
 from taskmix.tasks._encoding._generation import PieceWriter, WrittenSplit
 from taskmix.tasks._encoding._inputs import SubwordInputs
-from taskmix.tasks._encoding._pretrained import load_pretrained
+from taskmix.tasks._encoding._pretrained import load_pretrained, stamp_of
 from taskmix.tasks._task import MISSING, Task, TaskSet
 
 _COLUMNS = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
@@ -65,6 +66,11 @@ class SubwordEncoding:
 
     def encode(self, tasks: TaskSet, *, cache: Path | None = None) -> EncodedTasks:
         """The tasks as tensors; from the folder `cache` where the same was encoded before."""
+        return encode_by_source(
+            tasks, (self, stamp_of(self.path)), lambda some: self._cached(some, cache)
+        )
+
+    def _cached(self, tasks: TaskSet, cache: Path | None) -> EncodedTasks:
         tokenizer = load_tokenizer(self.path)
         # By what it does, not by its name: a name on the hub may come to mean another tokenizer.
         rules = hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
