@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -142,7 +142,6 @@ class CausalEncoder(nn.Module):
         return functional.linear(rms_normed(states), weight)
 
 
-Size = Literal["1M", "5M", "20M"]
 SIZES: dict[str, dict[str, Any]] = {  # parameters, about, that read bytes
     "1M": {"layers": 5, "width": 128, "attention_heads": 4},
     "5M": {"layers": 6, "width": 256, "attention_heads": 4},
@@ -186,7 +185,7 @@ class CausalTransformer:
             )
 
     @classmethod
-    def of_size(cls, size: Size, **options: Any) -> CausalTransformer:
+    def of_size(cls, size: str, **options: Any) -> CausalTransformer:
         """One of about that many parameters; other options as usual."""
         if size not in SIZES:
             raise OptionError(f"`size` should be one of {', '.join(SIZES)}. Found `{size}`.")

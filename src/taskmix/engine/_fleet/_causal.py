@@ -24,6 +24,8 @@ IDS = "encoder.ids.weight"
 OUTPUT = "encoder.output.weight"
 # The gradient of a table of so few ids is a product with indicators: in the same order every time.
 FEW_IDS = 1024
+# Rows that attention is given at once: its kernels cannot number more than twice as many.
+MOST_ROWS = 1 << 15
 COMPILED_STEPS = 1000  # fewer are done before a compiler is
 
 
@@ -102,7 +104,9 @@ class CausalStack:
             name = f"encoder.blocks.{layer}."
             projected = product(rms_normed(states), weights[name + "attention_in.weight"])
             heads = projected.view(members * rows, places, 3 * self._heads, -1)
-            attended = attend(heads, table).reshape(members, rows * places, -1)
+            parts = [attend(part, table) for part in heads.split(MOST_ROWS)]
+            attended = parts[0] if len(parts) == 1 else torch.cat(parts)
+            attended = attended.reshape(members, rows * places, -1)
             states = states + product(attended, weights[name + "attention_out.weight"])
             inner = product(rms_normed(states), weights[name + "forward_in.weight"])
             gates, passed = inner.chunk(2, dim=-1)
