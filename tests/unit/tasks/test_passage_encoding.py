@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from taskmix.errors import InputError, OptionError
-from taskmix.tasks import MISSING, EncodedSplit, PassageEncoding, Split, Task, TaskSet
+from taskmix.tasks import MISSING, EncodedSplit, PassageEncoding, Split, Task, TaskSet, encode_with
 
 BEGIN = 256
 
@@ -67,6 +67,31 @@ def test_rows_are_full_but_for_the_last() -> None:
 def test_a_split_without_a_byte_has_no_target() -> None:
     for texts in ([], [""], ["", ""]):
         assert not bool((encode(texts, context=4).targets != MISSING).any())
+
+
+def test_passages_that_come_after_training_have_rows_of_their_own() -> None:
+    tasks = tasks_of(a=["one", "", "another one"])
+    split = encode_with(PassageEncoding(context=4), {}, tasks)["a"].splits["train"]
+    assert split.sentences is not None
+    assert split.sentences.tolist() == [0, 1, 2, 5]
+    assert split.target_bytes is not None
+    assert split.target_bytes.tolist() == [3, 0, 4, 4, 3]
+    nothing = encode_with(PassageEncoding(context=4), {}, tasks_of(a=[]))["a"].splits["train"]
+    assert len(nothing) == 0
+
+
+def test_pieces_of_a_tokenizer_spell_all_bytes(tokenizer_folder: str) -> None:
+    texts = ["good film", "", "a fi\u0301lm, na\u00efve"]
+    encoded = PassageEncoding(context=4, tokenizer=tokenizer_folder).encode(tasks_of(a=texts))
+    split = encoded["a"].splits["train"]
+    assert encoded.extra["ids"] == encoded["a"].outputs + 1
+    assert split.target_bytes is not None
+    assert int(split.target_bytes.sum()) == sum(len(text.encode()) for text in texts)
+    known = split.targets != MISSING
+    assert int(split.targets[known].max()) < encoded["a"].outputs
+    following = values_of(split).flatten()[1:].long()
+    same = following == split.targets.flatten()[:-1]
+    assert bool((same | ~known.flatten()[:-1]).all())
 
 
 def test_subsets_of_tasks_share_their_rows() -> None:

@@ -7,10 +7,11 @@ never predicted: where passages end is not learned.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +43,7 @@ class PassageEncoding:
     >>> tasks = TaskSet((Task(name="a", source="a", splits={"train": split}, **kind),))
     >>> rows = PassageEncoding(context=4).encode(tasks)["a"].splits["train"]
     >>> rows.inputs.values.tolist(), rows.targets.tolist()
-    ([[256, 72, 105, 256], [121, 111, 256, 256]], [[72, 105, -100, 121], [111, 117, -100, -100]])
+    ([[256, 72, 105, 256], [121, 111, 117, 256]], [[72, 105, -100, 121], [111, 117, -100, -100]])
     """
 
     context: int = 128
@@ -53,6 +54,13 @@ class PassageEncoding:
 
     def encode(self, tasks: TaskSet, *, cache: Path | None = None) -> EncodedTasks:
         """The tasks as tensors; quicker made than read, so nothing is kept in `cache`."""
+        return self._encode(tasks, packed=True)
+
+    def encode_with(self, learned: Mapping[str, Any], tasks: TaskSet) -> EncodedTasks:
+        """Passages that come after training: each in rows of its own."""
+        return self._encode(tasks, packed=False)
+
+    def _encode(self, tasks: TaskSet, *, packed: bool) -> EncodedTasks:
         tables = distinct_tables(
             tasks,
             "PassageEncoding",
@@ -62,7 +70,10 @@ class PassageEncoding:
         )
         tokenizer = None if self.tokenizer is None else load_tokenizer(self.tokenizer)
         pieces = BYTES if tokenizer is None else len(tokenizer)
-        splits = {key: self._split(table, tokenizer, pieces) for key, table in tables.items()}
+        splits = {
+            key: self._split(table, tokenizer, pieces, packed=packed)
+            for key, table in tables.items()
+        }
         encoded = tuple(
             EncodedTask(
                 name=task.name,
@@ -77,13 +88,25 @@ class PassageEncoding:
         )
         return EncodedTasks(encoded, extra={"ids": pieces + 1, "tokenizer": self.tokenizer})
 
-    def _split(self, table: pa.Table, tokenizer: Any, pieces: int) -> EncodedSplit:
-        known = _rows.get(table, self)
+    def _split(self, table: pa.Table, tokenizer: Any, pieces: int, *, packed: bool) -> EncodedSplit:
+        known = _rows.get(table, (self, packed))
         if known is not None:
             return known
         texts = [text or "" for text in table.column("text").to_pylist()]
-        found = _of_bytes(texts) if tokenizer is None else _of_pieces(texts, tokenizer)
-        return _rows.put(table, self, _cut(*found, self.context, begin=pieces))
+        read = partial(_of_pieces, tokenizer=tokenizer) if tokenizer is not None else _of_bytes
+        groups = [texts] if packed else [[text] for text in texts]
+        parts = [_cut(*read(group), self.context, begin=pieces) for group in groups]
+        begins = torch.tensor([0, *(len(part.values) for part in parts)]).cumsum(0)
+        values, targets, sizes = (
+            torch.from_numpy(np.concatenate([getattr(part, name) for part in parts]))
+            if parts
+            else torch.empty(0, self.context, dtype=torch.long)
+            for name in ("values", "targets", "sizes")
+        )
+        split = EncodedSplit(
+            DenseInputs(values), targets, None if packed else begins, sizes.sum(dim=1)
+        )
+        return _rows.put(table, (self, packed), split)
 
 
 # The ids of all passages one after another, the bytes that each spells, and ids in each passage.
@@ -96,7 +119,7 @@ def _of_bytes(texts: Sequence[str]) -> _Ids:
     return ids, np.ones_like(ids), np.array([len(text) for text in encoded], dtype=np.int64)
 
 
-def _of_pieces(texts: Sequence[str], tokenizer: Any) -> _Ids:
+def _of_pieces(texts: Sequence[str], *, tokenizer: Any) -> _Ids:
     if not texts:  # tokenizers refuse to be given nothing
         return _of_bytes(texts)
     batch = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True)
@@ -112,6 +135,14 @@ def _of_pieces(texts: Sequence[str], tokenizer: Any) -> _Ids:
     return np.concatenate(ids), np.concatenate(spelt), np.array([len(row) for row in ids])
 
 
+class _Rows(NamedTuple):
+    """Each is [row, place]."""
+
+    values: NDArray[np.int32]
+    targets: NDArray[np.int64]
+    sizes: NDArray[np.int64]  # bytes that a target spells
+
+
 def _cut(
     ids: NDArray[np.int64],
     spelt: NDArray[np.int64],
@@ -119,26 +150,20 @@ def _cut(
     context: int,
     *,
     begin: int,
-) -> EncodedSplit:
+) -> _Rows:
     """Passages one after another, in rows."""
-    starts = np.cumsum(lengths + 1) - lengths - 1  # the place of each begin
     stream = np.full(len(ids) + len(lengths), begin, dtype=np.int64)
     bytes_of = np.zeros_like(stream)
     inside = np.ones(len(stream), dtype=np.bool_)
-    inside[starts] = False
+    inside[np.cumsum(lengths + 1) - lengths - 1] = False  # where passages begin
     stream[inside], bytes_of[inside] = ids, spelt
     rows = max(1, -(-(len(stream) - 1) // context)) if len(stream) else 0
     values = np.full(rows * context, begin, dtype=np.int32)
     targets = np.full(rows * context, MISSING, dtype=np.int64)
-    counts = np.zeros(rows * context, dtype=np.int64)
+    sizes = np.zeros(rows * context, dtype=np.int64)
     places = min(len(stream), len(values))
     values[:places] = stream[:places]
     following = stream[1:]
     targets[: len(following)] = np.where(following == begin, MISSING, following)
-    counts[: len(following)] = bytes_of[1:]
-    shape = (rows, context)
-    return EncodedSplit(
-        DenseInputs(torch.from_numpy(values.reshape(shape))),
-        torch.from_numpy(targets.reshape(shape)),
-        target_bytes=torch.from_numpy(counts.reshape(shape).sum(axis=1)),
-    )
+    sizes[: len(following)] = bytes_of[1:]
+    return _Rows(*(each.reshape(rows, context) for each in (values, targets, sizes)))
