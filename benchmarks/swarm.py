@@ -8,7 +8,8 @@ whichever is faster, its loss fetched every 50th step.
 
     python benchmarks/swarm.py [--device cuda] [--quick] [--json]
 
-TASKMIX_COMPILE=0 in the environment leaves torch.compile out of ours.
+TASKMIX_COMPILE=0 in the environment leaves torch.compile and our own kernels out of ours,
+TASKMIX_COMPILE=step the kernels alone.
 """
 
 from __future__ import annotations
@@ -55,8 +56,9 @@ def passages() -> TaskSet:
     return TaskSet(tuple(tasks))
 
 
-def case_of(size: Any, members: tuple[int, ...], device: str, steps: int, usual: int) -> Case:
-    architecture = CausalTransformer.of_size(size, context=CONTEXT)
+def case_of(
+    architecture: CausalTransformer, members: tuple[int, ...], device: str, steps: int, usual: int
+) -> Case:
     tasks = architecture.encoding.encode(passages())
     run = Run(
         label="benchmark",
@@ -70,18 +72,24 @@ def case_of(size: Any, members: tuple[int, ...], device: str, steps: int, usual:
         precision="float32" if device == "cpu" else "bfloat16",
     )
     millions = parameters(run, tasks) / 1e6
-    name = f"causal models of {millions:.2f} M parameters, batch {BATCH} x {CONTEXT} bytes"
+    name = (
+        f"causal models of {millions:.2f} M parameters, {architecture.layers} layers of "
+        f"{architecture.width}, batch {BATCH} x {CONTEXT} bytes"
+    )
     return Case(name, run, tasks, members, steps=steps, usual=usual)
 
 
 def cases(device: str, quick: bool) -> list[Case]:
+    small, middle, large = (CausalTransformer.of_size(size) for size in ("1M", "5M", "20M"))
     if device == "cpu":
-        return [case_of("1M", (4,), device, steps=2, usual=8)]
-    found = [case_of("1M", (512,), device, steps=40, usual=100)]
+        return [case_of(small, (4,), device, steps=2, usual=8)]
+    found = [case_of(small, (512,), device, steps=40, usual=100)]
     if not quick:
+        deep = CausalTransformer(layers=9, width=96, attention_heads=3)
         found += [
-            case_of("5M", (128,), device, steps=40, usual=100),
-            case_of("20M", (32,), device, steps=40, usual=100),
+            case_of(deep, (512,), device, steps=40, usual=100),
+            case_of(middle, (128,), device, steps=40, usual=100),
+            case_of(large, (32,), device, steps=40, usual=100),
         ]
     return found
 
@@ -147,9 +155,13 @@ def measure_case(case: Case, rounds: int) -> list[dict[str, Any]]:
         each, replayed = model_seconds(fleet, case, rounds)
         name = f"{members} {case.name}, {case.run.precision}"
         if device != "cpu":
-            compiled: Any = fleet.encoder
-            name += " (CUDA graph" if replayed else " (no CUDA graph"
-            name += ", compiled)" if compiled.is_compiled else ", not compiled)"
+            encoder: Any = fleet.encoder
+            had = {
+                "CUDA graph": replayed,
+                "compiled": encoder.is_compiled,
+                "own attention": encoder.has_own_attention,
+            }
+            name += f" ({', '.join(word if done else f'no {word}' for word, done in had.items())})"
         rows.append(row(name, 1 / each, 1 / usual, peer_name, "model-steps/s"))
         if device != "cpu":
             rows += shares_of_limits(case, members, each)

@@ -84,7 +84,7 @@ def test_the_last_message_of_a_conversation_is_the_answer(tmp_path: Path) -> Non
     question = Question.of(tasks[0])
     for new in ({"messages": [user]}, rows[0]):  # an answer that is there is not read
         assert question.read([new])[0].to_pylist() == [{"prompt": [user]}]
-    with pytest.raises(TaskFileError, match="should end with a message of the assistant.*'user'"):
+    with pytest.raises(TaskFileError, match=r"should end with a message of the assistant.*'user'"):
         load_tasks(folder(tmp_path / "chat", [{"messages": [user]}]))
     with pytest.raises(TaskFileError, match="each with a `role` and a `content`"):
         load_tasks(folder(tmp_path / "chat", [{"messages": [{"role": "user", "text": "x"}]}]))
@@ -121,7 +121,7 @@ def test_texts_and_lines_are_passages_where_the_kind_says_so(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ('kind = "generation"\n', "a column for the prompt and one for the answer"),
+        ('kind = "generation"\n', "columns for the prompt and for the answer"),
         ('kind = "generation"\nprompt = "a"\nanswer = "c"\n', "There should be a column `c`"),
         ('kind = "language"\n', "One column should hold the text of a language task"),
     ],

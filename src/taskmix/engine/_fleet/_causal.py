@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from taskmix.engine._fleet._attention import attend_short_rows, attention_for
 from taskmix.engine._fleet._compiled import Compiled
 from taskmix.engine._fleet._perceptron import Masks, Parameters, Room
 from taskmix.engine._fleet._pool import DensePool
-from taskmix.models import CausalTransformer, attend, rms_normed, rotary_table
+from taskmix.models import CausalTransformer, rms_normed, rotary_table
 
 IDS = "encoder.ids.weight"
 OUTPUT = "encoder.output.weight"
@@ -47,16 +48,22 @@ class CausalStack:
         self._outputs = outputs
         self._layers = options.layers
         self._heads = options.attention_heads
-        self._table = rotary_table(
-            options.context, options.width // options.attention_heads, device
-        )
+        width = options.width // self._heads
+        self._table = rotary_table(options.context, width, device)
+        self._attend = attention_for(options.context, self._heads, width, precision, device)
         self._precision = precision
         compiling = device.type == "cuda" and steps >= COMPILED_STEPS
         self._step = Compiled(self._losses) if compiling else self._losses
 
     @property
     def is_compiled(self) -> bool:
+        """Whether what lies between products is fused, as far as is known."""
         return isinstance(self._step, Compiled) and self._step.works
+
+    @property
+    def has_own_attention(self) -> bool:
+        """Whether attention is by own kernels."""
+        return self._attend is attend_short_rows
 
     def room(self, rows: Tensor, words: int) -> Room:
         return 0
@@ -104,7 +111,7 @@ class CausalStack:
             name = f"encoder.blocks.{layer}."
             projected = product(rms_normed(states), weights[name + "attention_in.weight"])
             heads = projected.view(members * rows, places, 3 * self._heads, -1)
-            parts = [attend(part, table) for part in heads.split(MOST_ROWS)]
+            parts = [self._attend(part, table) for part in heads.split(MOST_ROWS)]
             attended = parts[0] if len(parts) == 1 else torch.cat(parts)
             attended = attended.reshape(members, rows * places, -1)
             states = states + product(attended, weights[name + "attention_out.weight"])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from taskmix.errors import TaskmixWarning
 
-SWITCH = "TASKMIX_COMPILE"  # "0" in the environment: nothing is compiled
+SWITCH = "TASKMIX_COMPILE"  # in the environment: 0 for nothing, "step" for all but own kernels
 
 
 class Compiled:

@@ -15,8 +15,8 @@ from taskmix.engine._fleet._causal import place_losses
 from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._members import Member
-from taskmix.tasks import MISSING, EncodedSplit, WrittenText, evaluate_written
-from taskmix.training import Score
+from taskmix.tasks import MISSING, EncodedSplit, WrittenText
+from taskmix.training import Score, score_written
 
 BLOCK = 1 << 28  # numbers that members may put out at once
 
@@ -26,7 +26,7 @@ def written_scores(
 ) -> list[tuple[Score, ...]]:
     """The scores of members with these parameters, in order, as `evaluate` gives them."""
     rows = _SplitRows(fleet, members, split)
-    sums = torch.zeros(len(members), rows.slots, 4, dtype=torch.float64, device=fleet.device)
+    sums = torch.zeros(len(members), rows.slots, 5, dtype=torch.float64, device=fleet.device)
     classes = max(task.outputs for member in members for task in member.tasks)
     size = max(1, BLOCK // max(1, len(members) * rows.slots * rows.words * classes))
     for begin in range(0, rows.longest, size):
@@ -39,8 +39,8 @@ def written_scores(
             score
             for slot, task in enumerate(member.tasks)
             if split in task.splits and len(task.splits[split])
-            for score in _scores(
-                task.name, task.metric, split, task.splits[split], found[place, slot]
+            for score in score_written(
+                task, split, _text(task.splits[split], found[place, slot]), loss=True
             )
         )
         for place, member in enumerate(members)
@@ -88,35 +88,29 @@ class _SplitRows:
 
 
 def _sums(scores: Tensor, targets: Tensor) -> Tensor:
-    """Losses, known places, those whose target scores best, and rows in which all do: [..., 4]."""
+    """Losses, known places, those whose target scores best, rows with any, rows in which all do."""
     known = targets != MISSING
     classes = targets.clamp(min=0)
     losses = torch.where(known, place_losses(scores, classes), 0.0).double()
     right = scores.argmax(dim=-1) == classes
-    rows = (right | ~known).all(dim=-1) & known.any(dim=-1)
+    any_known = known.any(dim=-1)
     counts = [
         losses.sum((-2, -1)),
         known.sum((-2, -1)),
         (right & known).sum((-2, -1)),
-        rows.sum(-1),
+        any_known.sum(-1),
+        ((right | ~known).all(dim=-1) & any_known).sum(-1),
     ]
-    return torch.stack([count.double() for count in counts], dim=-1)
+    return torch.stack([count.double() for count in counts], dim=-1)  # [..., 5]
 
 
-def _scores(
-    task: str, metric: str, split: str, data: EncodedSplit, sums: Tensor
-) -> tuple[Score, Score]:
-    loss, pieces, right_pieces, right_rows = sums.tolist()
-    text = WrittenText(
-        rows=len(data),
+def _text(data: EncodedSplit, sums: Tensor) -> WrittenText:
+    loss, pieces, right_pieces, rows, right_rows = sums.tolist()
+    return WrittenText(
+        rows=int(rows),
         right_rows=int(right_rows),
         pieces=int(pieces),
         right_pieces=int(right_pieces),
         loss=loss,
         bytes=0 if data.target_bytes is None else int(data.target_bytes.sum()),
-    )
-    mean = loss / max(pieces, 1)
-    return (
-        Score(task, split, metric, evaluate_written(metric, text)),
-        Score(task, split, "loss", mean),
     )

@@ -80,6 +80,22 @@ def is_causal(path: str) -> bool:
     return locate(path).gguf is not None or _is_causal(_document(path, "config.json"))
 
 
+def context_length(path: str) -> int | None:
+    """How many pieces a model can read at once, where its configuration says so.
+
+    >>> from pathlib import Path
+    >>> Path("small").mkdir()
+    >>> _ = Path("small/config.json").write_text('{"n_positions": 1024}')
+    >>> context_length("small")
+    1024
+    """
+    config = _document(path, "config.json")
+    for name in ("max_position_embeddings", "n_positions"):  # the second is GPT-2's
+        if isinstance(config, dict) and isinstance(config.get(name), int):
+            return int(config[name])
+    return None
+
+
 def pool(
     states: Tensor,  # [row, place, feature]
     attention_mask: Tensor,  # [row, place], 0 at padding

@@ -252,16 +252,8 @@ def _name(folder: Path) -> str:
 def _asked_columns(settings: TaskSettings) -> set[str]:
     """Columns that a table must have to be the one that is meant."""
     single = (settings.task_column, settings.split_column, settings.text, settings.text2)
-    asked = {
-        *single,
-        *(settings.prompt or ()),
-        settings.answer,
-        settings.tokens,
-        settings.sequence,
-        settings.time,
-        *(settings.values or ()),
-    }
-    asked |= {*(settings.features or ())}
+    asked = {*single, settings.tokens, settings.sequence, settings.time, *(settings.values or ())}
+    asked |= {settings.answer, *(settings.prompt or ()), *(settings.features or ())}
     unlabelled = (
         settings.kind in WITHOUT_TARGETS or settings.sequence or settings.time or settings.prompt
     )

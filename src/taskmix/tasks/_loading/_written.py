@@ -60,13 +60,13 @@ def find_written(
     talk = prompt[0] if prompt else MESSAGES
     if talk in names and cell_family(stack.column(talk).type) == "list":
         return WrittenColumns("generation", (talk,), talk)
-    if not said and settings.kind is None:
-        return None
-    stack.parts[0].bad(
-        "A task with answers to write should have a column for the prompt and one for the answer.",
-        f"the columns {', '.join(stack.names[:8])}",
-        "Name them with `prompt` and `answer` in task.toml.",
-    )
+    if said or settings.kind is not None:
+        stack.parts[0].bad(
+            "A task with answers to write should have columns for the prompt and for the answer.",
+            f"the columns {', '.join(stack.names[:8])}",
+            "Name them with `prompt` and `answer` in task.toml.",
+        )
+    return None
 
 
 def _prompt(names: Collection[str]) -> tuple[str, ...] | None:
