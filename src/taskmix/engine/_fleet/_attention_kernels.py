@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
 """Kernels of `_attention.py`, one program for each head of each row. Imported only where Triton is."""
 
 import torch

@@ -111,7 +111,7 @@ class CausalStack:
             name = f"encoder.blocks.{layer}."
             projected = product(rms_normed(states), weights[name + "attention_in.weight"])
             heads = projected.view(members * rows, places, 3 * self._heads, -1)
-            parts = [self._attend(part, table) for part in heads.split(MOST_ROWS)]
+            parts = [self._attend(part, table) for part in torch.split(heads, MOST_ROWS)]
             attended = parts[0] if len(parts) == 1 else torch.cat(parts)
             attended = attended.reshape(members, rows * places, -1)
             states = states + product(attended, weights[name + "attention_out.weight"])

@@ -55,7 +55,8 @@ class Stepper:
         begin = time.perf_counter()
         fleet = self._fleet
         wanted = max(1, int(AHEAD_SECONDS / self._pace)) if self._pace else min(self._most, 16)
-        count, left, parts = min(count, wanted), min(count, wanted), []
+        count = left = min(count, wanted)
+        parts: list[Tensor] = []
         while left:
             size = min(left, self._most)
             if self._side is not None and not parts and self._pace > SLOW_SECONDS:

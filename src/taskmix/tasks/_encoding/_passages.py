@@ -166,4 +166,5 @@ def _cut(
     following = stream[1:]
     targets[: len(following)] = np.where(following == begin, MISSING, following)
     sizes[: len(following)] = bytes_of[1:]
-    return _Rows(*(each.reshape(rows, context) for each in (values, targets, sizes)))
+    shape = (rows, context)
+    return _Rows(values.reshape(shape), targets.reshape(shape), sizes.reshape(shape))
