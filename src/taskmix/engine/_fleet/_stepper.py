@@ -107,6 +107,7 @@ class _Replayed:
         self._counter = torch.zeros(1, dtype=torch.long, device=fleet.device)
         self._graphs: dict[Room, torch.cuda.CUDAGraph] = {}
         self._pool: Any = None  # memory that the graphs share: one runs at a time
+        self._stream = _stream(fleet.device)  # of captures and of the steps that prepare them
 
     def take(self, ahead: Ahead, size: int, room: Room) -> Tensor:
         if self._ahead is None:
@@ -135,7 +136,7 @@ class _Replayed:
 
     def _warm_up(self, count: int, room: Room) -> None:
         """Real steps, on a stream of their own as a capture wants it."""
-        stream = _stream(self._fleet.device)
+        stream = self._stream
         here = torch.cuda.current_stream(self._fleet.device)
         stream.wait_stream(here)
         with torch.cuda.stream(stream):
@@ -146,13 +147,17 @@ class _Replayed:
     def _capture(self, room: Room) -> None:
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.device(self._fleet.device), torch.cuda.graph(graph, pool=self._pool):
+            with (
+                torch.cuda.device(self._fleet.device),
+                torch.cuda.graph(graph, pool=self._pool, stream=self._stream),
+            ):
                 self._step(room)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:  # some operation that cannot be captured: slower, as right
             self.works = False
-            words = f"Steps are not replayed as CUDA graphs: {str(error).splitlines()[0]}"
+            first = error.__context__ or error  # what ended the capture, before that was noticed
+            words = f"Steps are not replayed as CUDA graphs: {str(first).splitlines()[0]}"
             warnings.warn(words, TaskmixWarning, stacklevel=2)
             return
         self._graphs[room] = graph
