@@ -7,6 +7,7 @@ from typing import Any
 
 from taskmix.errors import OptionError
 from taskmix.extras import require
+from taskmix.models._causal import CausalTransformer
 from taskmix.models._perceptron import Perceptron
 from taskmix.models._sharing import Architecture
 from taskmix.models._text_convolution import TextConvolution
@@ -46,6 +47,8 @@ def choose_architecture(
             word = "perceptron"
         elif kinds == {"tokens"}:
             word = "bilstm"
+        elif kinds == {"passage"}:
+            word = "causal"
         else:
             raise OptionError(
                 "One shared model should read all tasks, so their inputs should be of one kind. "
@@ -65,6 +68,11 @@ def choose_architecture(
             return TextConvolution(vectors=vectors, **length), False
         case "bilstm":
             return WindowBiLSTM(vectors=vectors), False
+        case "causal" | "causal-5M" | "causal-20M":
+            context = {} if max_length is None else {"context": max_length}
+            return CausalTransformer.of_size(
+                word.removeprefix("causal")[1:] or "1M", **context
+            ), False
         case _:
             require("transformers", "tokenizers", purpose=f"The Hugging Face encoder `{word}`")
             return Transformer(path=word, **length), True

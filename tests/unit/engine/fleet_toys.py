@@ -14,7 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from taskmix.engine import DigitsSource, Fleet, FolderSource, Here, Optimization, Run
-from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.models import (
+    Architecture,
+    CausalTransformer,
+    Perceptron,
+    TextConvolution,
+    WindowBiLSTM,
+)
 from taskmix.records import RunFolder, Study
 from taskmix.tasks import MISSING, Split, Task, TaskSet
 from taskmix.weighting import Equal
@@ -167,6 +173,34 @@ def tag_source(folder: Path) -> FolderSource:
     return FolderSource(path=str(folder / "tags"))
 
 
+def passage_source(folder: Path) -> FolderSource:
+    """Three tasks of passages, some of them empty, of different words and sizes."""
+    chance = random.Random(0)
+    for name, words, rows in (
+        ("first", WORDS[:20], 30),
+        ("last", WORDS[40:], 12),
+        ("all", WORDS, 20),
+    ):
+        path = folder / "passages" / name
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "task.toml").write_text('kind = "language"\n')
+        for split, count in zip(SPLITS, (rows, 6, 6), strict=True):
+            texts = [" ".join(chance.choices(words, k=chance.randint(0, 20))) for _ in range(count)]
+            lines = [json.dumps({"text": text}) + "\n" for text in texts]
+            (path / f"{split}.jsonl").write_text("".join(lines))
+    return FolderSource(path=str(folder / "passages"))
+
+
+PASSAGES = (("first", "last"), ("last",), ("all", "first", "last"))
+
+
+def passage_runs(folder: Path, **changes: Any) -> list[Run]:
+    """Small causal transformers on subsets of the passages."""
+    tiny = CausalTransformer(layers=2, width=16, attention_heads=2, context=16)
+    base = changed(RUN, changes.pop("architecture", tiny), source=passage_source(folder))
+    return runs_of(replace(base, batch_size=6), PASSAGES, **{"steps": 12, **changes})
+
+
 @dataclass(frozen=True)
 class SharedRows:
     """Three tasks on the same rows, one of them a regression; some targets are missing."""
@@ -221,6 +255,8 @@ def on_cuda(folder: Path, kind: str, *, drawn: bool, device: str = "cuda") -> li
     """Runs of each architecture, without dropout: a fleet's masks are its own on CUDA."""
     base = replace(RUN, device=device)
     subsets: Sequence[Sequence[str]] = SUBSETS
+    if kind == "causal":
+        return passage_runs(folder, device=device, weighting=None if drawn else Equal())
     if kind == "convolution":
         options = TextConvolution(
             filters=5, min_count=1, vectors=vectors_file(folder), head_dropout=0.0

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("drawn", [False, True], ids=["all", "drawn"])
-@pytest.mark.parametrize("kind", ["perceptron", "convolution", "bilstm"])
+@pytest.mark.parametrize("kind", ["perceptron", "convolution", "bilstm", "causal"])
 def test_members_train_as_they_do_alone_and_in_a_graph(
     tmp_path: Path, kind: Any, drawn: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

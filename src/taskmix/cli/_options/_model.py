@@ -42,7 +42,7 @@ class ModelOptions:
         str,
         typer.Option(
             "--model",
-            help="auto, perceptron, convolution, bilstm, or a Hugging Face encoder's path or name.",
+            help="auto, perceptron, convolution, bilstm, causal, or a Hugging Face model's path.",
         ),
     ] = "auto"
     vectors: Annotated[

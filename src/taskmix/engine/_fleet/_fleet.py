@@ -16,7 +16,7 @@ from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._lookout import Lookout
 from taskmix.engine._fleet._members import Member, Start
 from taskmix.engine._fleet._optimizer import StackedOptimizer, clip
-from taskmix.engine._fleet._perceptron import Room
+from taskmix.engine._fleet._perceptron import LossEncoder, Room
 from taskmix.engine._fleet._pool import Numbering
 from taskmix.engine._run import find_device
 
@@ -58,7 +58,9 @@ class StackedModels:
         )
         self.numbering = Numbering(tasks)
         self._precision: torch.dtype = getattr(torch, run.precision)
-        self.encoder = build_encoder(run.architecture, self.numbering, self.device, self._precision)
+        self.encoder = build_encoder(
+            run.architecture, self.numbering, self.device, self._precision, run.steps - self.step
+        )
         self._slots = Slots.of(tasks, self.device)
         self._lay_out()
         for member in self.members:
@@ -95,7 +97,7 @@ class StackedModels:
         self._dropout = Dropout(
             encoder_rate=getattr(options, "dropout", 0.0),
             widths=self.encoder.widths,
-            head_rate=options.head_dropout,
+            head_rate=getattr(options, "head_dropout", 0.0),
             head_width=self.parameters.tensors[keys[-2]].shape[-1] if keys else 0,
             groups=self.groups,
             slots=self.active,
@@ -124,9 +126,14 @@ class StackedModels:
             flat = {key: leaves[key] for key in heads}
             if now.drawn is None:
                 flat = {key: value.flatten(0, 1) for key, value in flat.items()}
-            codes = self.encoder(leaves, now.rows, masks, room)
-            outputs = self._heads(flat, self._by_slot(codes), mask)
-            losses = losses_of(outputs, slots, now.classes, now.values, now.shares)
+            if isinstance(self.encoder, LossEncoder):
+                losses = self.encoder.losses(
+                    leaves, now.rows, now.classes, now.shares, self._lookout.code_of
+                )
+            else:
+                codes = self.encoder(leaves, now.rows, masks, room)
+                outputs = self._heads(flat, self._by_slot(codes), mask)
+                losses = losses_of(outputs, slots, now.classes, now.values, now.shares)
             losses = losses.view(len(self.members), self.active)
             total = losses.sum() if self.one_task else (losses * self._weights).sum()
         found = torch.autograd.grad(total, list(leaves.values()))
@@ -192,6 +199,14 @@ class StackedModels:
                 for key in self._heads.keys
             }
             return self._heads(flat, codes, None).float().unflatten(2, (length, words))
+
+    @torch.no_grad()
+    def codes(self, parameters: StackedParameters, rows: Tensor) -> Tensor:
+        """What the encoders of some members give for rows [member, group, row]."""
+        with self._autocast():
+            return self.encoder(
+                parameters.tensors, rows, (), self.encoder.room(rows[None], self.words)
+            )
 
     def keep(self, places: Sequence[int]) -> None:
         """Goes on with these members alone."""

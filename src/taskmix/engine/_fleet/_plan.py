@@ -14,6 +14,7 @@ from taskmix.engine._run import Run, encode, find_device, first_model
 from taskmix.files import free_memory
 from taskmix.models import (
     READ_PIECE_BY_PIECE,
+    CausalTransformer,
     Perceptron,
     TextConvolution,
     Transformer,
@@ -103,6 +104,8 @@ def plan_chunks(
     size = chunk
     if size is None:
         encodings = len({runs[number].tasks for number in order})
+        if isinstance(runs[order[0]].architecture, CausalTransformer):
+            encodings = 1  # all members read the same rows of a table
         size = fitting(runs[order[0]], encodings / len(order), workers)
         if find_device(runs[order[0]].device).type == "cpu":  # a GPU gains from company
             size = min(size, -(-len(order) // workers))
@@ -123,11 +126,8 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
     tasks = encode(run)
     model = first_model(run, tasks)
     parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    needed = 4 * (
-        PARAMETER_COPIES * parameters
-        + NUMBERS_PER_OUTPUT * _working(run, tasks)
-        + encodings * _data(tasks)
-    )
+    needed = 4 * (PARAMETER_COPIES * parameters + encodings * _data(tasks))
+    needed += _working_bytes(run, tasks)
     device = find_device(run.device)
     on_cuda = device.type == "cuda"
     free = torch.cuda.mem_get_info(device)[0] if on_cuda else free_memory()
@@ -137,6 +137,20 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
             count, max(FEWEST_MEMBERS, min(MOST_MEMBERS, CACHED_PARAMETERS // max(parameters, 1)))
         )
     return count
+
+
+def _working_bytes(run: Run, tasks: EncodedTasks) -> float:
+    """What one member holds in a step besides its parameters."""
+    options = run.architecture
+    if not isinstance(options, CausalTransformer):
+        return 4 * NUMBERS_PER_OUTPUT * _working(run, tasks)
+    # Of each place: what the layers keep for the way back, what one of them is at work on, and the
+    # scores with their gradients.
+    layer = 12 * options.width + 4 * options.inner
+    each = (options.layers + 1) * layer + NUMBERS_PER_OUTPUT * tasks[0].outputs
+    batches = 1 if run.weighting is None else len(input_groups(tasks))
+    size = 4 if run.precision == "float32" else 2
+    return size * batches * run.batch_size * options.context * each
 
 
 def _working(run: Run, tasks: EncodedTasks) -> float:

@@ -23,8 +23,10 @@ from taskmix.engine._fleet._perceptron import Room
 from taskmix.errors import TaskmixWarning
 
 AHEAD_BYTES = 1 << 27  # that the steps decided ahead may take
-AHEAD_SECONDS = 0.5  # of work, after which the host wants to hear: a stop waits for so long
+AHEAD_SECONDS = 1.0  # of work, after which the host wants to hear: a stop waits for so long
 AHEAD_STEPS = 512  # at most
+# Where steps are slow a device is given a few at first, and is busy while the others are decided.
+SLOW_SECONDS, FIRST_STEPS = 5e-3, 4
 WARM_UP_STEPS = 3  # before a capture: libraries set themselves up in the first ones
 
 
@@ -53,9 +55,12 @@ class Stepper:
         begin = time.perf_counter()
         fleet = self._fleet
         wanted = max(1, int(AHEAD_SECONDS / self._pace)) if self._pace else min(self._most, 16)
-        count, left, parts = min(count, wanted), min(count, wanted), []
+        count = left = min(count, wanted)
+        parts: list[Tensor] = []
         while left:
             size = min(left, self._most)
+            if self._side is not None and not parts and self._pace > SLOW_SECONDS:
+                size = min(size, FIRST_STEPS)
             with self._aside():
                 ahead = fleet.look_ahead(size)
                 room = fleet.encoder.room(ahead.rows, fleet.words)
