@@ -31,6 +31,7 @@ class HardProgress:
     """
 
     needs_loss_after: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     per_cost: bool = False
 

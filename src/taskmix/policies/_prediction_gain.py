@@ -31,6 +31,7 @@ class PredictionGain:
     """
 
     needs_loss_after: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
     per_cost: bool = False
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ class QuantileScaled:
     >>> rewards
     [0.0, 0.0, 1.0]
     """
+
+    draws: ClassVar[bool] = True  # which reward gives way to a new one, once the reservoir is full
 
     reward: AnyReward
     low: float = 0.2

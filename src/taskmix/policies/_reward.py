@@ -33,6 +33,17 @@ class Reward(Protocol[StateT]):
 AnyReward = Reward[Any]
 
 
+def reward_draws(reward: AnyReward) -> bool:
+    """Whether a reward may use the generator, which its run's policy draws from, too.
+
+    A reward says so in `draws`, True or False; one that says nothing is taken to draw.
+
+    >>> reward_draws(HardProgress()), reward_draws(QuantileScaled(reward=HardProgress()))
+    (False, True)
+    """
+    return bool(getattr(reward, "draws", True))
+
+
 def finite_reward(outcome: Outcome) -> float | None:
     """The reward of an outcome, None where it has none; one that is not a number is refused."""
     if outcome.reward is not None and not math.isfinite(outcome.reward):

@@ -37,6 +37,7 @@ class ScoreImprovement:
     """
 
     needs_loss_after: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     per_cost: bool = False
 

@@ -1,5 +1,6 @@
 """One run: the loop that yields events, evaluation, checkpoint and exact resume."""
 
+from taskmix.training._cost import batch_costs
 from taskmix.training._evaluate import (
     evaluate,
     evaluate_margins,
@@ -48,6 +49,7 @@ __all__ = [
     "TrainedModel",
     "TrainedPart",
     "Watch",
+    "batch_costs",
     "check_training",
     "evaluate",
     "evaluate_margins",
