@@ -16,7 +16,7 @@ from taskmix.policies._policy import (
 )
 from taskmix.policies._prediction_gain import PredictionGain
 from taskmix.policies._quantile_scaled import QuantileScaled
-from taskmix.policies._reward import AnyReward, Reward, reward_draws
+from taskmix.policies._reward import AnyReward, Reward, steps_without_draws
 from taskmix.policies._scheduled import Scheduled
 from taskmix.policies._score_improvement import ScoreImprovement
 from taskmix.policies._shares import Unchanging
@@ -50,6 +50,6 @@ __all__ = [
     "draw_many",
     "hard_progress",
     "lift_weights",
-    "reward_draws",
     "share_weights",
+    "steps_without_draws",
 ]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from taskmix.errors import OptionError
 from taskmix.numerics import quantile_of_sorted
 from taskmix.policies._policy import Outcome
-from taskmix.policies._reward import AnyReward
+from taskmix.policies._reward import AnyReward, steps_without_draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,6 @@ class QuantileScaled:
     [0.0, 0.0, 1.0]
     """
 
-    draws: ClassVar[bool] = True  # which reward gives way to a new one, once the reservoir is full
-
     reward: AnyReward
     low: float = 0.2
     high: float = 0.8
@@ -74,6 +72,11 @@ class QuantileScaled:
     @property
     def needs_loss_after(self) -> bool:
         return self.reward.needs_loss_after
+
+    @property
+    def steps_without_draws(self) -> float:
+        """Until the reservoir is full, nothing has to give way."""
+        return min(self.reservoir, steps_without_draws(self.reward))
 
     def init(self, task_count: int) -> QuantileScaledState:
         return QuantileScaledState(self.reward.init(task_count), np.empty(0))

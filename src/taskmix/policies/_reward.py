@@ -33,15 +33,17 @@ class Reward(Protocol[StateT]):
 AnyReward = Reward[Any]
 
 
-def reward_draws(reward: AnyReward) -> bool:
-    """Whether a reward may use the generator, which its run's policy draws from, too.
+def steps_without_draws(reward: AnyReward) -> float:
+    """How many steps a reward surely takes before it draws from the generator; infinity: it never does.
 
-    A reward says so in `draws`, True or False; one that says nothing is taken to draw.
+    The policy draws from the same generator: while the reward does not, many tasks can be drawn at
+    once. A reward says so in `steps_without_draws`; one that does not is taken to draw at any step.
 
-    >>> reward_draws(HardProgress()), reward_draws(QuantileScaled(reward=HardProgress()))
-    (False, True)
+    >>> steps_without_draws(HardProgress()), steps_without_draws(QuantileScaled(reward=HardProgress()))
+    (inf, 1000)
     """
-    return bool(getattr(reward, "draws", True))
+    found: float = getattr(reward, "steps_without_draws", 0)
+    return found
 
 
 def finite_reward(outcome: Outcome) -> float | None:

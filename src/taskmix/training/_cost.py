@@ -32,6 +32,7 @@ def batch_cost(batch: Any) -> float:
 def batch_costs(inputs: Inputs, rows: Tensor) -> NDArray[np.float64]:
     """The costs of the batches `rows` [batch, row], without making them where their size is known.
 
+    >>> from taskmix.tasks import DenseInputs
     >>> inputs = DenseInputs(torch.zeros(10, 3))
     >>> batch_costs(inputs, torch.tensor([[0, 1], [5, 6]])).tolist()  # 2 rows of 3 numbers
     [6.0, 6.0]

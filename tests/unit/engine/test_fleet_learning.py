@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,7 +40,7 @@ from taskmix.policies import (
     QuantileScaled,
     ScoreImprovement,
     SizeProportional,
-    reward_draws,
+    steps_without_draws,
 )
 from taskmix.records import Study
 from taskmix.weighting import (
@@ -97,7 +98,7 @@ class Noisy:
 class Refusing(Noisy):
     """One that fails at the first loss of a member."""
 
-    draws: ClassVar[bool] = False
+    steps_without_draws: ClassVar[float] = math.inf
     task_count: int = 3
 
     def init(self, task_count: int) -> Any:
@@ -253,7 +254,7 @@ def test_every_reward_that_needs_no_second_pass_is_logged_as_alone(
     steps = Study(tmp_path / "together").run(runs[0].specification()).steps()
     assert steps["reward"].drop_null().to_numpy().any()
     # Who draws is asked after every step: by then its reservoir has been full for long.
-    calls = 14 if reward_draws(reward) else 2
+    calls = 14 if steps_without_draws(reward) < RUN.steps else 3
     must_meet_half_way(runs, Study(tmp_path / "alone"), tmp_path, calls)
 
 

@@ -91,8 +91,12 @@ def test_members_that_wait_for_each_step_do_not_hold_the_others_up() -> None:
     assert _plan.family_of(on_the_device) != _plan.family_of(on_the_host)
     drawn = replace(RUN, weighting=None)
     rewarded = replace(drawn, reward=HardProgress())
-    drawing = replace(drawn, reward=QuantileScaled(reward=HardProgress()))
-    assert _plan.family_of(drawn) == _plan.family_of(rewarded) != _plan.family_of(drawing)
+    quiet, drawing = (
+        replace(drawn, reward=QuantileScaled(reward=HardProgress(), reservoir=size))
+        for size in (RUN.steps, RUN.steps - 1)
+    )
+    assert _plan.family_of(drawn) == _plan.family_of(rewarded) == _plan.family_of(quiet)
+    assert _plan.family_of(drawn) != _plan.family_of(drawing)
 
 
 def test_chunks_have_like_sizes_and_members_of_one_rate_side_by_side() -> None:

@@ -6,6 +6,7 @@ The rows, the draws, the rewards and the state that a checkpoint keeps are those
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.numerics import state_from_tree, state_to_tree
-from taskmix.policies import AnyPolicy, AnyReward, Choice, Outcome, draw_many, reward_draws
+from taskmix.policies import AnyPolicy, AnyReward, Choice, Outcome, draw_many, steps_without_draws
 from taskmix.tasks import EncodedTasks
 from taskmix.training import batch_costs, input_groups, make_stream
 from taskmix.weighting import AnyLossWeighting, Balancer, Equal, FixedWeights
@@ -27,7 +28,7 @@ class Decision(Protocol):
 
     groups: list[list[int]]  # the slots of each batch of a step; with a policy, of the one batch
     sizes: list[int]  # [slot], rows of its batch
-    one_by_one: bool  # whether a step has to be learned from before the next is decided
+    free_until: float  # the step from which on each has to be learned from before the next
 
     def take(self, count: int, rows: Tensor) -> NDArray[np.int64] | None:
         """Fills in the rows [step, group, row] of the next steps; the slots drawn, [step]."""
@@ -52,7 +53,7 @@ class Decision(Protocol):
 class AllTasks:
     """Every task every step, each with the weight that a function of the losses gives it."""
 
-    one_by_one = False
+    free_until = math.inf
 
     def __init__(
         self, tasks: EncodedTasks, weighting: AnyLossWeighting, *, batch_size: int, seed: int
@@ -151,7 +152,7 @@ class OneTask:
         self._reward = reward
         self._reward_state = None if reward is None else reward.init(len(tasks))
         # A reward that draws does so between two draws of the policy: none can be made ahead.
-        self.one_by_one = reward is not None and reward_draws(reward)
+        self.free_until = math.inf if reward is None else steps_without_draws(reward)
         self._drawn: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # of the steps last taken
         self._costs: NDArray[np.float64] = np.empty(0)  # theirs, where a reward may ask
         self._learned = True  # whether they have been learned from
@@ -184,7 +185,7 @@ class OneTask:
     ) -> dict[str, Any]:
         drawn, values = self._drawn[: len(losses)], losses[:, 0]
         self._learned, self._told = True, self._shares
-        columns = {
+        columns: dict[str, Any] = {
             "tasks": drawn,
             "loss": values,
             "probability": self._shares[drawn],

@@ -14,7 +14,7 @@ from taskmix.engine._fleet._weighing import can_be_stacked
 from taskmix.engine._run import Run, encode, find_device, first_model
 from taskmix.files import free_memory
 from taskmix.models import Perceptron, TextConvolution, WindowBiLSTM
-from taskmix.policies import Unchanging, reward_draws
+from taskmix.policies import Unchanging, steps_without_draws
 from taskmix.tasks import EncodedTasks
 from taskmix.training import input_groups
 from taskmix.weighting import Equal, FixedWeights, Needs
@@ -57,7 +57,7 @@ def _pace(run: Run) -> str:
     """What a step has to wait for: members that wait for more would hold the others up."""
     weighting: Any = run.weighting
     if weighting is None:
-        waits = run.reward is not None and reward_draws(run.reward)
+        waits = run.reward is not None and steps_without_draws(run.reward) < run.steps
         return "drawn one by one" if waits else "drawn"
     if isinstance(weighting, Equal | FixedWeights):
         return "weighed ahead"

@@ -65,10 +65,10 @@ def train_fleet(
 def _next_stop(fleet: StackedModels) -> int:
     """The next step after which something other than a step is due."""
     run, step = fleet.run, fleet.step
-    if any(member.decision.one_by_one for member in fleet.members):
-        return step + 1
+    free = min(member.decision.free_until for member in fleet.members)
     times = [every for every in (run.evaluate_every, run.checkpoint_every) if every is not None]
-    return min([run.steps, *((step // every + 1) * every for every in times)])
+    due = [(step // every + 1) * every for every in times]
+    return int(min([run.steps, max(free, step + 1), *due]))
 
 
 def _is_over(fleet: StackedModels, place: int) -> bool:

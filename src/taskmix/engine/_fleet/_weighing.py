@@ -161,7 +161,7 @@ class _StackedStep:
 
 
 @lru_cache(maxsize=256)
-def can_be_stacked(method: AnyLossWeighting, tasks: int) -> bool:
+def can_be_stacked(method: Any, tasks: int) -> bool:
     """Whether a method can be asked for many members at once: tried out, on losses of no meaning."""
     if Needs.HOST in method.needs or Needs.EPOCH in method.needs:
         return False
