@@ -154,7 +154,8 @@ class _StackedStep:
     def _one(self, losses: Tensor, tensors: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         state = with_tensors(self.like, iter(tensors))
         sound = torch.isfinite(losses).all()
-        weights = torch.where(sound, self._method.weigh(state, losses), torch.nan)
+        weights = self._method.weigh(state, losses).to(losses.dtype)
+        weights = torch.where(sound, weights, torch.nan)
         after = tensors_in(self._method.update(state, losses))
         kept = [torch.where(sound, new, old) for new, old in zip(after, tensors, strict=True)]
         return weights, kept
