@@ -21,10 +21,13 @@ from taskmix.tasks._encoding import (
     WordEncoding,
     build_vocabulary,
     find_pooling,
+    is_causal,
     load_pretrained,
+    outline_network,
     pool,
     quiet_transformers,
     read_word_vectors,
+    stamp_of,
     tokenize,
     vectors_for,
 )
@@ -38,14 +41,16 @@ from taskmix.tasks._held import (
 )
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._loading import load_tasks
-from taskmix.tasks._reading import InputKind, Reading, TaskKind
+from taskmix.tasks._reading import WRITTEN, InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
 from taskmix.tasks._scoring import (
     METRICS,
     Metric,
+    WrittenText,
     conlleval_report,
     entity_counts,
     evaluate_outputs,
+    evaluate_written,
     find_metric,
     io_to_iob2,
 )
@@ -62,6 +67,7 @@ from taskmix.tasks._write import check_new_folder, write_tasks
 __all__ = [
     "METRICS",
     "MISSING",
+    "WRITTEN",
     "BanditOptimum",
     "DenseInputs",
     "EncodedSplit",
@@ -93,6 +99,7 @@ __all__ = [
     "WindowEncoding",
     "WindowInputs",
     "WordEncoding",
+    "WrittenText",
     "build_vocabulary",
     "check_new_folder",
     "conlleval_report",
@@ -100,15 +107,18 @@ __all__ = [
     "encode_with",
     "entity_counts",
     "evaluate_outputs",
+    "evaluate_written",
     "find_metric",
     "find_pooling",
     "gather_tasks",
     "held_inputs",
     "held_tasks",
     "io_to_iob2",
+    "is_causal",
     "learned_by",
     "load_pretrained",
     "load_tasks",
+    "outline_network",
     "pool",
     "quiet_transformers",
     "read_parquet",
@@ -117,6 +127,7 @@ __all__ = [
     "reading_lines",
     "readings_document",
     "simulate_tasks",
+    "stamp_of",
     "tables_as_tasks",
     "text_lines",
     "tokenize",

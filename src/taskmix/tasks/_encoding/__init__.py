@@ -17,8 +17,13 @@ from taskmix.tasks._encoding._inputs import (
     SubwordInputs,
     WindowInputs,
 )
-from taskmix.tasks._encoding._pooling import Pooling, find_pooling, pool
-from taskmix.tasks._encoding._pretrained import load_pretrained, quiet_transformers
+from taskmix.tasks._encoding._pooling import Pooling, find_pooling, is_causal, pool
+from taskmix.tasks._encoding._pretrained import (
+    load_pretrained,
+    outline_network,
+    quiet_transformers,
+    stamp_of,
+)
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding, families_of
 from taskmix.tasks._encoding._vectors import read_word_vectors, vectors_for
@@ -48,11 +53,14 @@ __all__ = [
     "encoded_tasks",
     "families_of",
     "find_pooling",
+    "is_causal",
     "load_pretrained",
+    "outline_network",
     "pool",
     "quiet_transformers",
     "read_word_vectors",
     "source_split",
+    "stamp_of",
     "tokenize",
     "vectors_for",
 ]

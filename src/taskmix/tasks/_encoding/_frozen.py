@@ -1,7 +1,7 @@
 """A pretrained network that stays as it is and reads texts, every one once, the shortest first.
 
-It reads on a GPU where there is one. A vector has mean square 1, so that a perceptron's first layer finds
-it in the range that it expects, and is rounded to half precision.
+It reads on a GPU where there is one. A vector has mean square 1, so that a perceptron's first layer
+finds it in the range that it expects, and is rounded to half precision.
 """
 
 from __future__ import annotations

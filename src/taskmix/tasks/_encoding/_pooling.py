@@ -58,15 +58,26 @@ def find_pooling(path: str) -> Pooling:
     >>> find_pooling("causal")
     'last'
     """
-    if locate(path).gguf is not None:
-        return "last"  # all that transformers reads of these files is causal
     modules = _document(path, "modules.json")
     for module in modules if isinstance(modules, list) else ():
         if isinstance(module, dict) and str(module.get("type")).endswith(_POOLING_CLASS):
             named = _named(_document(path, f"{module.get('path')}/config.json"))
             if named is not None:
                 return named
-    return "last" if _is_causal(_document(path, "config.json")) else "mean"
+    return "last" if is_causal(path) else "mean"
+
+
+def is_causal(path: str) -> bool:
+    """Whether a model reads from left to right and can go on with a text, by its configuration.
+
+    >>> from pathlib import Path
+    >>> Path("encoder").mkdir()
+    >>> _ = Path("encoder/config.json").write_text('{"architectures": ["BertModel"]}')
+    >>> is_causal("encoder")
+    False
+    """
+    # All that transformers reads of GGUF files is causal.
+    return locate(path).gguf is not None or _is_causal(_document(path, "config.json"))
 
 
 def pool(

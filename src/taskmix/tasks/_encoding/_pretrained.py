@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -45,6 +45,23 @@ def locate(path: str) -> Place:
         if len(files) == 1:
             return Place(path, files[0])
     return Place(path, None)
+
+
+def stamp_of(path: str) -> Hashable:
+    """A value that changes when the files of a model do, so that what was read of them is not kept.
+
+    >>> stamp_of("bert-base-uncased")  # a name on the hub
+    'bert-base-uncased'
+    """
+    folder = Path(locate(path).folder)
+    try:
+        return tuple(
+            (each.name, stat.st_mtime_ns, stat.st_size)
+            for each in sorted(folder.iterdir())
+            if (stat := each.stat())
+        )
+    except OSError:
+        return path
 
 
 @contextmanager
@@ -105,6 +122,24 @@ def load_pretrained(kind: PretrainedKind, path: str, *, dtype: torch.dtype | Non
             raise _misfit(path, _told(error)) from error
     _check_loaded(path, network, found)
     return network
+
+
+def outline_network(path: str, *, causal: bool) -> Any:
+    """The network of a model without its weights: its modules and their shapes, in no memory.
+
+    >>> network = outline_network("bert-base-uncased", causal=False)  # doctest: +SKIP
+    """
+    import torch
+
+    transformers = load("transformers", purpose="A pretrained encoder")
+    place = locate(path)
+    more = {} if place.gguf is None else {"gguf_file": place.gguf}
+    if place.gguf is not None:
+        require("gguf", purpose=f"The GGUF file `{path}`")
+    with quiet_transformers(), torch.device("meta"):
+        config = transformers.AutoConfig.from_pretrained(place.folder, **more)
+        loader = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
+        return loader.from_config(config)
 
 
 @contextmanager
