@@ -22,10 +22,19 @@ from taskmix.models._transformer import (
     Transformer,
     computing_type,
 )
+from taskmix.models._tuning import (
+    USUAL_RATES,
+    Tuning,
+    pretrained,
+    tuned,
+    tuning_of,
+    usual_tuning,
+)
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
     "READ_PIECE_BY_PIECE",
+    "USUAL_RATES",
     "AdaptedEncoder",
     "Adapters",
     "AddTo",
@@ -41,6 +50,7 @@ __all__ = [
     "TextConvolution",
     "TextConvolutionEncoder",
     "Transformer",
+    "Tuning",
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
     "adapter_key",
@@ -51,5 +61,9 @@ __all__ = [
     "named_last_layer",
     "outline_of",
     "own_module",
+    "pretrained",
     "target_scale",
+    "tuned",
+    "tuning_of",
+    "usual_tuning",
 ]

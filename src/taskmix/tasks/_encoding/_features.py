@@ -17,11 +17,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache as kept_for_good
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +40,7 @@ from taskmix.tasks._encoding._assemble import (
 )
 from taskmix.tasks._encoding._cache import cached, file_hash
 from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
-from taskmix.tasks._encoding._frozen import FrozenReader, load_network
+from taskmix.tasks._encoding._frozen import FrozenReader, ReadingPrecision, load_network
 from taskmix.tasks._encoding._inputs import DenseInputs
 from taskmix.tasks._encoding._pooling import Pooling, check_pooling, find_pooling
 from taskmix.tasks._encoding._pretrained import locate
@@ -47,7 +48,6 @@ from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 Tell = Callable[[int, int], None]  # texts done, of how many
-Precision = Literal["float32", "bfloat16"]
 
 CACHE_VARIABLE = "TASKMIX_CACHE"
 
@@ -77,7 +77,7 @@ class FeatureEncoding:
     max_length: int = 128  # pieces, the special ones included
     pooling: Pooling | None = None  # None: as the model itself says
     as_pairs: bool = False
-    precision: Precision = "float32"  # that the encoder computes in
+    precision: ReadingPrecision = "float32"  # that the encoder computes in
 
     def __post_init__(self) -> None:
         at_least("max_length", self.max_length, 4)
@@ -95,14 +95,8 @@ class FeatureEncoding:
         Without a folder they are kept in that of the user, `$TASKMIX_CACHE` or `~/.cache/taskmix`:
         whoever trains on the same texts in another process should not have to read them again.
         """
+        self.read(tasks, cache=cache, on_progress=on_progress)
         tables = self._tables(tasks)
-        unknown = [
-            (key, table)
-            for key, table in tables.items()
-            if _vectors.get(table, (self._made_by, key.tagged)) is None
-        ]
-        if unknown:
-            self._find(unknown, cache or user_cache(), on_progress)
         wide = self.as_pairs or any(task.inputs == "pair" for task in tasks)
         inputs = {key: self._joined(table, key.tagged, wide) for key, table in tables.items()}
         sentences = {key: _sentences(table) for key, table in tables.items() if key.tagged}
@@ -123,6 +117,18 @@ class FeatureEncoding:
             features=width,
             extra={"encoder": self.path},
         )
+
+    def read(
+        self, tasks: TaskSet, *, cache: Path | None = None, on_progress: Tell | None = None
+    ) -> None:
+        """Sees to it that the vectors are known here and, for other processes, in the cache."""
+        unknown = [
+            (key, table)
+            for key, table in self._tables(tasks).items()
+            if _vectors.get(table, (self._made_by, key.tagged)) is None
+        ]
+        if unknown:
+            self._find(unknown, cache or user_cache(), on_progress)
 
     def unread(self, tasks: TaskSet, *, cache: Path | None = None) -> list[pa.Table]:
         """The tables whose vectors would have to be computed."""
@@ -171,7 +177,11 @@ class FeatureEncoding:
         self, key: SourceSplit, table: pa.Table, folder: Path, build: Callable[[], EncodedTasks]
     ) -> None:
         options = repr((self._made_by[1:], key.tagged, _identity(self.path)))
-        found = cached(build, TaskSet((_as_task(table),)), options, folder)
+        rows = TaskSet((_as_task(table),))
+        found = cached(build, rows, options, folder)
+        if build is not _not_kept:
+            with suppress(LookupError):  # once more, from the file: mapped, not held
+                found = cached(_not_kept, rows, options, folder)
         _vectors.put(table, (self._made_by, key.tagged), found[0].splits["rows"])
 
     def _look_up(self, key: SourceSplit, table: pa.Table, folder: Path) -> bool:
@@ -241,7 +251,12 @@ def user_cache() -> Path:
 
 
 def texts_of(table: pa.Table) -> list[str]:
-    """The texts of a table, row by row; a list of words as one text."""
+    """The texts of a table, row by row; a list of words as one text.
+
+    >>> import pyarrow as pa
+    >>> texts_of(pa.table({"text": ["good", "bad"], "text2": ["fine", None]}))
+    ['good', 'fine', 'bad', '']
+    """
     if "tokens" in table.column_names:
         return [" ".join(words or ()) for words in table.column("tokens").to_pylist()]
     names = ("text", "text2")[: _texts_a_row(table)]
