@@ -180,10 +180,10 @@ def train_command(
     quiet = json_ or not is_first_process()
     if not quiet:
         _introduce(loaded, run)
-    if len(runs) == 1:
-        torch.set_num_threads(where.workers or 1)
     with reading_bar(quiet=quiet) as tell:
         read_ahead(runs, tell)
+    if len(runs) == 1:
+        torch.set_num_threads(where.workers or 1)
     with where.executing(
         run.label, quiet=quiet, fresh=not resume, rounds=False, tracking=tracking
     ) as executor:

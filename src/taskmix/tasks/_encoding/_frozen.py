@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +27,8 @@ from taskmix.tasks._encoding._subwords import Words, load_tokenizer, subword_inp
 
 ReadingPrecision = Literal["float32", "bfloat16"]
 
-BATCH_PIECES = 8192  # in a batch: bounds what the network holds at once
+# In a batch: what a processor keeps in its caches, and what fills a GPU without filling its memory.
+CPU_BATCH_PIECES, CUDA_BATCH_PIECES = 2048, 32768
 
 
 class FrozenReader:
@@ -98,11 +101,26 @@ class FrozenReader:
 
     def _states(self, inputs: SubwordInputs) -> Iterator[tuple[Tensor, dict[str, Tensor], Tensor]]:
         """Rows, their batch and the last states [row, place, feature], as float32."""
-        with torch.inference_mode():
-            for rows in _batches(inputs.offsets.diff().cpu()):
+
+        def read(rows: Tensor) -> tuple[Tensor, dict[str, Tensor], Tensor]:
+            with torch.inference_mode():
                 batch = inputs.batch(rows.to(self._device))
                 given = {name: value for name, value in batch.items() if name != "word_starts"}
-                yield rows, batch, self._network(**given).last_hidden_state.float()
+                return rows, batch, self._network(**given).last_hidden_state.float()
+
+        on_cpu = self._device.type == "cpu"
+        batches = _batches(
+            inputs.offsets.diff().cpu(), CPU_BATCH_PIECES if on_cpu else CUDA_BATCH_PIECES
+        )
+        threads = torch.get_num_threads() if on_cpu else 1
+        if threads == 1:
+            yield from map(read, batches)
+            return
+        # A batch a thread, not threads within a batch: those wait for each other after every layer,
+        # which on cores that others use too takes longer than the work.
+        alone = partial(torch.set_num_threads, 1)
+        with ThreadPoolExecutor(threads, initializer=alone) as pool_of_threads:
+            yield from pool_of_threads.map(read, batches)
 
 
 def load_network(path: str, dtype: torch.dtype | None = None) -> Any:
@@ -140,13 +158,14 @@ def _scaled(
 
 def _batches(
     lengths: Tensor,  # [text]
+    most: int,
 ) -> Iterator[Tensor]:
-    """Texts of like length together, in batches of at most `BATCH_PIECES` pieces, or of one text."""
+    """Texts of like length together, in batches of at most so many pieces, or of one text."""
     order = torch.argsort(lengths, stable=True)
     begin = 0
     while begin < len(order):
         end = begin + 1
-        while end < len(order) and (end + 1 - begin) * int(lengths[order[end]]) <= BATCH_PIECES:
+        while end < len(order) and (end + 1 - begin) * int(lengths[order[end]]) <= most:
             end += 1
         yield order[begin:end]
         begin = end
