@@ -128,7 +128,7 @@ def test_advice_on_vectors_says_what_was_read_and_is_kept(
         "--steps",
         "20",
     )
-    assert run_cli(monkeypatch, *words, "--budget", "200-steps", "--out", tmp_path / "s") == 0
+    assert run_cli(monkeypatch, *words, "--budget", "40-steps", "--out", tmp_path / "s") == 0
     out = capsys.readouterr().out
     assert "Reading all texts with the encoder, once." in out
     assert (tmp_path / "s/plan.json").exists()
