@@ -1,6 +1,6 @@
 """Encoders with heads."""
 
-from taskmix.models._adapters import Adapters, AddTo, adapter_key, is_linear
+from taskmix.models._adapters import Adapters, AddTo, SavedAdapters, adapter_key, is_linear
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
 from taskmix.models._base import FrozenBase, frozen_base, outline_of
 from taskmix.models._causal import (
@@ -11,7 +11,9 @@ from taskmix.models._causal import (
     rotary_table,
 )
 from taskmix.models._choose import choose_architecture
+from taskmix.models._merged import merged_network
 from taskmix.models._own_module import OwnModule, own_module
+from taskmix.models._peft import fill_adapters, read_adapters, save_adapters
 from taskmix.models._perceptron import Perceptron
 from taskmix.models._sharing import (
     Architecture,
@@ -55,6 +57,7 @@ __all__ = [
     "LanguageHead",
     "OwnModule",
     "Perceptron",
+    "SavedAdapters",
     "SharedCode",
     "TextConvolution",
     "TextConvolutionEncoder",
@@ -66,15 +69,19 @@ __all__ = [
     "attend",
     "choose_architecture",
     "computing_type",
+    "fill_adapters",
     "frozen_base",
     "is_linear",
     "make_head",
+    "merged_network",
     "named_last_layer",
     "outline_of",
     "own_module",
     "pretrained",
+    "read_adapters",
     "rms_normed",
     "rotary_table",
+    "save_adapters",
     "target_scale",
     "tuned",
     "tuning_of",

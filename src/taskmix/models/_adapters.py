@@ -36,6 +36,18 @@ USUAL_TARGETS = (
 
 
 @dataclass(frozen=True, kw_only=True)
+class SavedAdapters:
+    """Adapters in a folder of PEFT, from which others begin; `read_adapters` finds them.
+
+    >>> SavedAdapters(folder="adapters", content="0f0f").folder
+    'adapters'
+    """
+
+    folder: str
+    content: str  # hash of the matrices: a run is another one where they are others
+
+
+@dataclass(frozen=True, kw_only=True)
 class Adapters:
     """Options of low-rank adapters.
 
@@ -50,6 +62,7 @@ class Adapters:
     )
     dropout: float = 0.0  # of an adapter's input
     targets: tuple[str, ...] | None = None  # last parts of the modules' names; None: the usual ones
+    start: SavedAdapters | None = None  # None: fresh ones
 
     def __post_init__(self) -> None:
         if self.rank < 1:
@@ -131,6 +144,11 @@ def is_linear(module: nn.Module) -> bool:
     return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
 
 
+def linear_names(network: nn.Module) -> tuple[str, ...]:
+    """The full names of all linear modules, in the network's order."""
+    return tuple(name for name, module in network.named_modules() if is_linear(module))
+
+
 def find_targets(network: nn.Module, targets: Sequence[str] | None = None) -> tuple[str, ...]:
     """The full names of the modules that get adapters, in the network's order.
 
@@ -141,11 +159,11 @@ def find_targets(network: nn.Module, targets: Sequence[str] | None = None) -> tu
     >>> find_targets(network), find_targets(network, ["key"])
     (('query', 'key'), ('key',))
     """
-    linear = [name for name, module in network.named_modules() if is_linear(module)]
+    linear = linear_names(network)
     last = {name.rpartition(".")[2] for name in linear}
     if targets is None:
         usual = next((row for row in USUAL_TARGETS if set(row) <= last), None)
-        return tuple(linear) if usual is None else _ending_in(usual, linear)
+        return linear if usual is None else _ending_in(usual, linear)
     found = _ending_in(targets, linear)
     for wanted in targets:
         if not _ending_in((wanted,), linear):
@@ -176,6 +194,7 @@ class AdapterSet(nn.ModuleDict):
     def __init__(self, shapes: Mapping[str, tuple[int, int]], options: Adapters) -> None:
         super().__init__({_key(name): Adapter(*shape, options) for name, shape in shapes.items()})
         self.names = tuple(shapes)
+        self.options = options
 
     def of(self, name: str) -> Adapter:
         """The adapter of a module."""

@@ -110,8 +110,28 @@ def hidden_size(config: Any) -> int:
 class Outline:
     """What is known of a pretrained network before its weights are read."""
 
-    network: nn.Module  # without memory
-    features: int
+    whole: nn.Module  # without memory
+    causal: bool
+
+    @property
+    def network(self) -> nn.Module:
+        """The part that adapters are added to: all but the output layer of a causal model."""
+        model: Any = self.whole
+        return cast("nn.Module", model.base_model) if self.causal else self.whole
+
+    @property
+    def name(self) -> str:
+        """Of the network as a part of larger models: `bert`, or `model` for a Llama."""
+        return cast("Any", self.whole).base_model_prefix or ""
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the network's names in the whole."""
+        return "" if self.network is self.whole else f"{self.name}."
+
+    @property
+    def features(self) -> int:
+        return hidden_size(cast("Any", self.whole).config)
 
     def shapes(self, targets: tuple[str, ...] | None) -> dict[str, tuple[int, int]]:
         """Inputs and outputs of the modules that get adapters."""
@@ -127,9 +147,8 @@ def outline_of(path: str) -> Outline:
 @lru_cache(maxsize=8)
 def _outline(path: str, stamp: object) -> Outline:
     with _loading(path):
-        whole: Any = outline_network(path, causal=is_causal(path))
-    network = whole.base_model if is_causal(path) else whole
-    return Outline(network, hidden_size(whole.config))
+        causal = is_causal(path)
+        return Outline(outline_network(path, causal=causal), causal)
 
 
 _bases: OrderedDict[Hashable, FrozenBase] = OrderedDict()

@@ -30,8 +30,8 @@ class Architecture(Protocol):
         ...
 
 
-def named_last_layer(encoder: nn.Module) -> nn.Module | None:
-    """The `last_layer` of an encoder that names one: the layer that all tasks train last.
+def named_last_layer(encoder: nn.Module) -> nn.Module | Sequence[Tensor] | None:
+    """The `last_layer` of an encoder that names one: what all tasks train last.
 
     GradNorm looks at it. An encoder whose last module with parameters is that layer need not name it.
     A name and not a protocol: a part of a module is no attribute that `isinstance` would find.
@@ -41,7 +41,7 @@ def named_last_layer(encoder: nn.Module) -> nn.Module | None:
     >>> named_last_layer(encoder)
     Linear(in_features=2, out_features=3, bias=True)
     """
-    found: nn.Module | None = getattr(encoder, "last_layer", None)
+    found: nn.Module | Sequence[Tensor] | None = getattr(encoder, "last_layer", None)
     return found
 
 

@@ -26,6 +26,7 @@ from taskmix.models._base import (
     load_whole,
     outline_of,
 )
+from taskmix.models._peft import fill_adapters
 from taskmix.models._sharing import HardSharing, make_head
 from taskmix.tasks import (
     EncodedTask,
@@ -97,6 +98,15 @@ class AdaptedEncoder(nn.Module):
         added = {name: AddTo(self.adapters.of(name)) for name in self.adapters.names}
         with torch.autocast(device.type, enabled=False), base.adding(added):
             return read_on(base.network, pieces, cache)
+
+    @property
+    def causal(self) -> bool:
+        return is_causal(self.path)
+
+    @property
+    def last_layer(self) -> tuple[nn.Parameter]:
+        """The B of the last adapter: what all tasks train last, and the A before it begins at rest."""
+        return (self.adapters.of(self.adapters.names[-1]).lora_B,)
 
     def base(self, device: torch.device) -> FrozenBase:
         """The base on a device, in the type that is computed in."""
@@ -170,6 +180,11 @@ class Transformer:
                 f"`tune` should be adapters or all. Found {self.tune!r}. Heads alone are trained by a "
                 "`Perceptron` that reads a `FeatureEncoding`."
             )
+        if self.adapters.start is not None and self.tune != "adapters":
+            raise OptionError(
+                "A model that begins with adapters should go on training them. Found `tune` "
+                f"{self.tune!r}. Tune adapters, or merge them into the model first."
+            )
 
     @property
     def encoding(self) -> SubwordEncoding:
@@ -190,6 +205,9 @@ class Transformer:
         else:
             outline = outline_of(self.path)
             adapters = AdapterSet(outline.shapes(self.adapters.targets), self.adapters)
+            start = self.adapters.start
+            if start is not None:
+                fill_adapters(adapters, start.folder, self.path, content=start.content)
             encoder = AdaptedEncoder(self.path, adapters, pooling, outline.features)
 
         def head(task: EncodedTask) -> nn.Module:

@@ -16,6 +16,7 @@ from typing import Literal, get_args
 
 from taskmix.errors import InputError, OptionError
 from taskmix.models._adapters import Adapters
+from taskmix.models._peft import read_adapters
 from taskmix.models._perceptron import Perceptron
 from taskmix.models._sharing import Architecture
 from taskmix.models._transformer import Transformer
@@ -46,6 +47,7 @@ def pretrained(
     *,
     max_length: int | None = None,
     rank: int | None = None,  # of adapters
+    adapter: str | None = None,  # a folder of PEFT, whose adapters are trained on
     as_pairs: bool = False,  # of vectors: as wide as those of pairs, whatever the tasks
 ) -> Architecture:
     """The model of a folder, a GGUF file or a name on the hub, tuned this way.
@@ -54,10 +56,17 @@ def pretrained(
     4
     """
     check_tuning(how)
-    if rank is not None and how != "adapters":
+    for name, given in (("rank", rank), ("adapter", adapter)):
+        if given is not None and how != "adapters":
+            raise OptionError(
+                f"`{name}` should go with adapters. Found it with {how}. Leave it out.",
+                arguments=(name,),
+            )
+    if rank is not None and adapter is not None:
         raise OptionError(
-            f"`rank` should go with adapters. Found it with {how}. Leave it out.",
-            arguments=("rank",),
+            "`rank` should be that of the adapters to go on from. Found both `rank` and `adapter`. "
+            "Leave `rank` out.",
+            arguments=("rank", "adapter"),
         )
     length = 128 if max_length is None else max_length
     if how == "heads":
@@ -66,6 +75,8 @@ def pretrained(
         )
         return Perceptron(hidden=HEADS_HIDDEN, dropout=HEADS_DROPOUT, reads=reads)
     adapters = Adapters() if rank is None else Adapters(rank=rank)
+    if adapter is not None:
+        adapters = read_adapters(adapter, path)
     return Transformer(path=path, max_length=length, tune=how, adapters=adapters)
 
 
@@ -100,6 +111,11 @@ def tuned(architecture: Architecture, how: Tuning) -> Architecture:
     if isinstance(architecture, Transformer):
         if how != "heads":
             return replace(architecture, tune=how)
+        if architecture.adapters.start is not None:
+            raise OptionError(
+                "A model that begins with adapters should go on training them. Found `tune` 'heads'. "
+                "Tune adapters, or merge them into the model first."
+            )
         made = pretrained(architecture.path, "heads", max_length=architecture.max_length)
         assert isinstance(made, Perceptron)
         assert isinstance(made.reads, FeatureEncoding)
