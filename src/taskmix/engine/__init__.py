@@ -32,7 +32,7 @@ from taskmix.engine._run import (
     model_of_run,
     record_event,
 )
-from taskmix.engine._saved import load_model, save_models
+from taskmix.engine._saved import check_mergeable, load_model, save_models
 from taskmix.engine._source import DigitsSource, FolderSource, SampledSource, TaskSource
 from taskmix.engine._trained import trained_model
 from taskmix.engine._units import Progress, Stop
@@ -60,6 +60,7 @@ __all__ = [
     "Until",
     "Workers",
     "build",
+    "check_mergeable",
     "choose_cluster_device",
     "choose_device",
     "cluster",

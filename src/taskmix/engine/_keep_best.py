@@ -12,7 +12,12 @@ from taskmix.training import Score, mean_score
 
 
 def keep_best(
-    runs: Sequence[Run], results: Sequence[Executed], study: Study, folder: Path
+    runs: Sequence[Run],
+    results: Sequence[Executed],
+    study: Study,
+    folder: Path,
+    *,
+    merged: bool = False,  # also with the adapters added into the weights
 ) -> Path | None:
     """Keeps for each set of tasks the run of the best mean dev score; None where none is done.
 
@@ -36,4 +41,4 @@ def keep_best(
         seen.update(answers)
         if answers:
             kept.append((run, answers))
-    return save_models(folder, kept, study) if kept else None
+    return save_models(folder, kept, study, merged=merged) if kept else None

@@ -31,7 +31,7 @@ from taskmix.files import (
 
 NAME = "model.json"
 LOCK = ".lock"
-MARKED = re.compile(r"(model|encoder)[0-9]+-[0-9a-f]{16}(\.safetensors)?")
+MARKED = re.compile(r"(model|encoder|adapter|merged)[0-9]+-[0-9a-f]{16}(\.safetensors)?")
 UNMARKED = re.compile(r"model[0-9]+\.safetensors")  # of version 0.1
 
 

@@ -3,7 +3,9 @@
 `model.json` has for each model its architecture, what its encoding learned (the vocabulary, or the
 layout of a table), its tasks with their labels, and which of them it is for; the parameters lie
 beside it as safetensors. Nothing is pickled, and neither the study nor the task folder is needed.
-A pretrained encoder lies there as Hugging Face writes it, with its tokenizer.
+A pretrained model of which every weight was trained lies there as Hugging Face writes it, with its
+tokenizer. Adapters lie there as PEFT writes them; the model that they, or heads on vectors, belong to
+is named and not copied. On demand there is also that model with the adapters added into its weights.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -20,10 +22,25 @@ import taskmix.models as models
 import taskmix.tasks as encodings
 from taskmix.engine._described import undescribe
 from taskmix.engine._model_folder import NAME, replacing_model
+from taskmix.engine._needed_base import (
+    base_of,
+    find_base,
+    lasting_path,
+    mark_of,
+    with_base,
+    with_pooling,
+)
 from taskmix.engine._run import Run, model_of_run
-from taskmix.errors import InputError, RecordError, TaskmixError
+from taskmix.errors import InputError, OptionError, RecordError, TaskmixError
 from taskmix.files import read_plain
-from taskmix.models import HardSharing, Transformer
+from taskmix.models import (
+    Architecture,
+    Transformer,
+    fill_adapters,
+    merged_network,
+    save_adapters,
+    tuning_of,
+)
 from taskmix.records import Study, describe, load_state, save_state
 from taskmix.tasks import (
     Question,
@@ -36,7 +53,8 @@ from taskmix.tasks import (
 from taskmix.training import TrainedModel, TrainedPart
 
 VERSION = 1
-NETWORK = "encoder.network."  # parameters that Hugging Face's files have already
+# Parameters that lie in files of Hugging Face's and PEFT's formats.
+ELSEWHERE = ("encoder.network.", "encoder.adapters.")
 
 
 def save_models(
@@ -44,8 +62,13 @@ def save_models(
     trained: Sequence[tuple[Run, Sequence[str]]],  # runs that are done, and what each is for
     study: Study,
     notes: Mapping[str, Any] | None = None,  # where they come from, for people
+    *,
+    merged: bool = False,
 ) -> Path:
     """Writes the best parameters of runs as one folder that `load_model` takes.
+
+    With `merged` there is also, for models with adapters, a folder in the format of Hugging Face that
+    needs no adapters: `model.json` has its name.
 
     >>> from pathlib import Path
     >>> from taskmix.models import Perceptron
@@ -57,26 +80,72 @@ def save_models(
     >>> load_model(folder).tasks
     ('parity',)
     """
+    if merged:
+        check_mergeable([run for run, _ in trained])
     with replacing_model(folder) as (mark, publish):
         parts = [
-            _save(folder, f"{place}-{mark}", run, answers, study)
+            _save(folder, f"{place}-{mark}", run, answers, study, merged=merged)
             for place, (run, answers) in enumerate(trained)
         ]
         publish({"version": VERSION, "notes": dict(notes or {}), "models": parts})
     return folder
 
 
+def check_mergeable(runs: Sequence[Run]) -> None:
+    """Raises where a model has no adapters that could be added into its weights.
+
+    >>> from taskmix.models import Perceptron
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> check_mergeable([run])
+    Traceback (most recent call last):
+    taskmix.errors.OptionError: A merged model should be made of one with adapters. Found Perceptron. ...
+    """
+    for run in runs:
+        if tuning_of(run.architecture) != "adapters":
+            raise OptionError(
+                "A merged model should be made of one with adapters. Found "
+                f"{_told(run.architecture)}. Leave `merged` out, or tune adapters.",
+                arguments=("merged",),
+            )
+
+
+def _told(architecture: Architecture) -> str:
+    tuning = tuning_of(architecture)
+    return type(architecture).__name__ if tuning is None else f"one that tunes {tuning}"
+
+
 def _save(
-    folder: Path, place: str, run: Run, answers: Sequence[str], study: Study
+    folder: Path,
+    place: str,
+    run: Run,
+    answers: Sequence[str],
+    study: Study,
+    *,
+    merged: bool,
 ) -> dict[str, Any]:
     model, encoded = model_of_run(run, study)
-    tasks, architecture = run.load(), run.architecture
+    tasks, architecture = run.load(), with_pooling(run.architecture)
     state = {name: value.cpu() for name, value in model.state_dict().items()}
+    more: dict[str, Any] = {}
+    base = base_of(architecture)
+    if base is not None:
+        architecture = with_base(architecture, lasting_path(base))
+        more["base"] = mark_of(base)
     if isinstance(architecture, Transformer):
-        state = {name: value for name, value in state.items() if not name.startswith(NETWORK)}
-        path = f"encoder{place}"
-        _save_pretrained(folder / path, model, architecture)
-        architecture = replace(architecture, path=path)
+        state = {name: value for name, value in state.items() if not name.startswith(ELSEWHERE)}
+        encoder: Any = model.encoder
+        path = run.architecture.encoding.path
+        if architecture.tune == "all":
+            architecture = replace(architecture, path=f"encoder{place}")
+            _save_pretrained(folder / architecture.path, encoder.network, path)
+        else:
+            more["adapters"] = save_adapters(folder / f"adapter{place}", encoder).name
+            architecture = replace(
+                architecture, adapters=replace(architecture.adapters, start=None)
+            )
+        if merged:
+            more["merged"] = f"merged{place}"
+            _save_pretrained(folder / more["merged"], merged_network(encoder), path)
     described: Any = describe(architecture)
     if "vectors" in described:  # the file of word vectors: they are among the parameters
         described["vectors"] = None
@@ -84,6 +153,7 @@ def _save(
     save_state(folder / file, state)
     return {
         "file": file,
+        **more,
         "architecture": described,
         "learned": learned_by(run.architecture.encoding, tasks, encoded),
         "vectors": None if encoded.vectors is None else encoded.vectors.shape[1],
@@ -94,16 +164,18 @@ def _save(
     }
 
 
-def _save_pretrained(folder: Path, model: HardSharing, architecture: Transformer) -> None:
-    network: Any = model.encoder.network
-    tokenizer = load_pretrained("AutoTokenizer", architecture.path)
+def _save_pretrained(folder: Path, network: Any, path: str) -> None:
+    tokenizer = load_pretrained("AutoTokenizer", path)
     with quiet_transformers():
         network.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
 
 
-def load_model(path: Path | str) -> TrainedModel:
+def load_model(path: Path | str, *, base: Path | str | None = None) -> TrainedModel:
     """A folder that `save_models` wrote, or a study that has one in `model`.
+
+    Heads and adapters need the pretrained model that they were trained on: `base` says where it lies
+    now, where that is not its old place.
 
     >>> load_model("nowhere")
     Traceback (most recent call last):
@@ -126,7 +198,8 @@ def load_model(path: Path | str) -> TrainedModel:
             f"`{folder / NAME}` should be a model of version {VERSION}. Found another."
         )
     try:
-        return TrainedModel([_read(folder, each) for each in document["models"]])
+        given = None if base is None else str(base)
+        return TrainedModel([_read(folder, each, given) for each in document["models"]])
     except TaskmixError:
         raise
     except (
@@ -144,11 +217,20 @@ def load_model(path: Path | str) -> TrainedModel:
         ) from error
 
 
-def _read(folder: Path, document: Mapping[str, Any]) -> TrainedPart:
-    described = dict(document["architecture"])
-    if described["kind"] == "Transformer":
-        described["path"] = str(folder / Path(described["path"]).name)
-    architecture = undescribe(described, models, encodings)
+def _read(folder: Path, document: Mapping[str, Any], given: str | None) -> TrainedPart:
+    architecture = undescribe(document["architecture"], models, encodings)
+    needed = base_of(architecture)
+    if needed is not None:
+        base = find_base(folder, needed, given, document.get("base"))
+        architecture = with_base(architecture, base)
+    elif given is not None:
+        raise OptionError(
+            f"`base` should be given for heads or adapters of a pretrained model. Found `{folder}`, "
+            "which needs none. Leave it out.",
+            arguments=("base",),
+        )
+    elif isinstance(architecture, Transformer):
+        architecture = replace(architecture, path=str(folder / Path(architecture.path).name))
     questions = tuple(
         Question(**{**each, "labels": tuple(each["labels"]), "columns": tuple(each["columns"])})
         for each in document["tasks"]
@@ -161,9 +243,20 @@ def _read(folder: Path, document: Mapping[str, Any]) -> TrainedPart:
         encoded = replace(encoded, vectors=vectors)
     model = architecture.build(encoded)
     state = load_state(folder / Path(document["file"]).name)
-    missing, unknown = model.load_state_dict(state, strict=False)
-    if unknown or any(not name.startswith(NETWORK) for name in missing):
+    try:
+        missing, unknown = model.load_state_dict(state, strict=False)
+    except RuntimeError as error:
+        if given is None:
+            raise
+        raise InputError(
+            f"`{given}` should be the model that the one in `{folder}` was trained on, `{needed}`. "
+            "Found another, whose states have another size."
+        ) from error
+    if unknown or any(not name.startswith(ELSEWHERE) for name in missing):
         raise KeyError(f"other parameters than the model's: {[*unknown, *missing][:3]}")
+    if tuning_of(architecture) == "adapters":
+        adapters = cast("Any", model.encoder).adapters
+        fill_adapters(adapters, folder / Path(document["adapters"]).name, base)
     return TrainedPart(
         model=model.eval(),
         architecture=architecture,

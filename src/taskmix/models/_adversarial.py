@@ -32,6 +32,7 @@ encoders, which the shared encoder holds.
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -109,7 +110,7 @@ class SharedEncoder(nn.Module):
         self.discriminator = nn.Linear(features, tasks)
 
     @property
-    def last_layer(self) -> nn.Module | None:
+    def last_layer(self) -> nn.Module | Sequence[Tensor] | None:
         """That of the encoder: the discriminator is no part of the way to the heads."""
         own = named_last_layer(self.encoder)
         layers = [part for part in self.encoder.modules() if [*part.parameters(recurse=False)]]

@@ -135,10 +135,10 @@ def _named_base(folder: str) -> str:
     named = base_of_adapters(folder)
     is_path = named is not None and (Path(named).is_absolute() or named.startswith("."))
     if not named or (is_path and not Path(named).exists()):
+        found = f"`{named}`, which is not here" if named else "none"
         raise OptionError(
             f"The adapters in `{folder}` should name the model that they were trained on. Found "
-            f"{'none' if not named else f'`{named}`, which is not here'}. Give that model as `model`, and "
-            "this folder as `adapter`.",
+            f"{found}. Give that model as `model`, and this folder as `adapter`.",
             arguments=("model", "adapter"),
         )
     return named

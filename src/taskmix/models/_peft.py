@@ -4,19 +4,16 @@ A folder has `adapter_config.json`, which says what the adapters are, and `adapt
 with their matrices. PEFT calls a module by its place in the model that it was put into, so that of a
 causal model with its output layer has the name of its network before it (`model.` in a Llama).
 
-What is read is of the kind that is trained here, plain LoRA; whatever else changes a model's answers
-is refused by name, and so is a pickle, which would run code of its own.
+A pickle, which would run code of its own, is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from warnings import warn
 
 import safetensors.torch
@@ -41,49 +38,15 @@ from taskmix.models._adapters import (
     linear_shape,
 )
 from taskmix.models._base import Outline, outline_of
-from taskmix.records import from_plain, to_plain
+from taskmix.models._peft_config import CONFIG, WEIGHTS, PeftConfig, read_config, refused
+from taskmix.records import to_plain
 
 if TYPE_CHECKING:
     from taskmix.models._transformer import AdaptedEncoder
 
-CONFIG = "adapter_config.json"
-WEIGHTS = "adapter_model.safetensors"
 PICKLE = "adapter_model.bin"
 WHOLE = "base_model.model."  # before every name
 PARTS = ("lora_A", "lora_B")
-
-# Entries of PEFT's configuration that change nothing of what adapters add, or are looked at below. An
-# entry that is not here, and is set, may change it.
-KNOWN = {
-    *("task_type", "peft_type", "auto_mapping", "peft_version", "base_model_name_or_path"),
-    *("revision", "inference_mode", "r", "target_modules", "exclude_modules", "lora_alpha"),
-    *("lora_dropout", "fan_in_fan_out", "bias", "use_rslora", "init_lora_weights"),
-    *("layers_to_transform", "layers_pattern", "megatron_core", "qalora_group_size"),
-    *("runtime_config", "eva_config", "ensure_weight_tying"),
-}
-# How A and B began, where the base stayed as it was; others (PiSSA, OLoRA, ...) change the base.
-STARTS = (True, False, None, "gaussian", "eva", "orthogonal")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeftConfig:
-    """What we write of PEFT's configuration, and read of it."""
-
-    r: int
-    lora_alpha: float
-    target_modules: Any  # names or the ends of names; of PEFT also a pattern
-    base_model_name_or_path: str | None = None
-    peft_type: str = "LORA"
-    task_type: str | None = None
-    lora_dropout: float = 0.0
-    fan_in_fan_out: bool = False
-    bias: str = "none"
-    use_rslora: bool = False
-    inference_mode: bool = True  # as PEFT saves
-
-    @property
-    def scale(self) -> float:
-        return self.lora_alpha / (math.sqrt(self.r) if self.use_rslora else self.r)
 
 
 def save_adapters(folder: Path | str, encoder: AdaptedEncoder) -> Path:
@@ -130,13 +93,13 @@ def read_adapters(folder: Path | str, base: str) -> Adapters:
     Traceback (most recent call last):
     taskmix.errors.InputError: `nowhere` should be a folder with adapters of PEFT, ...
     """
-    config = _read_config(Path(folder))
+    config = read_config(Path(folder))
     outline = outline_of(base)
     data = _read_weights(Path(folder))
     found = _matched(_parse(data, Path(folder)), outline, Path(folder), base)
     ranks = {first.shape[0] for first, _ in found.values()}
     if ranks != {config.r}:
-        raise _refused(folder, f"adapters of rank {config.r}", f"{sorted(ranks)}")
+        raise refused(folder, f"adapters of rank {config.r}", f"{sorted(ranks)}")
     named = config.base_model_name_or_path
     if named and Path(named).name != Path(base).name:
         warn(
@@ -159,7 +122,7 @@ def base_of_adapters(folder: Path | str) -> str | None:
     Traceback (most recent call last):
     taskmix.errors.InputError: `nowhere` should be a folder with adapters of PEFT, ...
     """
-    return _read_config(Path(folder)).base_model_name_or_path
+    return read_config(Path(folder)).base_model_name_or_path
 
 
 def is_adapter_folder(path: str) -> bool:
@@ -192,47 +155,15 @@ def fill_adapters(
     found = _matched(_parse(data, folder), outline_of(base), folder, base)
     odd = sorted(set(found) ^ set(adapters.names))
     if odd:
-        raise _refused(folder, "adapters for the modules of the model", f"another: `{odd[0]}`")
+        raise refused(folder, "adapters for the modules of the model", f"another: `{odd[0]}`")
     with torch.no_grad():
         for name, values in found.items():
             for part, value in zip(PARTS, values, strict=True):
                 own: Tensor = getattr(adapters.of(name), part)
                 if own.shape != value.shape:
                     rank = adapters.options.rank
-                    raise _refused(folder, f"adapters of rank {rank}", _shape(value))
+                    raise refused(folder, f"adapters of rank {rank}", _shape(value))
                 own.copy_(value)
-
-
-def _read_config(folder: Path) -> PeftConfig:
-    try:
-        document = json.loads(read_plain(folder / CONFIG))
-    except FileNotFoundError as error:
-        raise InputError(
-            f"`{folder}` should be a folder with adapters of PEFT, with `{CONFIG}` and `{WEIGHTS}` in "
-            "it. Found none. Check the path."
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise _refused(folder / CONFIG, "JSON", "something else") from error
-    if not isinstance(document, dict):
-        raise _refused(folder / CONFIG, "an object", "something else")
-    kind = document.get("peft_type")
-    if kind != "LORA":
-        raise _refused(folder, "adapters of the kind LORA", f"{kind}")
-    if document.get("bias", "none") != "none":
-        raise _refused(folder, "adapters without trained biases", f"`bias` {document['bias']!r}")
-    start = document.get("init_lora_weights", True)
-    if start not in STARTS:
-        raise _refused(folder, "adapters of an unchanged base", f"`init_lora_weights` {start!r}")
-    for name, value in document.items():
-        if value and name not in KNOWN:
-            raise _refused(folder, "adapters of plain LoRA", f"`{name}`, which is not taken here")
-    try:
-        config = from_plain(PeftConfig, document)
-    except TypeError as error:
-        raise _refused(folder / CONFIG, "the options of adapters", str(error)) from error
-    if config.r < 1 or not math.isfinite(config.lora_alpha):
-        raise _refused(folder, "a rank of 1 or more and a finite `lora_alpha`", f"{config.r}")
-    return config
 
 
 def _read_weights(folder: Path) -> bytes:
@@ -254,10 +185,10 @@ def _parse(data: bytes, folder: Path) -> dict[str, Tensor]:
     try:
         tensors: dict[str, Tensor] = safetensors.torch.load(data)
     except (SafetensorError, ValueError, LookupError, RuntimeError, TypeError) as error:
-        raise _refused(folder / WEIGHTS, "safetensors", "another or a broken file") from error
+        raise refused(folder / WEIGHTS, "safetensors", "another or a broken file") from error
     odd = next((n for n, t in tensors.items() if not torch.isfinite(t.float()).all()), None)
     if odd is not None:
-        raise _refused(folder / WEIGHTS, "finite numbers", f"others in `{odd}`")
+        raise refused(folder / WEIGHTS, "finite numbers", f"others in `{odd}`")
     return tensors
 
 
@@ -270,7 +201,7 @@ def _matched(
     for name, tensor in tensors.items():
         module, _, part = name.removeprefix(WHOLE).removesuffix(".weight").rpartition(".")
         if part not in PARTS or not name.startswith(WHOLE):
-            raise _refused(folder, "matrices `lora_A` and `lora_B` alone", f"`{name}`")
+            raise refused(folder, "matrices `lora_A` and `lora_B` alone", f"`{name}`")
         known = [each for each in (_without(module, outline.name), module) if each in linear]
         if not known:
             raise InputError(
@@ -279,13 +210,13 @@ def _matched(
             )
         pairs.setdefault(known[0], {})[part] = tensor
     if not pairs:
-        raise _refused(folder, "adapters", "none")
+        raise refused(folder, "adapters", "none")
     found = {}
     for name in (name for name in linear if name in pairs):
         features, outputs = linear_shape(outline.network.get_submodule(name))
         first, second = pairs[name].get("lora_A"), pairs[name].get("lora_B")
         if first is None or second is None:
-            raise _refused(folder, "an A and a B for every module", f"one of them for `{name}`")
+            raise refused(folder, "an A and a B for every module", f"one of them for `{name}`")
         if first.dim() != 2 or second.shape != (outputs, len(first)) or first.shape[1] != features:
             raise InputError(
                 f"The adapters in `{folder}` should fit `{base}`. Found {_shape(first)} and "
@@ -320,7 +251,3 @@ def _whole(number: float) -> float:
 
 def _shape(tensor: Tensor) -> str:
     return " x ".join(map(str, tensor.shape))
-
-
-def _refused(place: Path | str, should: str, found: str) -> InputError:
-    return InputError(f"`{place}` should have {should}. Found {found}.")

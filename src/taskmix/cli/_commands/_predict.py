@@ -39,6 +39,13 @@ def predict(
     task: Annotated[
         str | None, typer.Option("--task", help="The task to answer for [where there is one only].")
     ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            "--base",
+            help="The pretrained model that heads or adapters belong to [where it was in training].",
+        ),
+    ] = None,
     answers: Annotated[
         Path | None,
         typer.Option(
@@ -76,7 +83,7 @@ def predict(
     if answers is not None:
         remedy = "Choose another name, or replace it with --overwrite."
         check_output(answers, is_ours=lambda begin: overwrite, what="the answers", remedy=remedy)
-    trained = load_model(model)
+    trained = load_model(model, base=base)
     question = trained.question(task)
     notes: list[str] = []
     found = _answers(trained, rows, question.name, strict=strict, on_note=notes.append)

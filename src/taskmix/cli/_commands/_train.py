@@ -149,6 +149,13 @@ def train_command(
         Path | None,
         typer.Option("--keep", help="Keep the best model here, for taskmix predict."),
     ] = None,
+    merged: Annotated[
+        bool,
+        typer.Option(
+            "--merged",
+            help="With --keep: also as a model with the adapters added into its weights.",
+        ),
+    ] = False,
     resume: ResumeOption = True,
     json_: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
@@ -163,12 +170,22 @@ def train_command(
         taskmix train reviews/ --policy tempered:2 --vectors glove.6B.100d.txt --seeds 3
 
         taskmix improve study && taskmix train reviews/ --plan plan.json
+
+        taskmix train reviews/ --model minilm/ --adapter peft/ --keep model/ --merged
     """
     import torch
 
-    from taskmix.engine import is_first_process, keep_best, open_study, read_ahead
+    from taskmix.engine import (
+        check_mergeable,
+        is_first_process,
+        keep_best,
+        open_study,
+        read_ahead,
+    )
 
     way.check()
+    if merged and keep is None:
+        raise OptionError("`--merged` should go with --keep DIR. Found it alone. Give a folder.")
     check_extras(model=model, where=where, tracking=tracking)
     where.join(context)
     run, loaded = make_template(
@@ -176,6 +193,8 @@ def train_command(
     )
     run = length.apply(run)
     runs = way.runs(run, loaded, range(seed, seed + seeds))
+    if merged:
+        check_mergeable(runs)
     study = open_study(out, loaded, run.source, model=keep)
     quiet = json_ or not is_first_process()
     if not quiet:
@@ -190,7 +209,7 @@ def train_command(
         results = executor.run(runs, study)
     if is_first_process():
         if keep is not None:
-            keep_best(runs, results, study, keep)
+            keep_best(runs, results, study, keep, merged=merged)
         print_results(runs, results, study, loaded, as_json=json_)
 
 

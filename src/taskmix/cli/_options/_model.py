@@ -51,7 +51,7 @@ class ModelOptions:
         typer.Option(
             "--model",
             help="auto, perceptron, convolution, bilstm, causal, or a Hugging Face model: a folder, a "
-            "GGUF file or a name.",
+            "GGUF file or a name; or a folder with adapters of PEFT, which names its model.",
         ),
     ] = "auto"
     vectors: Annotated[
@@ -74,6 +74,12 @@ class ModelOptions:
     rank: Annotated[
         int | None, typer.Option("--rank", min=1, help="Of adapters, with --tune adapters [8].")
     ] = None
+    adapter: Annotated[
+        str | None,
+        typer.Option(
+            "--adapter", help="A folder with adapters of PEFT for --model, to go on from."
+        ),
+    ] = None
     batch_size: Annotated[int, typer.Option("--batch-size", min=1)] = 32
     learning_rate: Annotated[
         float | None,
@@ -93,6 +99,7 @@ class ModelOptions:
             self.max_length,
             tune=None if self.tune is None else self.tune.value,
             rank=self.rank,
+            adapter=self.adapter,
             device=device,
         )
 
