@@ -75,6 +75,7 @@ def advise(
     max_length: int | None = None,
     tune: Tuning | None = None,
     rank: int | None = None,
+    adapter: Path | str | None = None,
     collate: Callable[[list[Any]], Any] | None = None,
     device: str = "auto",
     seed: int = 0,
@@ -89,7 +90,7 @@ def advise(
     table or a list of mappings. `model` is a word of the command (auto, convolution, ...), a module of
     PyTorch that gives a vector for each row, or a function that makes one; the heads are ours. Of a
     pretrained model `tune` says what is trained: heads (the default on a CPU), adapters of a `rank` (on
-    a GPU), or all.
+    a GPU), or all; `adapter` is a folder of PEFT, whose adapters every run begins with.
 
     Runs are done by `executor`: unless one is given, in this process, one after another, or with
     `workers` of 2 and more in processes of their own (call it under `if __name__ == "__main__":` then).
@@ -112,7 +113,13 @@ def advise(
     where = choose_device(device)
     file = None if vectors is None else Path(vectors)
     choose = partial(
-        choose_architecture, vectors=file, max_length=max_length, tune=tune, rank=rank, device=where
+        choose_architecture,
+        vectors=file,
+        max_length=max_length,
+        tune=tune,
+        rank=rank,
+        adapter=None if adapter is None else str(adapter),
+        device=where,
     )
     architecture, tuning = _architecture(model, loaded, held, choose)
     rate = Optimization.usual_rate(learning_rate, tuning=tuning)

@@ -109,7 +109,7 @@ def test_no_label_is_a_formula_in_a_table_for_spreadsheets(
     labels = ["=1+1", "-2", "+1.5e3", "@now", "\tx", "plain", "-x", "＝1"]  # noqa: RUF001
     answers = [{"label": label, "tags": ["=1", "B"], "probability": 0.5} for label in labels]
     monkeypatch.setattr(_predict, "_answers", lambda *_, **options: answers)
-    monkeypatch.setattr("taskmix.engine.load_model", lambda path: FakeModel())
+    monkeypatch.setattr("taskmix.engine.load_model", lambda path, base=None: FakeModel())
     for ending in ("csv", "jsonl", "parquet"):
         out = tmp_path / f"answers.{ending}"
         assert run_cli(monkeypatch, "predict", tmp_path, "x.csv", "--answers", out) == 0

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from taskmix.engine import (
     FolderSource,
     Optimization,
     Run,
+    _saved,
     check_mergeable,
     execute,
     load_model,
@@ -222,6 +224,24 @@ def test_a_model_with_adapters_takes_the_place_of_another_and_leaves_nothing_of_
     assert {name for name in first & second if name[0] != "."} == {"model.json"}
 
 
+def test_a_model_that_cannot_be_merged_leaves_the_old_one_as_it_was(
+    save_encoder: SaveModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = kept(text_tasks(tmp_path / "tasks"), pretrained(save_encoder(), "adapters"), tmp_path)
+    before = {each: each.read_bytes() for each in (tmp_path / "model").rglob("*") if each.is_file()}
+
+    def fail(encoder: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(_saved, "merged_network", fail)
+    with pytest.raises(MemoryError):
+        save_models(
+            tmp_path / "model", [(run, ("letter",))], Study(tmp_path / "study"), merged=True
+        )
+    after = {each: each.read_bytes() for each in (tmp_path / "model").rglob("*") if each.is_file()}
+    assert after == before
+
+
 @pytest.mark.parametrize("tune", ["heads", "all"])
 def test_only_adapters_are_merged(save_encoder: SaveModel, tmp_path: Path, tune: Any) -> None:
     run = Run(
@@ -298,3 +318,19 @@ def test_merging_leaves_the_base_that_models_share_alone(
     before = model.encoder(batch)
     merged_network(model.encoder)
     assert torch.equal(model.encoder(batch), before)
+
+
+def test_a_network_from_a_packed_file_can_be_saved_again(tmp_path: Path) -> None:
+    from taskmix.tasks._encoding._pretrained import _forget_packing
+
+    config = transformers.BertConfig(
+        vocab_size=9, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4
+    )
+    network = transformers.BertModel(config)
+    # As transformers leaves a network whose weights it has unpacked from a GGUF file.
+    network.hf_quantizer = SimpleNamespace(quantization_config=SimpleNamespace(quant_method="gguf"))
+    with pytest.raises(ValueError, match="not serializable"):
+        network.save_pretrained(tmp_path)
+    _forget_packing(network)
+    network.save_pretrained(tmp_path)
+    transformers.AutoModel.from_pretrained(tmp_path)

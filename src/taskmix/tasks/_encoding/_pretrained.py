@@ -121,6 +121,8 @@ def load_pretrained(kind: PretrainedKind, path: str, *, dtype: torch.dtype | Non
         except RuntimeError as error:  # shapes that differ, told over many lines
             raise _misfit(path, _told(error)) from error
     _check_loaded(path, network, found)
+    if place.gguf is not None:
+        _forget_packing(network)
     return network
 
 
@@ -155,6 +157,13 @@ def _without_bar(*, is_gguf: bool) -> Iterator[None]:
         yield
     finally:
         module.tqdm = bar
+
+
+def _forget_packing(network: Any) -> None:
+    """The weights of a GGUF file are plain once they are loaded, so the network can be saved again."""
+    network.hf_quantizer = None
+    if hasattr(network.config, "quantization_config"):
+        del network.config.quantization_config
 
 
 def _check_loaded(path: str, network: Any, found: Any) -> None:
