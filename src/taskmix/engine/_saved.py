@@ -130,7 +130,7 @@ def _save(
     base = base_of(architecture)
     if base is not None:
         architecture = with_base(architecture, lasting_path(base))
-        more["base"] = mark_of(base)
+        more["base"] = {"path": lasting_path(base), "mark": mark_of(base)}
     if isinstance(architecture, Transformer):
         state = {name: value for name, value in state.items() if not name.startswith(ELSEWHERE)}
         encoder: Any = model.encoder
@@ -221,7 +221,7 @@ def _read(folder: Path, document: Mapping[str, Any], given: str | None) -> Train
     architecture = undescribe(document["architecture"], models, encodings)
     needed = base_of(architecture)
     if needed is not None:
-        base = find_base(folder, needed, given, document.get("base"))
+        base = find_base(folder, needed, given, document.get("base", {}).get("mark"))
         architecture = with_base(architecture, base)
     elif given is not None:
         raise OptionError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import torch
 from torch import Tensor, nn
 
@@ -15,12 +17,12 @@ def merged_network(encoder: AdaptedEncoder) -> nn.Module:
 
     >>> merged_network(model.encoder).save_pretrained("merged")  # doctest: +SKIP
     """
-    whole = load_whole(encoder.path)
-    network: nn.Module = getattr(whole, "base_model") if encoder.causal else whole  # noqa: B009
+    whole: Any = load_whole(encoder.path)
+    network: nn.Module = whole.base_model if encoder.causal else whole
     for name in encoder.adapters.names:
         module, adapter = network.get_submodule(name), encoder.adapters.of(name)
         product = (adapter.lora_B @ adapter.lora_A).cpu() * encoder.adapters.options.scale
         weight = module.weight
         assert isinstance(weight, Tensor)
         weight += product if isinstance(module, nn.Linear) else product.T  # GPT-2's are transposed
-    return whole
+    return cast("nn.Module", whole)

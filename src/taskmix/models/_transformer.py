@@ -39,6 +39,7 @@ from taskmix.tasks import (
 )
 
 READ_PIECE_BY_PIECE = ("generation", "language")  # kinds of tasks whose answers are pieces
+UNREAD = "pooler"  # a layer after the states: a network may have it, and nothing here reads it
 
 
 class TransformerEncoder(nn.Module):
@@ -104,9 +105,10 @@ class AdaptedEncoder(nn.Module):
         return is_causal(self.path)
 
     @property
-    def last_layer(self) -> tuple[nn.Parameter]:
-        """The B of the last adapter: what all tasks train last, and the A before it begins at rest."""
-        return (self.adapters.of(self.adapters.names[-1]).lora_B,)
+    def last_layer(self) -> tuple[nn.Parameter, ...]:
+        """The B of the last adapter on the way to the states: A has no gradient while B is 0."""
+        names = [name for name in self.adapters.names if UNREAD not in name.split(".")]
+        return tuple(self.adapters.of(name).lora_B for name in names[-1:])
 
     def base(self, device: torch.device) -> FrozenBase:
         """The base on a device, in the type that is computed in."""

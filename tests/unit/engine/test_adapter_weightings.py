@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from fleet_toys import WORDS, text_source
 
 from taskmix.engine import FolderSource, Optimization, Run, execute
 from taskmix.engine._run import build
-from taskmix.models import Adapters, Transformer, named_last_layer, pretrained
+from taskmix.models import Adapters, named_last_layer, pretrained
 from taskmix.policies import Exp3S, PredictionGain, QuantileScaled
 from taskmix.records import Study
 from taskmix.weighting import (
@@ -154,13 +155,19 @@ def test_gradients_are_compared_over_the_adapters_alone(tmp_path: Path) -> None:
     torch.testing.assert_close(balanced.gramian.float(), matrix @ matrix.T, rtol=1e-4, atol=1e-8)
 
 
-def test_the_last_layer_is_the_last_adapter_s_b(tmp_path: Path) -> None:
-    path = saved(tmp_path, "bert")
-    architecture = Transformer(path=path, tune="adapters", adapters=Adapters(rank=2))
-    run = run_of(tmp_path / "run", "bert", "adapters")
-    model = architecture.build(build(run)[1])
+@pytest.mark.parametrize(
+    ("targets", "last"),
+    [(None, "attention-self-value"), (("dense",), "output-dense")],  # not the pooler's, last of all
+)
+def test_the_last_layer_is_the_last_b_that_is_trained(
+    tmp_path: Path, targets: Any, last: str
+) -> None:
+    run = run_of(tmp_path, "bert", "adapters", weighting=GradNorm())
+    architecture: Any = run.architecture
+    adapters = Adapters(rank=2, targets=targets)
+    run = replace(run, architecture=replace(architecture, adapters=adapters))
+    model, _ = build(run)
     found: Any = named_last_layer(model.encoder)
-    last = dict(model.named_parameters())[
-        "encoder.adapters.encoder-layer-1-attention-self-value.lora_B"
-    ]
-    assert list(found) == [last]
+    name = f"encoder.adapters.encoder-layer-1-{last}.lora_B"
+    assert [id(each) for each in found] == [id(dict(model.named_parameters())[name])]
+    assert execute(run, Study(tmp_path / "study")).outcome == "finished"

@@ -210,6 +210,8 @@ def train_command(
     if is_first_process():
         if keep is not None:
             keep_best(runs, results, study, keep, merged=merged)
+            for path in sorted(keep.glob("merged*")) if merged and not json_ else ():
+                echo(f"Merged model: {path}")
         print_results(runs, results, study, loaded, as_json=json_)
 
 
