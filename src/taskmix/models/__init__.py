@@ -3,6 +3,13 @@
 from taskmix.models._adapters import Adapters, AddTo, adapter_key
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
 from taskmix.models._base import FrozenBase, frozen_base, outline_of
+from taskmix.models._causal import (
+    CausalEncoder,
+    CausalTransformer,
+    attend,
+    rms_normed,
+    rotary_table,
+)
 from taskmix.models._choose import choose_architecture
 from taskmix.models._own_module import OwnModule, own_module
 from taskmix.models._perceptron import Perceptron
@@ -22,15 +29,26 @@ from taskmix.models._transformer import (
     Transformer,
     computing_type,
 )
+from taskmix.models._tuning import (
+    USUAL_RATES,
+    Tuning,
+    pretrained,
+    tuned,
+    tuning_of,
+    usual_tuning,
+)
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
     "READ_PIECE_BY_PIECE",
+    "USUAL_RATES",
     "AdaptedEncoder",
     "Adapters",
     "AddTo",
     "AdversarialSharing",
     "Architecture",
+    "CausalEncoder",
+    "CausalTransformer",
     "FrozenBase",
     "HardSharing",
     "Head",
@@ -41,9 +59,11 @@ __all__ = [
     "TextConvolution",
     "TextConvolutionEncoder",
     "Transformer",
+    "Tuning",
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
     "adapter_key",
+    "attend",
     "choose_architecture",
     "computing_type",
     "frozen_base",
@@ -51,5 +71,11 @@ __all__ = [
     "named_last_layer",
     "outline_of",
     "own_module",
+    "pretrained",
+    "rms_normed",
+    "rotary_table",
     "target_scale",
+    "tuned",
+    "tuning_of",
+    "usual_tuning",
 ]
