@@ -23,6 +23,7 @@ from taskmix.models import CausalTransformer, rms_normed, rotary_table
 
 IDS = "encoder.ids.weight"
 OUTPUT = "encoder.output.weight"
+WIDE_SUMS = "dtype" in torch.ops.aten.bmm.overloads()  # torch before 2.8 cannot give them
 # The gradient of a table of so few ids is a product with indicators: in the same order every time.
 FEW_IDS = 1024
 # Rows that attention is given at once: its kernels cannot number more than twice as many.
@@ -200,6 +201,6 @@ def _wide_product(first: Tensor, second: Tensor, kind: torch.dtype) -> Tensor:
     """A batched product of lower types whose sums are not lowered, where the device can do that."""
     if first.dtype == kind:
         return torch.bmm(first, second)
-    if first.is_cuda:
+    if first.is_cuda and WIDE_SUMS:
         return torch.bmm(first, second, out_dtype=kind)
     return torch.bmm(first, second).to(kind)
