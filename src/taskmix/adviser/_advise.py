@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from taskmix.adviser._advised import Advised
-from taskmix.adviser._adviser import Advice, AdviseOptions, Adviser, News
+from taskmix.adviser._adviser import Advice, AdviseOptions, Adviser, News, Reading
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._answer import answer, best_runs, plan_of
 from taskmix.adviser._budget import Budget, Timer
@@ -36,7 +37,7 @@ from taskmix.engine import (
 )
 from taskmix.errors import OptionError, printable
 from taskmix.extras import missing
-from taskmix.models import Architecture, choose_architecture, own_module
+from taskmix.models import Architecture, Tuning, choose_architecture, own_module
 from taskmix.plans import AdviceDocument, save_advice
 from taskmix.records import Study
 from taskmix.report import PAGE_PACKAGES
@@ -72,6 +73,8 @@ def advise(
     learning_rate: float | None = None,
     vectors: Path | str | None = None,
     max_length: int | None = None,
+    tune: Tuning | None = None,
+    rank: int | None = None,
     collate: Callable[[list[Any]], Any] | None = None,
     device: str = "auto",
     seed: int = 0,
@@ -84,7 +87,9 @@ def advise(
     `tasks` is a task folder, a `TaskSet`, a source of tasks, or a mapping from names to (train, dev,
     test), each a PyTorch `Dataset` of (input, target), arrays (X, y), a Hugging Face data set, an Arrow
     table or a list of mappings. `model` is a word of the command (auto, convolution, ...), a module of
-    PyTorch that gives a vector for each row, or a function that makes one; the heads are ours.
+    PyTorch that gives a vector for each row, or a function that makes one; the heads are ours. Of a
+    pretrained model `tune` says what is trained: heads (the default on a CPU), adapters of a `rank` (on
+    a GPU), or all.
 
     Runs are done by `executor`: unless one is given, in this process, one after another, or with
     `workers` of 2 and more in processes of their own (call it under `if __name__ == "__main__":` then).
@@ -104,8 +109,13 @@ def advise(
         raise OptionError("A `model` of one's own should run in this process. Leave `workers` out.")
     source, held = _source(tasks, hold=own, collate=collate)
     loaded = source.load()
-    architecture, pretrained = _architecture(model, loaded, held, vectors, max_length)
-    rate = Optimization.usual_rate(learning_rate, pretrained=pretrained)
+    where = choose_device(device)
+    file = None if vectors is None else Path(vectors)
+    choose = partial(
+        choose_architecture, vectors=file, max_length=max_length, tune=tune, rank=rank, device=where
+    )
+    architecture, tuning = _architecture(model, loaded, held, choose)
+    rate = Optimization.usual_rate(learning_rate, tuning=tuning)
     template = Run(
         label="template",
         source=source,
@@ -113,7 +123,7 @@ def advise(
         optimization=Optimization(learning_rate=rate),
         steps=1,
         batch_size=batch_size,
-        device=choose_device(device),
+        device=where,
         seed=seed,
     )
     options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
@@ -143,6 +153,7 @@ def advise_on(
     commands: Callable[[int], Mapping[str, str]] | None = None,  # for runs of so many batches
     on_news: Callable[[News], None],  # hears what the adviser is at
     on_answer: Callable[[Advised], None] = lambda advised: None,  # before the page is drawn
+    reading: Reading = nullcontext,  # hears how many texts a frozen encoder has read
     keeps_model: bool = True,
     begin: float | None = None,  # of the time of a budget, by `time.monotonic()`
 ) -> Advised:
@@ -197,6 +208,7 @@ def advise_on(
             timer=Timer(begin=begin),
             tell=on_news,
             keep=keep,
+            reading=reading,
         ).run()
         found = answer(advice)
         if keeps_model:
@@ -260,11 +272,9 @@ def _architecture(
     model: Model,
     tasks: TaskSet,
     held: HeldEncoding | None,
-    vectors: Path | str | None,
-    max_length: int | None,
-) -> tuple[Architecture, bool]:
-    file = None if vectors is None else Path(vectors)
+    choose: Callable[[str, TaskSet], tuple[Architecture, Tuning | None]],
+) -> tuple[Architecture, Tuning | None]:
     if model is None or isinstance(model, str):
-        return choose_architecture(model or "auto", tasks, file, max_length)
-    encoding = held or choose_architecture("auto", tasks, file, max_length)[0].encoding
-    return own_module(model, encoding, encoding.encode(tasks)), False
+        return choose(model or "auto", tasks)
+    encoding = held or choose("auto", tasks)[0].encoding
+    return own_module(model, encoding, encoding.encode(tasks)), None

@@ -10,7 +10,9 @@ again, at no cost for what is done, and goes on.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from taskmix.adviser._budget import Budget, PricedBudget, Prices, Timer
 from taskmix.adviser._candidate_runs import CandidateRuns
@@ -20,18 +22,24 @@ from taskmix.adviser._look import Finding, look_at
 from taskmix.adviser._prices import measure_prices
 from taskmix.adviser._propose import propose_candidates
 from taskmix.adviser._race import Race, run_race
+from taskmix.adviser._reading import RowsToRead, rows_to_read
 from taskmix.adviser._run_length import choose_length, words_of_too_small_budget
 from taskmix.adviser._scores import Entry, judged_targets, mean_comparable, unlearned_tasks
 from taskmix.adviser._spending import Spending
 from taskmix.adviser._transfer_stage import learn_which_help
-from taskmix.engine import Executor, Run, Until
+from taskmix.engine import Executor, Run, Until, read_ahead
 from taskmix.errors import InputError, OptionError, RunError
-from taskmix.records import Study
+from taskmix.models import tuning_of
+from taskmix.records import Study, to_plain
 from taskmix.tasks import TaskSet
 from taskmix.transfer import TransferLessons
 
 FIRST_WAYS = 2  # of training, trained whatever they cost: with one there is nothing to compare
+_ROWS = "rows"  # the decision in the ledger
 MOST_SEEDS = 10  # of a candidate: what ten cannot tell apart is alike for all that matters
+
+
+Reading = Callable[[], AbstractContextManager[Callable[[int, int], None] | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +125,7 @@ class Adviser:
     measure: Callable[[], Prices] | None = None  # None: by short runs of the executor
     tell: Callable[[News], None] = lambda news: None
     keep: Callable[[Advice], None] = lambda advice: None  # of what is known after each stage
+    reading: Reading = nullcontext  # hears how many texts the encoder has read
     _spending: Spending | None = None
 
     def run(self) -> Advice:
@@ -127,8 +136,12 @@ class Adviser:
         targets = self._targets(tasks)
         self._tell_stage("look", f"Looking at {len(tasks)} tasks.")
         findings = look_at(tasks)
-        spending = self._spending = self._open_spending()
+        ledger = Ledger(self.study.path, asdict(self.options))
+        words = self._read_texts(ledger, tasks)
+        tasks = self.template.load()
+        spending = self._spending = self._open_spending(ledger)
         runs = self._candidate_runs(spending, tasks, targets)
+        runs.notes += words
         spending.begin()
         try:
             return self._spend(runs, tasks, targets, findings)
@@ -193,9 +206,29 @@ class Adviser:
                 )
         return wanted
 
-    def _open_spending(self) -> Spending:
+    def _read_texts(self, ledger: Ledger, tasks: TaskSet) -> list[str]:
+        """Has a frozen encoder read what the time allows; the words for rows that are left out."""
+        if tuning_of(self.template.architecture) != "heads":
+            return []
+        rows = RowsToRead(most={})
+        if self.timer.seconds is not None:
+            self.timer.before = ledger.seconds
+
+            def decide() -> Any:
+                self._tell_stage("reading", "Measuring how fast the encoder reads.")
+                return to_plain(rows_to_read(self.template, tasks, self.timer.left()))
+
+            decided = ledger.decide(_ROWS, decide, seconds=self.timer.used())
+            rows = RowsToRead(most=decided["most"], words=decided["words"])
+        self._tell_stage("reading", rows.words or "Reading all texts with the encoder, once.")
+        self.template = rows.apply(self.template)
+        self.probe = None if self.probe is None else rows.apply(self.probe)
+        with self.reading() as tell:
+            read_ahead([self.template], tell)
+        return [rows.words] if rows.words else []
+
+    def _open_spending(self, ledger: Ledger) -> Spending:
         """What the study says of the budget, or else what is measured now."""
-        ledger = Ledger(self.study.path, asdict(self.options))
 
         def measure() -> Prices:
             self._tell_stage("prices", "Measuring how long a batch takes.")

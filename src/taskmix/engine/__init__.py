@@ -21,6 +21,7 @@ from taskmix.engine._keep_best import keep_best
 from taskmix.engine._open import open_study, own_study
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._ray import Ray, choose_cluster_device, cluster
+from taskmix.engine._read_ahead import read_ahead
 from taskmix.engine._replay import events_of
 from taskmix.engine._run import (
     Executed,
@@ -32,7 +33,7 @@ from taskmix.engine._run import (
     record_event,
 )
 from taskmix.engine._saved import load_model, save_models
-from taskmix.engine._source import DigitsSource, FolderSource, TaskSource
+from taskmix.engine._source import DigitsSource, FolderSource, SampledSource, TaskSource
 from taskmix.engine._trained import trained_model
 from taskmix.engine._units import Progress, Stop
 from taskmix.engine._workers import Workers
@@ -52,6 +53,7 @@ __all__ = [
     "Ray",
     "Run",
     "RunListener",
+    "SampledSource",
     "StartingOver",
     "Stop",
     "TaskSource",
@@ -73,6 +75,7 @@ __all__ = [
     "never",
     "open_study",
     "own_study",
+    "read_ahead",
     "record_event",
     "save_models",
     "trained_model",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
 from taskmix.engine._fleet import fleet_pays, plan_units
+from taskmix.engine._read_ahead import read_ahead
 from taskmix.engine._run import Executed, Run, find_device
 from taskmix.engine._units import Alone, Progress, Stop, Unit, work_off
 from taskmix.engine._workers import Workers, count_workers
@@ -43,6 +44,7 @@ class _ThisMachine:
             for place, result in enumerate(results):
                 if result is not None:
                     tell(Progress(place, runs[place].steps, done=True))
+            read_ahead(rest)
             units, workers = self._units(rest, self.workers)
             done = work_off(
                 units,

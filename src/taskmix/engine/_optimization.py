@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from taskmix.errors import OptionError
+from taskmix.models import USUAL_RATES, Tuning
 from taskmix.training import Scheduler
 
 
@@ -34,8 +35,8 @@ class Optimization:
         if not (math.isfinite(self.learning_rate) and self.learning_rate >= 0):
             raise OptionError(
                 "`learning_rate` should be a number above 0, or 0 to train nothing. Found "
-                f"{self.learning_rate}. 1e-3 is usual for Adam, 2e-5 for fine-tuning a pretrained "
-                "encoder."
+                f"{self.learning_rate}. 1e-3 is usual for Adam, 5e-4 for adapters of a pretrained "
+                "model, 2e-5 for all of its weights."
             )
         for name, value in (("weight_decay", self.weight_decay), ("momentum", self.momentum)):
             if not (math.isfinite(value) and value >= 0):
@@ -46,11 +47,11 @@ class Optimization:
             )
 
     @staticmethod
-    def usual_rate(learning_rate: float | None, *, pretrained: bool) -> float:
+    def usual_rate(learning_rate: float | None, *, tuning: Tuning | None = None) -> float:
         """The learning rate that was given, also 0; where none was, the usual one of Adam."""
         if learning_rate is not None:
             return learning_rate
-        return 2e-5 if pretrained else 1e-3
+        return 1e-3 if tuning is None else USUAL_RATES[tuning]
 
     def build(
         self, parameters: Iterable[nn.Parameter], steps: int

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
-from taskmix.tasks import TaskSet, digits_tasks, load_tasks
+from taskmix.tasks import TaskSet, digits_tasks, load_tasks, sample_rows
 
 
 class TaskSource(Hashable, Protocol):
@@ -63,6 +63,28 @@ class FolderSource:
             strict=self.strict,
             cache=self.cache,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledSource:
+    """Another source's tasks with at most so many rows of each split, drawn evenly.
+
+    >>> few = SampledSource(source=DigitsSource(), most=(("train", 100), ("dev", 50)))
+    >>> few.load()["parity"].sizes
+    {'train': 100, 'dev': 50, 'test': 361}
+    """
+
+    source: TaskSource
+    most: tuple[tuple[str, int], ...]  # the names of splits, and rows
+    seed: int = 0
+
+    def load(self) -> TaskSet:
+        return sample_rows(load_once(self.source), dict(self.most), seed=self.seed)
+
+    @property
+    def cache(self) -> Path | None:
+        """Where the other source keeps encoded tasks."""
+        return getattr(self.source, "cache", None)
 
 
 _MOST_KEPT = 4  # sources in memory; with fewer, a plan over some folders reads them again and again

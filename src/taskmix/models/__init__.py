@@ -29,10 +29,19 @@ from taskmix.models._transformer import (
     Transformer,
     computing_type,
 )
+from taskmix.models._tuning import (
+    USUAL_RATES,
+    Tuning,
+    pretrained,
+    tuned,
+    tuning_of,
+    usual_tuning,
+)
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
     "READ_PIECE_BY_PIECE",
+    "USUAL_RATES",
     "AdaptedEncoder",
     "Adapters",
     "AddTo",
@@ -50,6 +59,7 @@ __all__ = [
     "TextConvolution",
     "TextConvolutionEncoder",
     "Transformer",
+    "Tuning",
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
     "adapter_key",
@@ -61,7 +71,11 @@ __all__ = [
     "named_last_layer",
     "outline_of",
     "own_module",
+    "pretrained",
     "rms_normed",
     "rotary_table",
     "target_scale",
+    "tuned",
+    "tuning_of",
+    "usual_tuning",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from taskmix.errors import OptionError
 from taskmix.extras import require
@@ -11,22 +11,31 @@ from taskmix.models._causal import CausalTransformer
 from taskmix.models._perceptron import Perceptron
 from taskmix.models._sharing import Architecture
 from taskmix.models._text_convolution import TextConvolution
-from taskmix.models._transformer import Transformer
+from taskmix.models._tuning import Tuning, check_tuning, pretrained, usual_tuning
 from taskmix.models._window_bilstm import WindowBiLSTM
-from taskmix.tasks import TaskSet
+from taskmix.tasks import WRITTEN, InputKind, TaskSet
+
+GENERATED: set[InputKind] = {"prompt", "passage"}  # inputs whose answers are text
 
 
 def choose_architecture(
-    word: str, tasks: TaskSet, vectors: Path | None = None, max_length: int | None = None
-) -> tuple[Architecture, bool]:
-    """The model a word stands for, and whether it is pretrained; `auto` goes by the inputs.
+    word: str,
+    tasks: TaskSet,
+    vectors: Path | None = None,
+    max_length: int | None = None,
+    *,
+    tune: str | None = None,  # of a pretrained model; None: as is usual on the device
+    rank: int | None = None,  # of adapters
+    device: str = "cpu",
+) -> tuple[Architecture, Tuning | None]:
+    """The model a word stands for, and what is tuned of a pretrained one; `auto` goes by the inputs.
 
     >>> import pyarrow as pa
     >>> from taskmix.tasks import tables_as_tasks
     >>> texts = pa.table({"text": ["good film", "bad film"], "label": ["yes", "no"]})
-    >>> architecture, pretrained = choose_architecture("auto", tables_as_tasks({"a": {"train": texts}}))
-    >>> architecture.kernels, pretrained  # texts are read by a convolution
-    ((3, 5, 7), False)
+    >>> architecture, tuning = choose_architecture("auto", tables_as_tasks({"a": {"train": texts}}))
+    >>> architecture.kernels, tuning  # texts are read by a convolution
+    ((3, 5, 7), None)
     """
     kinds = {task.inputs for task in tasks}
     if "sequences" in kinds:
@@ -43,12 +52,24 @@ def choose_architecture(
             word = "bilstm"
         elif kinds == {"passage"}:
             word = "causal"
+        elif kinds == {"prompt"}:
+            raise OptionError(
+                "Answers should be written by a pretrained language model. Found no `model`. Give the "
+                "folder, the GGUF file or the hub's name of a causal one.",
+                arguments=("model",),
+            )
         else:
             raise OptionError(
                 "One shared model should read all tasks, so their inputs should be of one kind. "
                 f"Found {', '.join(sorted(kinds))}. Give `tasks` of one kind, or name a Hugging Face "
                 "encoder, which reads text, pairs and tokens."
             )
+    written = next((task.name for task in tasks if task.kind in WRITTEN), None)
+    if written is not None and word in ("perceptron", "convolution", "bilstm"):
+        raise OptionError(
+            f"Text should be written by a causal language model. Found the task `{written}` and the "
+            f"model `{word}`. Name the folder, the GGUF file or the hub's name of such a model."
+        )
     length: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
     if length and word in ("perceptron", "bilstm"):
         raise OptionError(
@@ -57,16 +78,46 @@ def choose_architecture(
         )
     match word:
         case "perceptron":
-            return Perceptron(), False
+            made: Architecture = Perceptron()
         case "convolution":
-            return TextConvolution(vectors=vectors, **length), False
+            made = TextConvolution(vectors=vectors, **length)
         case "bilstm":
-            return WindowBiLSTM(vectors=vectors), False
+            made = WindowBiLSTM(vectors=vectors)
         case "causal" | "causal-5M" | "causal-20M":
             context = {} if max_length is None else {"context": max_length}
-            return CausalTransformer.of_size(
-                word.removeprefix("causal")[1:] or "1M", **context
-            ), False
+            made = CausalTransformer.of_size(word.removeprefix("causal")[1:] or "1M", **context)
         case _:
-            require("transformers", "tokenizers", purpose=f"The Hugging Face encoder `{word}`")
-            return Transformer(path=word, **length), True
+            return _pretrained(word, kinds, max_length, tune, rank, device)
+    for name, given in (("tune", tune), ("rank", rank)):
+        if given is not None:
+            raise OptionError(
+                f"`{name}` should go with a pretrained model. Found it with {word}. Give `model` the "
+                "folder or the name of one, or leave it out.",
+                arguments=(name,),
+            )
+    return made, None
+
+
+def _pretrained(
+    path: str,
+    kinds: set[InputKind],
+    max_length: int | None,
+    tune: str | None,
+    rank: int | None,
+    device: str,
+) -> tuple[Architecture, Tuning]:
+    require("transformers", "tokenizers", purpose=f"The Hugging Face encoder `{path}`")
+    if tune is not None:
+        check_tuning(tune)
+    written = sorted(kinds & GENERATED)
+    if written and tune == "heads":
+        raise OptionError(
+            "Heads on vectors should be given tasks with labels. Found tasks of text to be generated. "
+            "Tune adapters, or all.",
+            arguments=("tune",),
+        )
+    # A rank says that adapters are meant; text is generated by the model itself, not by a head.
+    usual = "adapters" if written or rank is not None else usual_tuning(device)
+    how = cast("Tuning", tune or usual)
+    pairs = "pair" in kinds and len(kinds) > 1
+    return pretrained(path, how, max_length=max_length, rank=rank, as_pairs=pairs), how

@@ -10,15 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from taskmix.engine import Run
 from taskmix.errors import InputError
-from taskmix.models import Architecture, Perceptron, Transformer
+from taskmix.models import USUAL_RATES, Tuning, tuned, tuning_of
 from taskmix.plans._division import Division, Shares, Stages, Weighted, is_number
-from taskmix.tasks import FeatureEncoding
-
-Tuning = Literal["heads", "adapters", "all"]  # what of a pretrained encoder is trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +84,7 @@ class Part:
         """
         weighted = isinstance(self.division, Weighted) and len(self.tasks) > 1
         run = replace(
-            template,
-            architecture=_tuned(template.architecture, self.tuning),
+            _tuned(template, self.tuning),
             tasks=self.tasks,
             policy=None,
             weighting=self.division.method
@@ -115,18 +111,16 @@ class Part:
         )
 
 
-def _tuned(architecture: Architecture, tuning: Tuning | None) -> Architecture:
-    if tuning is None:
-        return architecture
-    if not isinstance(architecture, Transformer):
-        raise InputError(
-            f"A part that tunes {tuning} should be trained from a pretrained encoder. Found "
-            f"{type(architecture).__name__}. Choose such a model, or leave `tuning` out."
-        )
-    if tuning == "heads":
-        reads = FeatureEncoding(path=architecture.path, max_length=architecture.max_length)
-        return Perceptron(reads=reads)
-    return replace(architecture, tune=tuning)
+def _tuned(template: Run, tuning: Tuning | None) -> Run:
+    """The template with this tuning; a learning rate that was the usual one is so again."""
+    before = tuning_of(template.architecture)
+    if tuning is None or tuning == before:
+        return template
+    optimization = template.optimization
+    architecture = tuned(template.architecture, tuning)
+    if before is not None and optimization.learning_rate == USUAL_RATES[before]:
+        optimization = replace(optimization, learning_rate=USUAL_RATES[tuning])
+    return replace(template, architecture=architecture, optimization=optimization)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,9 @@ from taskmix.tasks._encoding import (
     quiet_transformers,
     read_word_vectors,
     stamp_of,
+    texts_of,
     tokenize,
+    usual_precision,
     vectors_for,
 )
 from taskmix.tasks._formats import read_parquet, read_rows, text_lines
@@ -44,6 +46,7 @@ from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._loading import load_tasks
 from taskmix.tasks._reading import WRITTEN, InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
+from taskmix.tasks._sample import sample_rows
 from taskmix.tasks._scoring import (
     METRICS,
     Metric,
@@ -128,11 +131,14 @@ __all__ = [
     "read_word_vectors",
     "reading_lines",
     "readings_document",
+    "sample_rows",
     "simulate_tasks",
     "stamp_of",
     "tables_as_tasks",
     "text_lines",
+    "texts_of",
     "tokenize",
+    "usual_precision",
     "vectors_for",
     "write_tasks",
 ]

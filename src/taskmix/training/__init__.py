@@ -1,5 +1,6 @@
 """One run: the loop that yields events, evaluation, checkpoint and exact resume."""
 
+from taskmix.training._cost import batch_costs
 from taskmix.training._decode import WritesText
 from taskmix.training._evaluate import (
     evaluate,
@@ -52,6 +53,7 @@ __all__ = [
     "Watch",
     "WritesText",
     "WrittenRows",
+    "batch_costs",
     "check_training",
     "evaluate",
     "evaluate_margins",

@@ -23,7 +23,7 @@ PIECES_AT_ONCE = 1 << 14  # of the prompts in a batch, padding included: bounds 
 
 @runtime_checkable
 class WritesText(Protocol):
-    """An encoder that can go on with a text.
+    """An encoder that can continue a text.
 
     >>> class Counting:  # the code of a piece is the piece after it
     ...     def read_on(self, pieces, cache):
@@ -64,7 +64,7 @@ def write_answers(
     if not isinstance(encoder, WritesText) or not isinstance(inputs, SubwordInputs):
         raise InputError(
             "Answers should be written by a causal language model. Found "
-            f"{type(encoder).__name__}, which cannot go on with a text. Choose another model, or a "
+            f"{type(encoder).__name__}, which cannot continue a text. Choose another model, or a "
             "metric of pieces such as exact_match."
         )
     assert inputs.word_starts is not None

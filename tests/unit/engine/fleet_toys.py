@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from taskmix.engine import DigitsSource, Fleet, FolderSource, Here, Optimization, Run
+from taskmix.engine import DigitsSource, Fleet, FolderSource, Here, Optimization, Run, execute
 from taskmix.models import (
     Architecture,
     CausalTransformer,
@@ -23,6 +23,7 @@ from taskmix.models import (
 )
 from taskmix.records import RunFolder, Study
 from taskmix.tasks import MISSING, Split, Task, TaskSet
+from taskmix.training import StepEvent
 from taskmix.weighting import Equal
 
 WORDS = [f"w{number}" for number in range(60)]
@@ -86,9 +87,14 @@ def must_be_alike(alone: RunFolder, together: RunFolder, tolerance: float = 1e-5
     steps, wanted = together.steps(), alone.steps()
     assert steps.schema == wanted.schema
     for name in steps.column_names:
-        if name == "loss":
+        if name in ("loss", "weight", "reward"):
+            assert steps[name].is_null() == wanted[name].is_null(), name
             np.testing.assert_allclose(
-                steps[name].to_numpy(), wanted[name].to_numpy(), rtol=tolerance, atol=tolerance
+                steps[name].to_numpy().astype(float),
+                wanted[name].to_numpy().astype(float),
+                rtol=tolerance,
+                atol=tolerance,
+                err_msg=name,
             )
         elif name != "seconds":
             assert steps[name].to_pylist() == wanted[name].to_pylist(), name
@@ -98,6 +104,31 @@ def must_be_alike(alone: RunFolder, together: RunFolder, tolerance: float = 1e-5
         scores["value"].to_numpy(), measured["value"].to_numpy(), rtol=tolerance, atol=tolerance
     )
     trees_must_be_alike(together.best(), alone.best(), tolerance)
+
+
+def after(calls: int) -> Callable[[], bool]:
+    """Says at its n-th call that it is time to stop."""
+    left = calls
+
+    def should_stop() -> bool:
+        nonlocal left
+        left -= 1
+        return left <= 0
+
+    return should_stop
+
+
+def alone_until(run: Run, study: Study, step: int) -> None:
+    """Executes a run alone and stops it after a step."""
+    seen = 0
+
+    def listen(event: object) -> None:
+        nonlocal seen
+        if isinstance(event, StepEvent):
+            seen = event.step
+
+    assert execute(run, study, listener=listen, should_stop=after(step)).outcome == "stopped"
+    assert seen == step
 
 
 def trees_must_be_alike(found: Any, wanted: Any, tolerance: float = 1e-5) -> None:

@@ -183,9 +183,11 @@ def test_a_rate_or_a_gradient_of_zero_trains_nothing(
 
 
 def test_the_usual_rate_is_for_whoever_gave_none() -> None:
-    assert Optimization.usual_rate(0.0, pretrained=True) == 0.0
-    assert Optimization.usual_rate(None, pretrained=True) == 2e-5
-    assert Optimization.usual_rate(None, pretrained=False) == 1e-3
+    assert Optimization.usual_rate(0.0, tuning="all") == 0.0
+    assert Optimization.usual_rate(None, tuning="all") == 2e-5
+    assert Optimization.usual_rate(None, tuning="adapters") == 5e-4
+    assert Optimization.usual_rate(None, tuning="heads") == 1e-3
+    assert Optimization.usual_rate(None) == 1e-3
 
 
 def test_wrong_options_are_refused_in_words(tmp_path: Path) -> None:

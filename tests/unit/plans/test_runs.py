@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from taskmix.engine import DigitsSource, Run
+from taskmix.engine import DigitsSource, Optimization, Run
 from taskmix.errors import InputError
-from taskmix.models import Perceptron, Transformer
+from taskmix.models import USUAL_RATES, Perceptron, Transformer, tuned, tuning_of
 from taskmix.plans import Part, Plan, Shares, Stage, Stages, Weighted
 from taskmix.plans._file import read_weighting
 from taskmix.policies import Fixed, HardProgress, Scheduled, Uniform
 from taskmix.records import describe
-from taskmix.tasks import FeatureEncoding
 from taskmix.weighting import BanditMTL, Equal, Tchebycheff
 
 TEMPLATE = Run(
@@ -135,17 +134,18 @@ def test_a_part_says_what_of_a_pretrained_encoder_is_trained(tuning: Any, tmp_pa
         steps=4,
         seed=0,
     )
-    made = read.run(run).architecture
-    if tuning == "heads":
-        assert made == Perceptron(reads=FeatureEncoding(path="minilm"))
-    else:
-        assert made == Transformer(path="minilm", tune=tuning or "all")
+    made = read.run(replace(run, optimization=Optimization(learning_rate=2e-5)))
+    assert tuning_of(made.architecture) == (tuning or "all")
+    assert made.architecture == (tuned(run.architecture, tuning) if tuning else run.architecture)
+    assert made.optimization.learning_rate == USUAL_RATES[tuning or "all"]
+    given = read.run(replace(run, optimization=Optimization(learning_rate=0.5)))
+    assert given.optimization.learning_rate == 0.5
 
 
 def test_a_part_with_a_tuning_wants_a_pretrained_encoder() -> None:
     part = Part(tasks=("a",), scored=("a",), share=1.0, division=Shares.equal(1), tuning="heads")
     run = Run(label="x", source=DigitsSource(), architecture=Perceptron(), steps=4, seed=0)
-    with pytest.raises(InputError, match="should be trained from a pretrained encoder"):
+    with pytest.raises(InputError, match="should be a pretrained model"):
         part.run(run)
-    with pytest.raises(InputError, match="one of heads, all"):
+    with pytest.raises(InputError, match="one of heads, adapters, all"):
         replace(part, tuning="some")

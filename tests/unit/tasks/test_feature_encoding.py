@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import gc
+import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,8 @@ import torch
 from encoding_toys import split, tagging, task
 
 from taskmix.errors import InputError, MissingExtraError, OptionError
-from taskmix.tasks import DenseInputs, FeatureEncoding, KeptByTable, TaskSet
+from taskmix.tasks import MISSING, DenseInputs, FeatureEncoding, KeptByTable, TaskSet
+from taskmix.tasks._encoding._pretrained import locate
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,7 @@ def test_a_texts_vector_does_not_depend_on_its_company(encoder_folder: str, pool
     assert found.features == 8
     for place, text in enumerate(rows):
         expected = alone(encoder_folder, text, pooling=pooling)
-        torch.testing.assert_close(values(found)[place], expected, atol=3e-3, rtol=0)
+        torch.testing.assert_close(values(found)[place].float(), expected, atol=3e-3, rtol=0)
     assert torch.equal(values(found)[0], values(found)[4])
 
 
@@ -73,7 +76,7 @@ def test_a_pair_is_joined_and_a_single_text_beside_it_is_filled_up(encoder_folde
         )
     )
     encoded = FeatureEncoding(path=encoder_folder).encode(tasks)
-    first, second = values(encoded)[:, :8]
+    first, second = values(encoded)[:, :8].float()
     assert encoded.features == 32
     assert not values(encoded)[:, 8:].any()
     expected = torch.cat([first, second, (first - second).abs(), first * second])
@@ -103,10 +106,10 @@ def test_what_is_in_the_cache_is_not_computed_again(
     )
     assert told[-1] == (2, 2), "a text that comes twice is computed once"
 
-    def refuse(path: str) -> None:
+    def refuse(path: str, *_: Any) -> None:
         raise AssertionError("the encoder was loaded")
 
-    monkeypatch.setattr("taskmix.tasks._encoding._features.load_network", refuse)
+    monkeypatch.setattr("taskmix.tasks._encoding._frozen.load_network", refuse)
     again = encoding.encode(texts("we go", "we go", "play"), cache=tmp_path)
     assert torch.equal(values(again), values(first))
     with pytest.raises(AssertionError, match="was loaded"):
@@ -123,13 +126,13 @@ def test_what_cannot_be_encoded_is_told(
     encoder_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoding = FeatureEncoding(path=encoder_folder)
-    words = TaskSet((tagging("ner", {"train": [["we"]]}, {"train": [0]}),))
+    numbers = TaskSet((task("numbers", "table", train=split({"x": [1.0]})),))
     with pytest.raises(InputError, match="Use `TableEncoding` for tables"):
-        encoding.encode(words)
+        encoding.encode(numbers)
     with pytest.raises(InputError, match="should be a folder with a tokenizer"):
         FeatureEncoding(path=str(tmp_path)).encode(texts("we"))
-    with pytest.raises(OptionError, match="mean or first"):
-        FeatureEncoding(path="x", pooling="last")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="mean, first, last, max"):
+        FeatureEncoding(path="x", pooling="best")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="`max_length`"):
         FeatureEncoding(path="x", max_length=1)
     monkeypatch.setitem(sys.modules, "transformers", None)
@@ -147,3 +150,120 @@ def test_what_was_made_of_a_table_is_forgotten_with_it() -> None:
     del table
     gc.collect()
     assert len(kept) == 0
+
+
+def test_a_word_to_be_tagged_is_the_vector_of_its_first_piece(encoder_folder: str) -> None:
+    import transformers
+
+    sentences = [["we", "playing"], ["go"], ["we", "go", "play"]]
+    tasks = TaskSet((tagging("ner", {"train": sentences}, {"train": [0, 1, 0, 1, 2, 0]}),))
+    encoded = FeatureEncoding(path=encoder_folder).encode(tasks)
+    found = encoded["ner"].splits["train"]
+    assert found.sentences is not None
+    assert found.sentences.tolist() == [0, 2, 3, 6]
+    assert found.targets.tolist() == [0, 1, 0, 1, 2, 0]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(encoder_folder)
+    network = transformers.AutoModel.from_pretrained(encoder_folder).eval()
+    row = 0
+    for words in sentences:
+        pieces = tokenizer([words], is_split_into_words=True, return_tensors="pt")
+        with torch.inference_mode():
+            states = network(**pieces).last_hidden_state[0]
+        for word in range(len(words)):
+            state = states[pieces.word_ids().index(word)]
+            expected = state / state.norm() * 8**0.5
+            got = values(encoded, "ner")[row].float()
+            torch.testing.assert_close(got, expected, atol=3e-3, rtol=0)
+            row += 1
+
+
+def test_a_word_that_is_cut_off_is_not_trained_on_but_counts_elsewhere(encoder_folder: str) -> None:
+    sentence = [["we", "go", "we", "go", "we", "go"]]
+    tags = [0, 1, 0, 1, 0, 1]
+    both = {"train": sentence, "dev": sentence}
+    tasks = TaskSet((tagging("ner", both, {"train": tags, "dev": tags}),))
+    encoded = FeatureEncoding(path=encoder_folder, max_length=5).encode(tasks)["ner"]
+    assert encoded.splits["train"].targets.tolist() == [0, 1, 0, MISSING, MISSING, MISSING]
+    assert encoded.splits["dev"].targets.tolist() == tags
+
+
+def test_texts_pairs_and_words_have_one_width_together(encoder_folder: str) -> None:
+    tasks = TaskSet(
+        (
+            task("text", "text", train=split({"text": ["we", "go"]})),
+            task("pair", "pair", train=split({"text": ["we"], "text2": ["go"]})),
+            tagging("ner", {"train": [["we", "go"]]}, {"train": [0, 1]}),
+        )
+    )
+    encoded = FeatureEncoding(path=encoder_folder).encode(tasks)
+    widths = {values(encoded, name).shape[1] for name in encoded.names}
+    assert widths == {encoded.features} == {32}
+
+
+def test_vectors_from_the_cache_are_mapped_halves_and_batches_of_them_are_floats(
+    encoder_folder: str, tmp_path: Path
+) -> None:
+    for _ in range(2):  # the second one reads what the first has written
+        tasks = texts("we go", "play")
+        encoded = FeatureEncoding(path=encoder_folder).encode(tasks, cache=tmp_path)
+    inputs = encoded["text"].splits["train"].inputs
+    assert values(encoded).dtype == torch.float16
+    assert inputs.batch(torch.tensor([1])).dtype == torch.float32
+    (file,) = tmp_path.glob("*.safetensors")
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        assert str(file) in maps.read_text()
+
+
+def test_half_precision_reads_nearly_the_same_and_is_kept_apart(
+    encoder_folder: str, tmp_path: Path
+) -> None:
+    whole = FeatureEncoding(path=encoder_folder)
+    half = FeatureEncoding(path=encoder_folder, precision="bfloat16")
+    one, other = (each.encode(texts("we go"), cache=tmp_path) for each in (whole, half))
+    torch.testing.assert_close(values(one), values(other), atol=0.1, rtol=0)
+    assert len(list(tmp_path.iterdir())) == 2
+    with pytest.raises(OptionError, match="float32 or bfloat16"):
+        FeatureEncoding(path="x", precision="int8")  # type: ignore[arg-type]
+
+
+def test_without_a_folder_vectors_are_kept_for_the_user(
+    encoder_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TASKMIX_CACHE", str(tmp_path / "mine"))
+    FeatureEncoding(path=encoder_folder).encode(texts("play we"))
+    assert len(list((tmp_path / "mine").iterdir())) == 1
+
+
+def test_weights_that_do_not_fit_their_configuration_are_told(
+    encoder_folder: str, tmp_path: Path
+) -> None:
+    shutil.copytree(encoder_folder, tmp_path / "wider")
+    file = tmp_path / "wider/config.json"
+    file.write_text(file.read_text().replace('"intermediate_size": 8', '"intermediate_size": 12'))
+    with pytest.raises(InputError, match=r"weights of .* should fit its `config.json`"):
+        FeatureEncoding(path=str(tmp_path / "wider")).encode(texts("zebra"))
+    shutil.copytree(encoder_folder, tmp_path / "other")
+    file = tmp_path / "other/config.json"
+    configuration = json.loads(file.read_text()) | {"model_type": "gpt2"}
+    file.write_text(json.dumps(configuration))
+    with pytest.raises(InputError, match=r"weights of .* should fit its `config.json`"):
+        FeatureEncoding(path=str(tmp_path / "other")).encode(texts("zebra"))
+
+
+def test_a_model_too_large_for_memory_is_told_before_it_is_loaded(
+    encoder_folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("taskmix.tasks._encoding._weights.free_memory", lambda: 2500)
+    told = r"has [\d,]+ parameters, which take .* GB as float32. Found 0.0 GB free. Take a smaller"
+    with pytest.raises(InputError, match=told):
+        FeatureEncoding(path=encoder_folder).encode(texts("zebra go"))
+
+
+def test_a_gguf_file_is_located_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "model.Q4.gguf").write_bytes(b"GGUF")
+    expected = (str(tmp_path), "model.Q4.gguf")
+    assert locate(str(tmp_path / "model.Q4.gguf")) == expected
+    assert locate(str(tmp_path)) == expected
+    (tmp_path / "config.json").write_text("{}")
+    assert locate(str(tmp_path)) == (str(tmp_path), None)

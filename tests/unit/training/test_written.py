@@ -184,10 +184,10 @@ def test_an_answer_ends_where_the_context_does(save_language_model: SaveModel) -
         assert len(row.pieces) <= 48 + 1 - longest  # GPT-2 knows no place beyond its 48
 
 
-def test_a_model_that_cannot_go_on_with_a_text_says_so(save_language_model: SaveModel) -> None:
+def test_a_model_that_cannot_continue_a_text_says_so(save_language_model: SaveModel) -> None:
     _, encoded = built(save_language_model(), asked())
     other = HardSharing(torch.nn.Linear(2, 2), [torch.nn.Identity()], ["ask"])
-    with pytest.raises(InputError, match="Found Linear, which cannot go on with a text"):
+    with pytest.raises(InputError, match="Found Linear, which cannot continue a text"):
         write_answers(other, 0, encoded["ask"].splits["dev"], most=3, end=END)
 
 

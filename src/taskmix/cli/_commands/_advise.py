@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,7 @@ from taskmix.cli._options import (
 )
 from taskmix.cli._options._extras import can_write_page, check_extras
 from taskmix.cli._printing._display import echo
-from taskmix.cli._printing._reading import print_reading, reading_document
+from taskmix.cli._printing._reading import print_reading, print_tuning, reading_document
 
 if TYPE_CHECKING:
     from taskmix.adviser import Advised, News
@@ -57,7 +58,7 @@ def advise_command(
     begin = time.monotonic()  # before the imports, which take their time
     from taskmix.adviser import MODEL, AdviseOptions, Budget, advise_on
     from taskmix.cli._printing._advised import print_advised, print_places
-    from taskmix.cli._printing._display import print_json
+    from taskmix.cli._printing._display import print_json, reading_bar
     from taskmix.cli._printing._repeat import commands_of_advice
     from taskmix.engine import open_study
     from taskmix.records import to_plain
@@ -69,6 +70,7 @@ def advise_command(
     where.join(context)
     template, loaded = make_template("template", tasks, model, where, steps=1, seed=seed)
     print_reading(loaded, quiet=json_)
+    print_tuning(template, quiet=json_)
     study = open_study(out, loaded, template.source, model=out / MODEL)
 
     def show_answer(advised: Advised) -> None:
@@ -87,6 +89,7 @@ def advise_command(
             commands=lambda batches: commands_of_advice(context, tasks.folder, out, batches),
             on_news=_ignore if json_ else _print_news,
             on_answer=show_answer,
+            reading=partial(reading_bar, quiet=json_),
             begin=begin,
         )
     if not json_:

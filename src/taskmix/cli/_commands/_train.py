@@ -21,8 +21,8 @@ from taskmix.cli._options import (
 from taskmix.cli._options._extras import check_extras
 from taskmix.cli._options._methods import POLICY_HELP, REWARD_HELP, parse_policy, parse_reward
 from taskmix.cli._options._weightings import WEIGHTING_HELP, parse_weighting
-from taskmix.cli._printing._display import echo
-from taskmix.cli._printing._reading import print_reading
+from taskmix.cli._printing._display import echo, reading_bar
+from taskmix.cli._printing._reading import print_reading, print_tuning
 from taskmix.cli._printing._trained import print_results
 from taskmix.errors import OptionError
 
@@ -166,7 +166,7 @@ def train_command(
     """
     import torch
 
-    from taskmix.engine import is_first_process, keep_best, open_study
+    from taskmix.engine import is_first_process, keep_best, open_study, read_ahead
 
     way.check()
     check_extras(model=model, where=where, tracking=tracking)
@@ -180,6 +180,8 @@ def train_command(
     quiet = json_ or not is_first_process()
     if not quiet:
         _introduce(loaded, run)
+    with reading_bar(quiet=quiet) as tell:
+        read_ahead(runs, tell)
     if len(runs) == 1:
         torch.set_num_threads(where.workers or 1)
     with where.executing(
@@ -200,3 +202,4 @@ def _introduce(tasks: TaskSet, run: Run) -> None:
         f"{run.batch_size} rows on {run.device}."
     )
     print_reading(tasks)
+    print_tuning(run)

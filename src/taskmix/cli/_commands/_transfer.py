@@ -18,7 +18,8 @@ from taskmix.cli._options import (
     make_template,
 )
 from taskmix.cli._options._extras import check_extras
-from taskmix.cli._printing._reading import print_reading
+from taskmix.cli._printing._display import reading_bar
+from taskmix.cli._printing._reading import print_reading, print_tuning
 from taskmix.cli._printing._repeat import this_command
 from taskmix.errors import OptionError
 
@@ -240,7 +241,7 @@ def transfer(
         taskmix transfer digits --all --steps 800 --learning-rate 0.005 --outcome metric
     """
     from taskmix.cli._printing._transferred import print_transfer
-    from taskmix.engine import open_study
+    from taskmix.engine import open_study, read_ahead
     from taskmix.plans import check_plan_path
     from taskmix.records import to_plain
     from taskmix.transfer import save_transfer, study_transfer, transfer_document
@@ -252,11 +253,14 @@ def transfer(
         "transfer", tasks, model, where, optimization, steps=question.steps, seed=seed
     )
     print_reading(loaded, quiet=json_)
+    print_tuning(run, quiet=json_)
     description = question.study(run, loaded, design.subset_design(seed))
     limits = lesson.limits(len(loaded))
     if write_plan is not None:
         check_plan_path(write_plan)
     study = open_study(out, loaded, run.source)
+    with reading_bar(quiet=json_) as tell:
+        read_ahead([run], tell)
     with where.executing("transfer", quiet=json_, fresh=not resume) as executor:
         lessons, comparison = study_transfer(
             description,

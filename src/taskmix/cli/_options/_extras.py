@@ -23,6 +23,8 @@ def check_extras(
     where, tracking = where or WhereOptions(), tracking or TrackingOptions()
     if word not in OWN_MODELS:
         require("transformers", "tokenizers", purpose=f"The Hugging Face encoder `{word}`")
+        if word.lower().endswith(".gguf"):
+            require("gguf", purpose=f"The GGUF file `{word}`")
     if where.engine is EngineName.RAY:
         require("ray", purpose="`--engine ray`")
     if where.store is not None:

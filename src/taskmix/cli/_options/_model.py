@@ -14,7 +14,7 @@ from taskmix.cli._options._where import WhereOptions
 
 if TYPE_CHECKING:
     from taskmix.engine import Optimization, Run
-    from taskmix.models import Architecture
+    from taskmix.models import Architecture, Tuning
     from taskmix.tasks import TaskSet
 
 
@@ -24,6 +24,14 @@ class Schedule(StrEnum):
     CONSTANT = "constant"
     LINEAR = "linear"
     COSINE = "cosine"
+
+
+class TuneName(StrEnum):
+    """What of a pretrained model is trained."""
+
+    HEADS = "heads"
+    ADAPTERS = "adapters"
+    ALL = "all"
 
 
 class OptimizerName(StrEnum):
@@ -42,7 +50,8 @@ class ModelOptions:
         str,
         typer.Option(
             "--model",
-            help="auto, perceptron, convolution, bilstm, causal, or a Hugging Face model's path.",
+            help="auto, perceptron, convolution, bilstm, causal, or a Hugging Face model: a folder, a "
+            "GGUF file or a name.",
         ),
     ] = "auto"
     vectors: Annotated[
@@ -55,17 +64,37 @@ class ModelOptions:
             "--max-length", min=1, help="Words or word pieces of a text; the rest is cut off."
         ),
     ] = None
+    tune: Annotated[
+        TuneName | None,
+        typer.Option(
+            "--tune",
+            help="What of a pretrained model is trained [heads on a CPU, adapters on a GPU].",
+        ),
+    ] = None
+    rank: Annotated[
+        int | None, typer.Option("--rank", min=1, help="Of adapters, with --tune adapters [8].")
+    ] = None
     batch_size: Annotated[int, typer.Option("--batch-size", min=1)] = 32
     learning_rate: Annotated[
         float | None,
-        typer.Option("--learning-rate", help="[0.001; 2e-05 for a pretrained encoder]"),
+        typer.Option(
+            "--learning-rate", help="[0.001; with --tune adapters 0.0005, with --tune all 2e-05]"
+        ),
     ] = None
 
-    def architecture(self, tasks: TaskSet) -> tuple[Architecture, bool]:
-        """The model, and whether it is pretrained; `auto` goes by the inputs."""
+    def architecture(self, tasks: TaskSet, device: str) -> tuple[Architecture, Tuning | None]:
+        """The model, and what is tuned of a pretrained one; `auto` goes by the inputs."""
         from taskmix.models import choose_architecture  # torch comes with it
 
-        return choose_architecture(self.model, tasks, self.vectors, self.max_length)
+        return choose_architecture(
+            self.model,
+            tasks,
+            self.vectors,
+            self.max_length,
+            tune=None if self.tune is None else self.tune.value,
+            rank=self.rank,
+            device=device,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,8 +137,9 @@ def make_template(
 
     source = tasks.source()
     loaded = source.load()
-    architecture, pretrained = model.architecture(loaded)
-    rate = Optimization.usual_rate(model.learning_rate, pretrained=pretrained)
+    device = where.choose_device()
+    architecture, tuning = model.architecture(loaded, device)
+    rate = Optimization.usual_rate(model.learning_rate, tuning=tuning)
     given = optimization or OptimizationOptions()
     run = Run(
         label=label,
@@ -119,7 +149,7 @@ def make_template(
         steps=steps,
         batch_size=model.batch_size,
         clip_norm=given.clip_norm,
-        device=where.choose_device(),
+        device=device,
         seed=seed,
     )
     return run, loaded

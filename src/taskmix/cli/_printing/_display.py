@@ -7,8 +7,9 @@ and may have anything in them.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from taskmix.engine import Progress, Run
+
+
+_PATIENCE = 2.0  # seconds before a bar is drawn for what is often done at once
 
 
 def echo(words: str, *, err: bool = False) -> None:
@@ -105,7 +109,26 @@ def iteration_bar(total: int, *, quiet: bool) -> Iterator[Callable[[int, float],
         yield tell
 
 
-def _bar(quiet: bool) -> Bar:
+@contextmanager
+def reading_bar(*, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Texts that a frozen encoder has read, once that has taken some seconds."""
+    begin = time.monotonic()
+    with ExitStack() as stack:
+        bar: Bar | None = None
+        job: Any = None
+
+        def tell(done: int, total: int) -> None:
+            nonlocal bar, job
+            if bar is None and time.monotonic() - begin > _PATIENCE:
+                bar = stack.enter_context(_bar(quiet, unit="texts"))
+                job = bar.add_task("Reading texts", total=total, detail="")
+            if bar is not None:
+                bar.update(job, completed=done)
+
+        yield tell
+
+
+def _bar(quiet: bool, *, unit: str = "steps") -> Bar:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -125,7 +148,7 @@ def _bar(quiet: bool) -> Bar:
 
     class Speed(ProgressColumn):
         def render(self, task: Any) -> Text:
-            return Text("" if not task.speed else f"{task.speed:,.0f} steps/s")
+            return Text("" if not task.speed else f"{task.speed:,.0f} {unit}/s")
 
     console = make_console(stderr=True)
     return Bar(

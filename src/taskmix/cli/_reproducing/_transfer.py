@@ -217,7 +217,9 @@ def nlp25(
         "encoder": text.encoder,
         "cache": text.cache or study / "features",
         "outcome": outcome.value,
-        "learning_rate": Optimization.usual_rate(learning_rate, pretrained=fine_tune),
+        "learning_rate": Optimization.usual_rate(
+            learning_rate, tuning="all" if fine_tune else None
+        ),
     }
     if asked.quick:
         options |= {"rows": 64, "dev_rows": 32, "test_rows": 32, "steps": min(steps, 20)}

@@ -10,6 +10,7 @@ import torch
 
 from taskmix.engine._encodings import tensors_of
 from taskmix.engine._fleet._encoder import STACKABLE
+from taskmix.engine._fleet._weighing import can_be_stacked
 from taskmix.engine._run import Run, encode, find_device, first_model
 from taskmix.files import free_memory
 from taskmix.models import (
@@ -20,10 +21,10 @@ from taskmix.models import (
     Transformer,
     WindowBiLSTM,
 )
-from taskmix.policies import Unchanging
+from taskmix.policies import Unchanging, steps_without_draws
 from taskmix.tasks import EncodedTasks
 from taskmix.training import input_groups
-from taskmix.weighting import Equal, FixedWeights
+from taskmix.weighting import Equal, FixedWeights, Needs
 
 MEMORY_SHARE = 0.5  # of what is free, for a chunk: with more, a guess that is off has no room
 PARAMETER_COPIES = 8  # gradients, moments, the best ones, and what a checkpoint copies
@@ -35,11 +36,19 @@ WIDEST_LAYER = 256  # of a perceptron that is faster in a fleet on the CPU: wide
 
 
 def can_join(run: Run) -> bool:
-    """Whether a fleet can take the run: its decisions must not depend on its losses."""
-    if run.reward is not None or why_alone(run) is not None:
+    """Whether a fleet can take the run.
+
+    Its rows must not depend on its losses, nor may its weights on anything else of a step.
+    """
+    if why_alone(run) is not None:
         return False
     if run.weighting is not None:
-        return run.policy is None and isinstance(run.weighting, Equal | FixedWeights)
+        needs = run.weighting.needs
+        return (
+            run.policy is None and not needs.gradients_of_tasks and Needs.LOSSES_AFTER not in needs
+        )
+    if run.reward is not None and run.reward.needs_loss_after:
+        return False
     return run.policy is None or isinstance(run.policy, Unchanging)
 
 
@@ -67,7 +76,19 @@ def family_of(run: Run) -> Hashable:
         architecture = replace(architecture, adapters=replace(architecture.adapters, rank=1))
     data = (run.source, architecture, run.device, run.precision)
     times = (run.steps, run.batch_size, run.evaluate_every, run.checkpoint_every, run.patience)
-    return data, optimization, times, run.weighting is None
+    return data, optimization, times, _pace(run)
+
+
+def _pace(run: Run) -> str:
+    """What a step has to wait for: members that wait for more would hold the others up."""
+    weighting: Any = run.weighting
+    if weighting is None:
+        waits = run.reward is not None and steps_without_draws(run.reward) < run.steps
+        return "drawn one by one" if waits else "drawn"
+    if isinstance(weighting, Equal | FixedWeights):
+        return "weighed ahead"
+    tasks = len(run.tasks or run.load())
+    return "weighed on the device" if can_be_stacked(weighting, tasks) else "weighed on the host"
 
 
 def fleet_pays(runs: Sequence[Run]) -> bool:

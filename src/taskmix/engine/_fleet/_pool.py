@@ -56,7 +56,9 @@ class DensePool:
 
     def gather(self, rows: Tensor) -> Tensor:
         """[..., feature]"""
-        return self.values.index_select(0, rows.flatten()).view(*rows.shape, -1)
+        found = self.values.index_select(0, rows.flatten()).view(*rows.shape, -1)
+        # Vectors that are kept as halves stay so in the pool: only what a step reads is widened.
+        return found.float() if found.dtype == torch.float16 else found
 
 
 class WordTables:

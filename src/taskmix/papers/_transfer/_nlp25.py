@@ -80,7 +80,9 @@ class Nlp25Options(TransferOptions):
 
     @property
     def encoding(self) -> FeatureEncoding:
-        return FeatureEncoding(path=self.encoder, max_length=self.max_length, as_pairs=True)
+        return FeatureEncoding(
+            path=self.encoder, max_length=self.max_length, pooling="mean", as_pairs=True
+        )
 
     @property
     def template(self) -> Run:

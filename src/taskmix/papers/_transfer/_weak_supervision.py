@@ -85,7 +85,7 @@ class WeakOptions(TransferOptions):
 
     @property
     def encoding(self) -> FeatureEncoding:
-        return FeatureEncoding(path=self.encoder, max_length=self.max_length)
+        return FeatureEncoding(path=self.encoder, max_length=self.max_length, pooling="mean")
 
     @property
     def source(self) -> WeakSource:

@@ -7,7 +7,8 @@ on disk what they made before (`_cache.py`). Vocabularies and word vectors belon
 
 from taskmix.tasks._encoding._assemble import Encoding, encoded_tasks, source_split
 from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
-from taskmix.tasks._encoding._features import FeatureEncoding
+from taskmix.tasks._encoding._features import FeatureEncoding, texts_of
+from taskmix.tasks._encoding._frozen import usual_precision
 from taskmix.tasks._encoding._inputs import (
     DenseInputs,
     Inputs,
@@ -63,6 +64,8 @@ __all__ = [
     "read_word_vectors",
     "source_split",
     "stamp_of",
+    "texts_of",
     "tokenize",
+    "usual_precision",
     "vectors_for",
 ]

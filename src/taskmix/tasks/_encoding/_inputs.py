@@ -34,9 +34,14 @@ class PaddedInputs(Protocol):
         ...
 
 
+def widened(values: Tensor) -> Tensor:
+    """Halves as float32, which layers compute in; all else as it is."""
+    return values.float() if values.dtype == torch.float16 else values
+
+
 @dataclass(frozen=True, eq=False)
 class DenseInputs:
-    """One vector a row; the encoder takes a matrix.
+    """One vector a row; the encoder takes a matrix, of float32 where the rows are kept as halves.
 
     >>> DenseInputs(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).batch(torch.tensor([1])).tolist()
     [[3.0, 4.0]]
@@ -48,7 +53,7 @@ class DenseInputs:
         return len(self.values)
 
     def batch(self, rows: Tensor) -> Tensor:
-        return self.values[rows]
+        return widened(self.values[rows])
 
     def to(self, device: torch.device) -> DenseInputs:
         return DenseInputs(self.values.to(device))

@@ -68,7 +68,7 @@ def find_pooling(path: str) -> Pooling:
 
 
 def is_causal(path: str) -> bool:
-    """Whether a model reads from left to right and can go on with a text, by its configuration.
+    """Whether a model reads from left to right and can continue a text, by its configuration.
 
     >>> from pathlib import Path
     >>> Path("encoder").mkdir()

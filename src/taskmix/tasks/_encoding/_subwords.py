@@ -96,7 +96,7 @@ class SubwordEncoding:
             needs_train=False,
         )
         inputs: dict[SourceSplit, SubwordInputs] = {}
-        words: dict[SourceSplit, _Words] = {}
+        words: dict[SourceSplit, Words] = {}
         written: dict[SourceSplit, WrittenSplit] = {}
         for key, table in tables.items():
             if key.inputs in _WRITTEN:
@@ -106,7 +106,7 @@ class SubwordEncoding:
             columns = [table.column(name).to_pylist() for name in _COLUMNS[key.inputs]]
             batch = self._pieces(tokenizer, columns, split_into_words=key.inputs == "tokens")
             if key.tagged:
-                words[key] = _Words.find(batch, columns[0])
+                words[key] = Words.find(batch, columns[0])
             inputs[key] = subword_inputs(batch, tokenizer.pad_token_id or 0, words.get(key))
 
         def targets(task: Task, split_name: str) -> Tensor:
@@ -176,7 +176,7 @@ class SubwordEncoding:
 
 
 @dataclass(frozen=True, eq=False)
-class _Words:
+class Words:
     """Where the words of each row are."""
 
     starts: NDArray[np.int64]  # [row, word], the first piece of each
@@ -184,7 +184,7 @@ class _Words:
     read: NDArray[np.bool_]  # [row, word], whether a piece stands for it
 
     @classmethod
-    def find(cls, batch: Any, rows: list[list[str]]) -> _Words:
+    def find(cls, batch: Any, rows: list[list[str]]) -> Words:
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         shape = (len(rows), int(lengths.max(initial=0)))
         starts, read = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
@@ -211,7 +211,7 @@ class _Words:
         return padded
 
 
-def subword_inputs(batch: Any, padding: int, words: _Words | None = None) -> SubwordInputs:
+def subword_inputs(batch: Any, padding: int, words: Words | None = None) -> SubwordInputs:
     """What a tokenizer gives for all rows, as tensors."""
     # A tokenizer without special pieces gives nothing for an empty text; a model needs something.
     rows = [row or [padding] for row in batch["input_ids"]]

@@ -1,0 +1,102 @@
+"""How many rows a frozen encoder may read inside a budget of seconds.
+
+Heads train on vectors, and before the first run every text has to be read once. Where that would take
+more than its share of the time, rows are left out: every task's splits get one largest size each, so the
+small tasks stay whole and the large ones are sampled evenly. What is in the cache costs nothing, and how
+fast the encoder reads is measured on some of the texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taskmix.engine import Run, SampledSource
+from taskmix.tasks import FeatureEncoding, TaskSet, texts_of
+
+READING_SHARE = 0.4  # of the time: the rest has to pay for a dozen ways of training and a race
+TRIED_TEXTS = 64  # that the speed is measured on
+SPLIT_SHARES = {"train": 0.6, "dev": 0.2}  # of the rows; all other splits have the rest together
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowsToRead:
+    """What was decided, and in which words."""
+
+    most: Mapping[str, int]  # rows of each task by the name of a split; empty: all of them
+    words: str = ""
+
+    def apply(self, run: Run) -> Run:
+        """The run on these rows."""
+        if not self.most:
+            return run
+        source = SampledSource(source=run.source, most=tuple(sorted(self.most.items())))
+        return replace(run, source=source)
+
+
+def rows_to_read(run: Run, tasks: TaskSet, seconds: float) -> RowsToRead:
+    """What can be read in a share of so many seconds; everything where nothing has to be read."""
+    encoding = run.architecture.encoding
+    if not isinstance(encoding, FeatureEncoding):
+        return RowsToRead(most={})
+    unread = encoding.unread(tasks, cache=getattr(run.source, "cache", None))
+    texts = [text for table in unread for text in texts_of(table)]
+    if not texts:
+        return RowsToRead(most={})
+    generator = np.random.default_rng(0)
+    tried = [texts[place] for place in generator.permutation(len(texts))[:TRIED_TEXTS]]
+    pieces_a_second, pieces = encoding.reader().speed(tried)
+    speed = pieces_a_second / pieces
+    affordable = int(READING_SHARE * seconds * speed)
+    if len(texts) <= affordable:
+        return RowsToRead(most={})
+    most = largest_sizes(tasks, affordable)
+    shown = ", ".join(f"{most[name]:,} {name}" for name in most)
+    words = (
+        f"The encoder reads about {speed:,.0f} texts a second here, so that {len(texts):,} would take "
+        f"{len(texts) / speed:,.0f} s: of each task at most {shown} rows are read, drawn evenly. A "
+        "larger budget, a shorter `max_length` or a GPU reads more; `taskmix train --plan` reads all."
+    )
+    return RowsToRead(most=most, words=words)
+
+
+def largest_sizes(tasks: TaskSet, affordable: int) -> dict[str, int]:
+    """For each split the most rows that a task may have, so that no more than so many texts are read.
+
+    What one split leaves over, because its tasks are small, goes to the next.
+
+    >>> from taskmix.tasks import digits_tasks
+    >>> largest_sizes(digits_tasks().select(["parity", "half"]), 1000)
+    {'test': 200, 'dev': 200, 'train': 600}
+    """
+    sizes: dict[
+        str, dict[int, tuple[int, int]]
+    ] = {}  # by split: rows and texts a row of each table
+    for task in tasks:
+        texts = 2 if task.inputs == "pair" else 1
+        for name, split in task.splits.items():
+            sizes.setdefault(name, {})[id(split.inputs)] = (len(split), texts)
+    others = [name for name in sizes if name not in SPLIT_SHARES]
+    rest = (1 - sum(SPLIT_SHARES.values())) / max(len(others), 1)
+    shares = {name: SPLIT_SHARES.get(name, rest) for name in sizes}
+    order = sorted(sizes, key=lambda name: (shares[name], name == "dev"))  # train is the last
+    left, found = affordable, {}
+    for place, name in enumerate(order):
+        mine = left * shares[name] / sum(shares[each] for each in order[place:])
+        found[name] = _level(list(sizes[name].values()), mine)
+        left -= sum(min(rows, found[name]) * texts for rows, texts in sizes[name].values())
+    return found
+
+
+def _level(sizes: Sequence[tuple[int, int]], affordable: float) -> int:
+    """The largest size to which tables can be cut so that all of them together are affordable."""
+    low, high = 1, max((rows for rows, _ in sizes), default=1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(min(rows, middle) * texts for rows, texts in sizes) <= affordable:
+            low = middle
+        else:
+            high = middle - 1
+    return low

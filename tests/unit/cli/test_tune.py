@@ -1,0 +1,153 @@
+"""`--tune` on a pretrained encoder of one small layer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from taskmix.records import Study
+
+from .running import run_cli
+
+WORDS = ("good", "fine", "bad", "awful", "film", "book", "the", "a")
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
+    tokenizers = pytest.importorskip("tokenizers", reason="the extra `text` is not installed")
+    import torch
+
+    pieces = {piece: place for place, piece in enumerate(["[PAD]", "[UNK]", *WORDS])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(pieces, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    folder = tmp_path_factory.mktemp("encoder")
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]"
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    configuration = transformers.BertConfig(
+        vocab_size=len(pieces),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=16,
+    )
+    transformers.BertModel(configuration).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tasks")
+    for task, thing in (("films", "film"), ("books", "book")):
+        (folder / task).mkdir()
+        for split in ("train", "dev", "test"):
+            rows = [
+                json.dumps({"text": f"{article} {word} {thing}", "label": label})
+                for article in ("the", "a")
+                for word, label in zip(WORDS[:4], ("yes", "yes", "no", "no"), strict=True)
+            ]
+            (folder / task / f"{split}.jsonl").write_text("\n".join(rows * 3) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("tune", "architecture", "rate"),
+    [
+        ("heads", "Perceptron", 1e-3),
+        ("adapters", "Transformer", 5e-4),
+        ("all", "Transformer", 2e-5),
+    ],
+)
+def test_training_tunes_what_was_asked_for_at_its_usual_rate_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    encoder: Path,
+    texts: Path,
+    tmp_path: Path,
+    tune: str,
+    architecture: str,
+    rate: float,
+) -> None:
+    words = (
+        "train",
+        texts,
+        "--model",
+        encoder,
+        "--device",
+        "cpu",
+        "--steps",
+        "4",
+        "--out",
+        tmp_path / "s",
+    )
+    assert run_cli(monkeypatch, *words, "--tune", tune) == 0
+    assert f"Tuning: {tune}, " in capsys.readouterr().out
+    (run,) = Study(tmp_path / "s").runs()
+    summary = run.summary()
+    assert summary is not None
+    specification = summary.specification
+    assert architecture in json.dumps(specification["architecture"])
+    assert specification["optimization"]["learning_rate"] == rate
+
+
+def test_heads_are_the_default_on_a_cpu_and_learn(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    encoder: Path,
+    texts: Path,
+    tmp_path: Path,
+) -> None:
+    words = ("train", texts, "--model", encoder, "--device", "cpu", "--steps", "200", "--json")
+    assert run_cli(monkeypatch, *words, "--out", tmp_path / "s") == 0
+    found = json.loads(capsys.readouterr().out)
+    means = {row["split"]: row["value"] for row in found["rows"] if row["task"] is None}
+    assert means["test"] > 0.95
+
+
+def test_advice_on_vectors_says_what_was_read_and_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    encoder: Path,
+    texts: Path,
+    tmp_path: Path,
+) -> None:
+    words = (
+        "advise",
+        texts,
+        "--model",
+        encoder,
+        "--device",
+        "cpu",
+        "--workers",
+        "1",
+        "--steps",
+        "20",
+    )
+    assert run_cli(monkeypatch, *words, "--budget", "40-steps", "--out", tmp_path / "s") == 0
+    out = capsys.readouterr().out
+    assert "Reading all texts with the encoder, once." in out
+    assert (tmp_path / "s/plan.json").exists()
+
+
+def test_texts_without_a_pretrained_model_get_a_hint(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], texts: Path, tmp_path: Path
+) -> None:
+    assert run_cli(monkeypatch, "train", texts, "--steps", "2", "--out", tmp_path / "s") == 0
+    assert "A pretrained encoder usually scores" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [("--tune", "all"), ("--rank", "4")])
+def test_tuning_without_a_pretrained_model_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    texts: Path,
+    tmp_path: Path,
+    words: tuple[str, ...],
+) -> None:
+    assert run_cli(monkeypatch, "train", texts, *words, "--out", tmp_path / "s") == 2
+    assert "should go with a pretrained model" in capsys.readouterr().err
