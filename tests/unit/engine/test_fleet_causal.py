@@ -25,7 +25,7 @@ from taskmix.models import CausalEncoder, CausalTransformer, attend
 from taskmix.policies import Tempered
 from taskmix.records import Study
 from taskmix.tasks import DenseInputs
-from taskmix.weighting import Equal, FixedWeights
+from taskmix.weighting import Equal, FixedWeights, GroupDRO
 
 TINY = CausalTransformer(layers=2, width=16, attention_heads=2, context=12)
 MEMBERS, ROWS, IDS = 3, 4, 257
@@ -238,6 +238,7 @@ def test_members_have_policies_weights_and_clipping_of_their_own(tmp_path: Path)
         for run, given in zip(runs, weights, strict=True)
     ]
     side_by_side(runs, tmp_path / "all")
+    side_by_side([replace(run, weighting=GroupDRO()) for run in runs], tmp_path / "by losses")
 
 
 def test_a_member_that_stops_leaves_the_others_as_they_are_alone(tmp_path: Path) -> None:
