@@ -197,13 +197,18 @@ class _LookUp(torch.autograd.Function):
         (ids,) = ctx.saved_tensors
         members, count, width = len(ids), ctx.count, gradient.shape[-1]
         if gradient.is_cuda and count <= FEW_IDS:
-            numbers = torch.arange(count + -count % 8, device=ids.device)
-            indicators = (ids.unsqueeze(1) == numbers.unsqueeze(1)).to(gradient.dtype)
-            return _wide_product(indicators, gradient, ctx.kind)[:, :count], None, None
+            return sums_by_id(ids, gradient, count, ctx.kind), None, None
         flat = ids + torch.arange(members, device=ids.device).unsqueeze(1) * count
         found = torch.zeros(members * count, width, dtype=ctx.kind, device=ids.device)
         found.index_add_(0, flat.flatten(), gradient.flatten(0, 1).to(ctx.kind))
         return found.view(members, count, width), None, None
+
+
+def sums_by_id(ids: Tensor, vectors: Tensor, count: int, kind: torch.dtype) -> Tensor:
+    """Of vectors [member, place, feature] the sum over the places of each id, [member, id, feature]."""
+    numbers = torch.arange(count + -count % 8, device=ids.device)  # eights are what products want
+    indicators = (ids.unsqueeze(1) == numbers.unsqueeze(1)).to(vectors.dtype)
+    return _wide_product(indicators, vectors, kind)[:, :count]
 
 
 def _wide_product(first: Tensor, second: Tensor, kind: torch.dtype) -> Tensor:
