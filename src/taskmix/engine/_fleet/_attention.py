@@ -95,8 +95,8 @@ def share_of_plain_time(
 ) -> float:
     """The time of the kernels over that of PyTorch's own, which turns nothing; both ways."""
     shape = (TRIED_ROWS, places, 3 * heads, width)
-    given = torch.randn(shape, device=device, dtype=precision, requires_grad=True)
-    weights = torch.randn(*shape[:2], heads, width, device=device, dtype=precision)
+    given = torch.zeros(shape, device=device, dtype=precision, requires_grad=True)
+    weights = torch.zeros(*shape[:2], heads, width, device=device, dtype=precision)
     table = rotary_table(places, width, device)
 
     def plain(projected: Tensor, _: Tensor) -> Tensor:
