@@ -84,6 +84,7 @@ class CausalStack:
         classes: Tensor,  # [member * slot, row * place]
         shares: Tensor,  # [member * slot, row * place]
         code_of: Tensor | None,  # [member * slot], which of the [member * group] a slot reads
+        room: Room,
     ) -> Tensor:
         """The mean loss of each slot's places, [member * slot]."""
         ids = self._pool.gather(rows.flatten(1))
