@@ -48,7 +48,7 @@ def expect_score(
 
 def _range(metric: str) -> tuple[float, float]:
     match metric:
-        case "rmse" | "log_loss":
+        case "rmse" | "log_loss" | "bits_per_byte":
             return 0.0, math.inf
         case "pearson" | "spearman" | "matthews":
             return -1.0, 1.0
@@ -69,7 +69,7 @@ def sampling_error(metric: str, value: float, rows: int) -> float:
     match metric:
         case "rmse":
             return abs(value) / math.sqrt(2 * rows)
-        case "log_loss":
+        case "log_loss" | "bits_per_byte":
             return abs(value) / math.sqrt(rows)
         case "pearson" | "spearman" | "matthews":
             return (1 - min(value**2, 1.0)) / math.sqrt(rows)

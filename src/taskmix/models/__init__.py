@@ -1,6 +1,8 @@
 """Encoders with heads."""
 
+from taskmix.models._adapters import Adapters, AddTo, adapter_key
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
+from taskmix.models._base import FrozenBase, frozen_base, outline_of
 from taskmix.models._choose import choose_architecture
 from taskmix.models._own_module import OwnModule, own_module
 from taskmix.models._perceptron import Perceptron
@@ -13,14 +15,26 @@ from taskmix.models._sharing import (
     target_scale,
 )
 from taskmix.models._text_convolution import TextConvolution, TextConvolutionEncoder
-from taskmix.models._transformer import Transformer
+from taskmix.models._transformer import (
+    READ_PIECE_BY_PIECE,
+    AdaptedEncoder,
+    LanguageHead,
+    Transformer,
+    computing_type,
+)
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
+    "READ_PIECE_BY_PIECE",
+    "AdaptedEncoder",
+    "Adapters",
+    "AddTo",
     "AdversarialSharing",
     "Architecture",
+    "FrozenBase",
     "HardSharing",
     "Head",
+    "LanguageHead",
     "OwnModule",
     "Perceptron",
     "SharedCode",
@@ -29,9 +43,13 @@ __all__ = [
     "Transformer",
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
+    "adapter_key",
     "choose_architecture",
+    "computing_type",
+    "frozen_base",
     "make_head",
     "named_last_layer",
+    "outline_of",
     "own_module",
     "target_scale",
 ]

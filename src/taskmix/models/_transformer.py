@@ -1,69 +1,178 @@
-"""Any Hugging Face encoder, from a folder or the hub, with one head for each task.
+"""Any Hugging Face encoder or causal language model, from a folder or the hub.
 
-A text or a pair is the vector of the first token, as in Devlin et al., "BERT", NAACL 2019; a word of
-a sentence to be tagged is the vector of its first piece.
+A text or a pair is one vector, pooled as the model's own configuration says (a sentence encoder's file
+of pooling, the last piece of a causal model, else the mean over pieces). A word of a sentence to be
+tagged is the vector of its first piece. Where an answer is to be generated, the vectors of the pieces
+before each of its own go through the model's own output layer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
 
-from safetensors import SafetensorError
+import torch
 from torch import Tensor, nn
 
-from taskmix.errors import InputError
+from taskmix.errors import InputError, OptionError
+from taskmix.models._adapters import Adapters, AdapterSet, AddTo
+from taskmix.models._base import (
+    FrozenBase,
+    frozen_base,
+    hidden_size,
+    language_scores,
+    load_whole,
+    outline_of,
+)
 from taskmix.models._sharing import HardSharing, make_head
-from taskmix.tasks import EncodedTasks, SubwordEncoding, load_pretrained
+from taskmix.tasks import (
+    EncodedTask,
+    EncodedTasks,
+    Pooling,
+    SubwordEncoding,
+    find_pooling,
+    is_causal,
+    pool,
+)
+
+READ_PIECE_BY_PIECE = ("generation", "language")  # kinds of tasks whose answers are pieces
 
 
 class TransformerEncoder(nn.Module):
-    """A batch of `SubwordInputs` to [row, hidden], or [row, word, hidden] where words are tagged."""
+    """A batch of `SubwordInputs` to [row, hidden], or [row, place, hidden] where places are read."""
 
-    def __init__(self, network: nn.Module) -> None:
+    def __init__(self, network: nn.Module, pooling: Pooling, *, causal: bool = False) -> None:
         super().__init__()
         self.network = network
-        self.features = int(cast("Any", network).config.hidden_size)
+        self.pooling: Pooling = pooling
+        self.causal = causal
+        self.features = hidden_size(cast("Any", network).config)
 
-    def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        starts = batch.get("word_starts")
-        inputs = {name: value for name, value in batch.items() if name != "word_starts"}
-        states = cast("Tensor", self.network(**inputs).last_hidden_state)
-        if starts is None:
-            return states[:, 0]
-        places = starts.unsqueeze(-1).expand(-1, -1, states.shape[-1])
-        return states.gather(1, places)
+    def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
+        return read_states(self._states(batch), batch, self.pooling)
+
+    def _states(self, batch: Mapping[str, Tensor]) -> Tensor:
+        network: Any = self.network
+        return last_states(network.base_model if self.causal else network, batch)
+
+    def scores(self, codes: Tensor) -> Tensor:
+        """Of the next piece, by the model's own output layer."""
+        return language_scores(self.network, codes)
+
+
+class AdaptedEncoder(nn.Module):
+    """The same over a base that is not trained; what is trained are its adapters."""
+
+    def __init__(self, path: str, adapters: AdapterSet, pooling: Pooling, features: int) -> None:
+        super().__init__()
+        self.adapters = adapters
+        self.path = path
+        self.pooling: Pooling = pooling
+        self.features = features
+
+    def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
+        base = self.base(batch["input_ids"].device)
+        added = {name: AddTo(self.adapters.of(name)) for name in self.adapters.names}
+        # The base computes in the type that it is held in.
+        with torch.autocast(batch["input_ids"].device.type, enabled=False), base.adding(added):
+            states = last_states(base.network, batch)
+        return read_states(states, batch, self.pooling)
+
+    def scores(self, codes: Tensor) -> Tensor:
+        """Of the next piece, by the base's own output layer."""
+        base = self.base(codes.device)
+        with torch.autocast(codes.device.type, enabled=False):
+            return base.logits(codes.to(computing_type(codes.device)))
+
+    def base(self, device: torch.device) -> FrozenBase:
+        """The base on a device, in the type that is computed in."""
+        return frozen_base(self.path, device, computing_type(device))
+
+
+def computing_type(device: torch.device) -> torch.dtype:
+    """That of autocast where it is on, else float32.
+
+    >>> computing_type(torch.device("cpu"))
+    torch.float32
+    """
+    if torch.is_autocast_enabled(device.type):
+        return torch.get_autocast_dtype(device.type)
+    return torch.float32
+
+
+def last_states(network: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """[row, piece, hidden]."""
+    inputs = {name: value for name, value in batch.items() if name != "word_starts"}
+    return cast("Tensor", network(**inputs).last_hidden_state)
+
+
+def read_states(states: Tensor, batch: Mapping[str, Tensor], pooling: Pooling) -> Tensor:
+    """One vector a row, or one for each place that is read."""
+    starts = batch.get("word_starts")
+    if starts is None:
+        return pool(states, batch["attention_mask"], pooling)
+    places = starts.unsqueeze(-1).expand(-1, -1, states.shape[-1])
+    return states.gather(1, places)
+
+
+class LanguageHead(nn.Module):
+    """The output layer of the pretrained model itself; nothing of it is this head's own."""
+
+    def __init__(self, encoder: TransformerEncoder | AdaptedEncoder) -> None:
+        super().__init__()
+        self._encoder = (encoder,)  # in a tuple: it is not a part of the head
+
+    def forward(self, codes: Tensor) -> Tensor:
+        return self._encoder[0].scores(codes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transformer:
-    """Options of a pretrained encoder.
+    """Options of a pretrained encoder or causal language model.
 
     >>> Transformer(path="bert-base-uncased", max_length=64).encoding
     SubwordEncoding(path='bert-base-uncased', max_length=64)
     """
 
-    path: str  # a folder with weights and tokenizer, or a name on the hub
+    path: str  # a folder with weights and tokenizer, a GGUF file, or a name on the hub
     max_length: int = 128
     head_dropout: float = 0.1
-    freeze: bool = False  # train the heads alone
+    tune: Literal["adapters", "all"] = "all"  # what is trained besides the heads
+    adapters: Adapters = field(default_factory=Adapters)
+    pooling: Pooling | None = None  # of a text's pieces; None: as the model's configuration says
+
+    def __post_init__(self) -> None:
+        if self.tune not in ("adapters", "all"):
+            raise OptionError(
+                f"`tune` should be adapters or all. Found {self.tune!r}. Heads alone are trained by a "
+                "`Perceptron` that reads a `FeatureEncoding`."
+            )
 
     @property
     def encoding(self) -> SubwordEncoding:
         return SubwordEncoding(path=self.path, max_length=self.max_length)
 
     def build(self, tasks: EncodedTasks) -> HardSharing:
-        try:
-            network = load_pretrained("AutoModel", self.path)
-        except (OSError, ValueError, SafetensorError) as error:
+        pooling = self.pooling or find_pooling(self.path)
+        generated = [task.name for task in tasks if task.kind in READ_PIECE_BY_PIECE]
+        if generated and not is_causal(self.path):
             raise InputError(
-                f"`{self.path}` should be a folder with a Hugging Face model or a name on the hub. "
-                f"Loading it said: {str(error).splitlines()[0]} Check the path."
-            ) from error
-        encoder = TransformerEncoder(network)
-        if self.freeze:
-            encoder.requires_grad_(False)
-        heads = [
-            make_head(tasks, task, encoder.features, dropout=self.head_dropout) for task in tasks
-        ]
-        return HardSharing(encoder, heads, tasks.names)
+                f"Task `{generated[0]}` should be learned by a causal language model, which generates "
+                f"text. Found `{self.path}`, an encoder. Give a causal model, or leave the task out."
+            )
+        encoder: TransformerEncoder | AdaptedEncoder
+        if self.tune == "all":
+            whole = load_whole(self.path)
+            encoder = TransformerEncoder(whole, pooling, causal=is_causal(self.path))
+        else:
+            outline = outline_of(self.path)
+            adapters = AdapterSet(outline.shapes(self.adapters.targets), self.adapters)
+            encoder = AdaptedEncoder(self.path, adapters, pooling, outline.features)
+
+        def head(task: EncodedTask) -> nn.Module:
+            if task.kind in READ_PIECE_BY_PIECE:
+                return LanguageHead(encoder)
+            return make_head(tasks, task, encoder.features, dropout=self.head_dropout)
+
+        return HardSharing(encoder, [head(task) for task in tasks], tasks.names)

@@ -14,10 +14,11 @@ from typing import Any, Literal, get_args
 
 from taskmix.engine import Run
 from taskmix.errors import InputError
-from taskmix.models import Architecture, Transformer
+from taskmix.models import Architecture, Perceptron, Transformer
 from taskmix.plans._division import Division, Shares, Stages, Weighted, is_number
+from taskmix.tasks import FeatureEncoding
 
-Tuning = Literal["heads", "all"]  # what of a pretrained encoder is trained
+Tuning = Literal["heads", "adapters", "all"]  # what of a pretrained encoder is trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,10 @@ def _tuned(architecture: Architecture, tuning: Tuning | None) -> Architecture:
             f"A part that tunes {tuning} should be trained from a pretrained encoder. Found "
             f"{type(architecture).__name__}. Choose such a model, or leave `tuning` out."
         )
-    return replace(architecture, freeze=tuning == "heads")
+    if tuning == "heads":
+        reads = FeatureEncoding(path=architecture.path, max_length=architecture.max_length)
+        return Perceptron(reads=reads)
+    return replace(architecture, tune=tuning)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from taskmix.tasks._encoding import (
     Inputs,
     PaddedInputs,
     PairInputs,
+    Pooling,
     RaggedInputs,
     SubwordEncoding,
     SubwordInputs,
@@ -19,9 +20,14 @@ from taskmix.tasks._encoding import (
     WindowInputs,
     WordEncoding,
     build_vocabulary,
+    find_pooling,
+    is_causal,
     load_pretrained,
+    outline_network,
+    pool,
     quiet_transformers,
     read_word_vectors,
+    stamp_of,
     tokenize,
     vectors_for,
 )
@@ -35,14 +41,16 @@ from taskmix.tasks._held import (
 )
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._loading import load_tasks
-from taskmix.tasks._reading import InputKind, Reading, TaskKind
+from taskmix.tasks._reading import WRITTEN, InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
 from taskmix.tasks._scoring import (
     METRICS,
     Metric,
+    WrittenText,
     conlleval_report,
     entity_counts,
     evaluate_outputs,
+    evaluate_written,
     find_metric,
     io_to_iob2,
 )
@@ -59,6 +67,7 @@ from taskmix.tasks._write import check_new_folder, write_tasks
 __all__ = [
     "METRICS",
     "MISSING",
+    "WRITTEN",
     "BanditOptimum",
     "DenseInputs",
     "EncodedSplit",
@@ -75,6 +84,7 @@ __all__ = [
     "NewRows",
     "PaddedInputs",
     "PairInputs",
+    "Pooling",
     "Question",
     "RaggedInputs",
     "Reading",
@@ -89,6 +99,7 @@ __all__ = [
     "WindowEncoding",
     "WindowInputs",
     "WordEncoding",
+    "WrittenText",
     "build_vocabulary",
     "check_new_folder",
     "conlleval_report",
@@ -96,14 +107,19 @@ __all__ = [
     "encode_with",
     "entity_counts",
     "evaluate_outputs",
+    "evaluate_written",
     "find_metric",
+    "find_pooling",
     "gather_tasks",
     "held_inputs",
     "held_tasks",
     "io_to_iob2",
+    "is_causal",
     "learned_by",
     "load_pretrained",
     "load_tasks",
+    "outline_network",
+    "pool",
     "quiet_transformers",
     "read_parquet",
     "read_rows",
@@ -111,6 +127,7 @@ __all__ = [
     "reading_lines",
     "readings_document",
     "simulate_tasks",
+    "stamp_of",
     "tables_as_tasks",
     "text_lines",
     "tokenize",

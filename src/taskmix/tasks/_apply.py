@@ -17,6 +17,7 @@ from taskmix.tasks._columns import StackedFiles
 from taskmix.tasks._encoding import (
     EncodedTasks,
     Encoding,
+    SubwordEncoding,
     TableEncoding,
     WindowEncoding,
     WordEncoding,
@@ -28,7 +29,13 @@ from taskmix.tasks._reading import InputKind, Reading, TaskKind
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 ROWS = "rows"  # the one split of rows without targets
-STANDARD = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
+STANDARD = {
+    "text": ("text",),
+    "pair": ("text", "text2"),
+    "tokens": ("tokens",),
+    "prompt": ("prompt",),
+    "passage": ("text",),
+}
 NewRows: TypeAlias = Any  # a Path, an Arrow table, a mapping of columns or a list of mappings
 
 
@@ -163,7 +170,8 @@ def learned_by(encoding: Encoding, tasks: TaskSet, encoded: EncodedTasks) -> dic
         return encoding.learned(tasks)
     if isinstance(encoding, WordEncoding | WindowEncoding):
         return {"vocabulary": list(encoded.vocabulary)}
-    return {}  # those of pretrained encoders learn nothing
+    answers = encoded.extra.get("longest_answer")  # all that those of pretrained models learn
+    return {} if answers is None else {"longest_answer": dict(answers)}
 
 
 def encode_with(encoding: Encoding, learned: Mapping[str, Any], tasks: TaskSet) -> EncodedTasks:
@@ -177,6 +185,6 @@ def encode_with(encoding: Encoding, learned: Mapping[str, Any], tasks: TaskSet) 
     >>> encoded["a"].splits["train"].inputs.batch(torch.tensor([0, 1]))[:, :2].tolist()
     [[2, 3], [1, 2]]
     """
-    if isinstance(encoding, TableEncoding | WordEncoding | WindowEncoding):
+    if isinstance(encoding, TableEncoding | WordEncoding | WindowEncoding | SubwordEncoding):
         return encoding.encode_with(learned, tasks)
     return encoding.encode(tasks)

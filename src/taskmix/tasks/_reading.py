@@ -8,8 +8,11 @@ from typing import Any, Literal
 
 from taskmix.tasks._formats import tame
 
-TaskKind = Literal["classification", "regression", "tagging", "sequences"]
-InputKind = Literal["text", "pair", "table", "tokens", "sequences"]
+TaskKind = Literal["classification", "regression", "tagging", "sequences", "generation", "language"]
+InputKind = Literal["text", "pair", "table", "tokens", "sequences", "prompt", "passage"]
+# Kinds whose targets are pieces of text, which only the tokenizer of a model can count.
+WRITTEN: frozenset[TaskKind] = frozenset({"generation", "language"})
+WITHOUT_TARGETS: frozenset[TaskKind] = WRITTEN | {"sequences"}  # what is learned is in the inputs
 
 _NAMED = 2  # tasks and columns named in a line; the rest are counted
 
@@ -24,6 +27,11 @@ class Reading:
     ... )
     >>> print(reading)
     text `review`; 5 classes of `stars`; accuracy
+    >>> print(Reading(
+    ...     inputs="prompt", columns=("question",), label="reply", kind="generation", classes=0,
+    ...     metric="exact_match",
+    ... ))
+    prompt `question`; answer `reply`; exact match
     """
 
     inputs: InputKind
@@ -36,8 +44,8 @@ class Reading:
     divided: tuple[str, ...] = ()  # what was done to the splits
 
     def __str__(self) -> str:
-        target = [] if self.kind == "sequences" else [self._target()]
-        parts = [self._inputs(), *target, self.metric, *self.divided]
+        metric = self.metric.replace("_", " ") if self.kind in WRITTEN else self.metric
+        parts = [self._inputs(), *self._target(), metric, *self.divided]
         if self.left_out:
             parts.append(f"without {some([f'`{name}` ({why})' for name, why in self.left_out])}")
         return tame("; ".join(parts))
@@ -50,12 +58,16 @@ class Reading:
         names = " and ".join(f"`{name}`" for name in self.columns)
         return f"{self.inputs} {names}" if names else self.inputs
 
-    def _target(self) -> str:
+    def _target(self) -> list[str]:
         label = "" if self.label is None else f" `{self.label}`"
+        if self.kind == "generation":
+            return [f"answer{label}"] if label else []
+        if self.kind in WITHOUT_TARGETS:
+            return []
         if self.kind == "regression":
-            return f"regression of{label}" if label else "regression"
+            return [f"regression of{label}" if label else "regression"]
         unit = "tags" if self.kind == "tagging" else "classes"
-        return f"{self.classes} {unit}{' of' if label else ''}{label}"
+        return [f"{self.classes} {unit}{' of' if label else ''}{label}"]
 
     def document(self) -> dict[str, Any]:
         """Plain values."""

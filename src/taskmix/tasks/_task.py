@@ -10,6 +10,9 @@ content hash is one pass. The columns of `Split.inputs` depend on the kind of in
 | `table`     | the feature columns, numbers or strings                                     |
 | `tokens`    | `tokens`, a list of strings for each sentence                               |
 | `sequences` | `symbols`, a list of strings, or `values`, a list of equally long vectors   |
+| `prompt`    | `prompt`, a string or a list of messages with `role` and `content`, and     |
+|             | `answer`, a string; rows to be answered have no `answer`                    |
+| `passage`   | `text`                                                                      |
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError, ShapeError
 from taskmix.tasks._kept import KeptByTable
-from taskmix.tasks._reading import InputKind, Reading, TaskKind
+from taskmix.tasks._reading import WITHOUT_TARGETS, InputKind, Reading, TaskKind
 
 MISSING = -100  # the class index of a row without a label; PyTorch's `ignore_index`
 _HASHED_ROWS = 65_536  # copied at a time
@@ -40,7 +43,8 @@ class Split:
     """The rows of one split of one task.
 
     `targets` is one class index a row (`MISSING` where there is none), one number a row (NaN where
-    there is none), or, for tagging, one class index a token in sentence order; sequences have none.
+    there is none), or, for tagging, one class index a token in sentence order. Sequences, prompts with
+    their answers and passages have none: what is learned of them is in the inputs.
 
     >>> import pyarrow as pa
     >>> split = Split(pa.table({"text": ["good", "bad", "fine"]}), np.array([1, 0, MISSING]))
@@ -85,7 +89,7 @@ class Task:
             if self.kind == "tagging":
                 lists = split.inputs.column("tokens").combine_chunks()
                 wanted = int(lists.offsets[-1].as_py() - lists.offsets[0].as_py())
-            if self.kind != "sequences" and len(split.targets) != wanted:
+            if self.kind not in WITHOUT_TARGETS and len(split.targets) != wanted:
                 raise ShapeError(
                     f"Task `{self.name}`, split `{split_name}`, should have one target for each of "
                     f"its {wanted} {'tokens' if self.kind == 'tagging' else 'rows'}. "

@@ -192,6 +192,7 @@ def test_hashed_dropout_depends_on_the_members_seed_alone() -> None:
         groups=2,
         slots=3,
         rows=20,
+        words=1,
     )
     (encoder, second, third), heads = dropout.hashed(torch.tensor([11, 12, 11]))
     assert not torch.equal(encoder, second)

@@ -15,6 +15,7 @@ from taskmix.plans import Part, Plan, Shares, Stage, Stages, Weighted
 from taskmix.plans._file import read_weighting
 from taskmix.policies import Fixed, HardProgress, Scheduled, Uniform
 from taskmix.records import describe
+from taskmix.tasks import FeatureEncoding
 from taskmix.weighting import BanditMTL, Equal, Tchebycheff
 
 TEMPLATE = Run(
@@ -119,7 +120,7 @@ def test_any_other_description_is_refused_in_words(description: dict[str, object
         read_weighting(description)
 
 
-@pytest.mark.parametrize("tuning", ["heads", "all", None])
+@pytest.mark.parametrize("tuning", ["heads", "adapters", "all", None])
 def test_a_part_says_what_of_a_pretrained_encoder_is_trained(tuning: Any, tmp_path: Path) -> None:
     part = Part(
         tasks=("parity",), scored=("parity",), share=1.0, division=Shares.equal(1), tuning=tuning
@@ -135,7 +136,10 @@ def test_a_part_says_what_of_a_pretrained_encoder_is_trained(tuning: Any, tmp_pa
         seed=0,
     )
     made = read.run(run).architecture
-    assert made == Transformer(path="minilm", freeze=tuning == "heads")
+    if tuning == "heads":
+        assert made == Perceptron(reads=FeatureEncoding(path="minilm"))
+    else:
+        assert made == Transformer(path="minilm", tune=tuning or "all")
 
 
 def test_a_part_with_a_tuning_wants_a_pretrained_encoder() -> None:

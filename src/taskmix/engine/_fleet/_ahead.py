@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from taskmix.tasks import MISSING, EncodedTasks
+from taskmix.tasks import MISSING, EncodedTask, EncodedTasks
 
 Moment = int | Tensor  # which step: a number, or a tensor [1] on the device
 
@@ -22,10 +22,10 @@ class Ahead:
     """What each of the next steps takes; every tensor is [step, ...]."""
 
     rows: Tensor  # [step, member, group, row], numbers in the pool
-    classes: Tensor  # [step, member * slot, row]
-    shares: Tensor  # [step, member * slot, row]: one over the rows with a target, 0 without one
+    classes: Tensor  # [step, member * slot, row * word]
+    shares: Tensor  # [step, member * slot, row * word]: one over those with a target, 0 without one
     factors: Tensor  # [step], of the learning rates
-    values: Tensor | None = None  # [step, member * slot, row], targets of regressions
+    values: Tensor | None = None  # [step, member * slot, row * word], targets of regressions
     drawn: Tensor | None = None  # [step, member], the place of the drawn head among all heads
     seeds: Tensor | None = None  # [step, member], of dropout
 
@@ -62,13 +62,18 @@ def _select(values: Tensor, moment: Moment) -> Tensor:
 
 
 class Targets:
-    """The targets of all members' training rows, one after another."""
+    """The targets of all members' training rows, one after another.
+
+    A row that is a sentence has as many as `words`, the longest sentence of any task; other rows have
+    one, and nothing in the places after it.
+    """
 
     def __init__(self, members: Sequence[EncodedTasks], slots: int, device: torch.device) -> None:
         starts = torch.zeros(len(members), slots, dtype=torch.long)
         known: dict[int, int] = {}
         classes, values, begin = [], [], 0
         regressions = any(task.kind == "regression" for tasks in members for task in tasks)
+        self.words = max(words_of(task) for tasks in members for task in tasks)
         for member, tasks in enumerate(members):
             for slot, task in enumerate(tasks):
                 targets = task.splits["train"].targets
@@ -76,23 +81,36 @@ class Targets:
                     known[id(targets)] = begin
                     begin += len(targets)
                     real = targets.is_floating_point()
-                    nothing = torch.full((len(targets),), MISSING)
-                    classes.append(nothing if real else targets)
-                    values.append(targets if real else torch.full((len(targets),), torch.nan))
+                    shape = (len(targets), self.words)
+                    wide = targets.unsqueeze(1) if targets.dim() == 1 else targets
+                    place = (slice(None), slice(wide.shape[1]))
+                    classes.append(torch.full(shape, MISSING))
+                    values.append(torch.full(shape, torch.nan))
+                    (values if real else classes)[-1][place] = wide
                 starts[member, slot] = known[id(targets)]
         self.starts = starts.to(device)  # [member, slot]
         self._classes = torch.cat(classes).to(device)
         self._values = torch.cat(values).to(device) if regressions else None
 
     def of(self, places: Tensor, there: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Classes, shares and values of rows [step, slot, row]; `there` says which rows are any."""
-        classes = self._classes[places]
+        """Of rows [step, slot, row] the classes, shares and values, [step, slot, row * word].
+
+        `there` says which rows are any.
+        """
+        there = there.repeat_interleave(self.words, dim=-1)
+        classes = self._classes[places].flatten(-2)
         known = classes != MISSING
         values = None
         if self._values is not None:
-            values = self._values[places]
+            values = self._values[places].flatten(-2)
             known = known | ~values.isnan()
             values = values.nan_to_num_(0.0)
         known = known & there
         counts = known.sum(dim=-1, keepdim=True).clamp_(min=1)
         return classes.clamp_(min=0), known / counts, values
+
+
+def words_of(task: EncodedTask, split: str = "train") -> int:
+    """How many targets a row of a task has: one, or one for each word of its longest sentence."""
+    targets = task.splits[split].targets
+    return 1 if targets.dim() == 1 else targets.shape[1]

@@ -29,7 +29,7 @@ class WindowBiLSTMStack:
         self._words = words
         self._dense = [f"encoder.dense.{2 * place}" for place in range(len(options.shared_layers))]
 
-    def room(self, rows: Tensor) -> int:
+    def room(self, rows: Tensor, words: int) -> int:
         return 0
 
     def __call__(self, parameters: Parameters, rows: Tensor, masks: Masks, room: int) -> Tensor:

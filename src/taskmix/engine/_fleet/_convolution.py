@@ -40,7 +40,7 @@ class TextConvolutionStack:
         self._pairs = pairs
         self._words = words
 
-    def room(self, rows: Tensor) -> int:
+    def room(self, rows: Tensor, words: int) -> int:
         needed = max(pool.places(rows, self._gap) for pool in self._pools)
         return -(-needed // _ROOM) * _ROOM
 

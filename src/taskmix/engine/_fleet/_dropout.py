@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-# [member, group * row, feature] of each dropout in the encoder; [member * slot, row, feature].
+# [member, group * row, feature] of each dropout in the encoder; [member * slot, row * word, feature].
 Masked = tuple[list[Tensor], Tensor | None]
 
 
@@ -24,6 +24,7 @@ class Shapes:
 
     batches: Sequence[tuple[int, Sequence[int]]]  # rows of each batch, and the slots it serves
     features: Sequence[int]  # [slot], what the dropout of a head sees
+    words: Sequence[int]  # [slot], places of a row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,7 @@ class Dropout:
     groups: int
     slots: int
     rows: int
+    words: int  # places of a row
 
     def __bool__(self) -> bool:
         return bool(self.head_rate or (self.encoder_rate and self.widths))
@@ -45,7 +47,7 @@ class Dropout:
         """The encoder's masks and the heads', as each member alone draws them; on the CPU."""
         members = len(seeds)
         encoder = [torch.zeros(members, self.groups, self.rows, width) for width in self.widths]
-        heads = torch.zeros(members, self.slots, self.rows, self.head_width)
+        heads = torch.zeros(members, self.slots, self.rows, self.words, self.head_width)
         generator = torch.Generator()
         for member, (seed, shape) in enumerate(zip(seeds, shapes, strict=True)):
             generator.manual_seed(seed)
@@ -55,15 +57,15 @@ class Dropout:
                         1 - self.encoder_rate, generator=generator
                     )
                 for slot in slots if self.head_rate else ():
-                    width = shape.features[slot]
+                    width, words = shape.features[slot], shape.words[slot]
                     place = heads[member, slot if self.slots > 1 else 0, :count]
-                    if width == self.head_width:
+                    if width == self.head_width and words == self.words:
                         place.bernoulli_(1 - self.head_rate, generator=generator)
                     else:
-                        drawn = torch.empty(count, width)
+                        drawn = torch.empty(count, words, width)
                         drawn.bernoulli_(1 - self.head_rate, generator=generator)
-                        place[:, :width] = drawn
-        return self._scaled(encoder, heads)
+                        place[:, :words, :width] = drawn
+        return self._scaled(encoder, heads.flatten(2, 3))
 
     def hashed(self, seeds: Tensor) -> Masked:
         """The same for seeds [member] on a device, without asking the host."""
@@ -72,7 +74,7 @@ class Dropout:
             self._hash(seeds, number, (members, self.groups, self.rows, width), self.encoder_rate)
             for number, width in enumerate(self.widths)
         ]
-        shape = (members, self.slots, self.rows, self.head_width)
+        shape = (members, self.slots, self.rows * self.words, self.head_width)
         heads = self._hash(seeds, len(self.widths), shape, self.head_rate)
         return self._scaled(encoder, heads)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from taskmix.engine._fleet._adapters import AdapterStack
 from taskmix.engine._fleet._bilstm import WindowBiLSTMStack
 from taskmix.engine._fleet._convolution import TextConvolutionStack
 from taskmix.engine._fleet._perceptron import Encoder, PerceptronStack
@@ -16,12 +17,14 @@ from taskmix.engine._fleet._pool import (
 )
 from taskmix.engine._fleet._words import StackedWords
 from taskmix.errors import OptionError
-from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.models import Architecture, Perceptron, TextConvolution, Transformer, WindowBiLSTM
 
-STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM)
+STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM, Transformer)
 
 
-def build_encoder(options: Architecture, numbering: Numbering, device: torch.device) -> Encoder:
+def build_encoder(
+    options: Architecture, numbering: Numbering, device: torch.device, precision: torch.dtype
+) -> Encoder:
     """The stacked encoder over the rows of all members."""
     if isinstance(options, Perceptron):
         return PerceptronStack(options, DensePool(numbering, device))
@@ -32,6 +35,8 @@ def build_encoder(options: Architecture, numbering: Numbering, device: torch.dev
         if isinstance(options, TextConvolution):
             return TextConvolutionStack(options, *text_pools(numbering, tables, device), words)
         return WindowBiLSTMStack(options, WindowPool(numbering, tables, device), words)
+    if isinstance(options, Transformer):
+        return AdapterStack(options, numbering, device, precision)
     raise OptionError(
         f"A fleet should be of {', '.join(kind.__name__ for kind in STACKABLE)}. Found "
         f'{type(options).__name__}. Run it with engine="here".'

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from taskmix.engine._fleet._ahead import words_of
 from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._members import Member
@@ -28,11 +29,12 @@ def evaluate_members(
     most = max(_length(member, split) for member in members)
     heads = max(len(_slots(member, split)) for member in members)
     classes = max(task.outputs for member in members for task in member.tasks)
-    size = max(1, BLOCK // max(heads * most * classes, 1))
+    words = max(_words(member, split) for member in members)
+    size = max(1, BLOCK // max(heads * most * words * classes, 1))
     found: list[tuple[Score, ...]] = []
     for first in range(0, len(members), size):
         block = members[first : first + size]
-        outputs = _outputs(fleet, parameters.block(first, first + size), block, split)
+        outputs = _outputs(fleet, parameters.block(first, first + size), block, split, words)
         found += [_scores(*pair, split) for pair in zip(block, outputs, strict=True)]
     return found
 
@@ -50,12 +52,20 @@ def _length(member: Member, split: str) -> int:
     return max([len(member.tasks[slot].splits[split]) for slot in _slots(member, split)] or [0])
 
 
-def _outputs(
-    fleet: StackedModels, parameters: StackedParameters, block: Sequence[Member], split: str
-) -> list[Tensor]:
-    """For each member [its slots in the split, class, row], on the CPU.
+def _words(member: Member, split: str) -> int:
+    return max([words_of(member.tasks[slot], split) for slot in _slots(member, split)] or [1])
 
-    Rows beyond a task's own mean nothing.
+
+def _outputs(
+    fleet: StackedModels,
+    parameters: StackedParameters,
+    block: Sequence[Member],
+    split: str,
+    words: int,
+) -> list[Tensor]:
+    """For each member [its slots in the split, class, row, word], on the CPU.
+
+    Rows and words beyond a task's own mean nothing.
     """
     grouped = [_groups(member, split) for member in block]
     groups = max(1, *(len(inputs) for inputs, _ in grouped))
@@ -70,14 +80,14 @@ def _outputs(
         heads += [place * fleet.slots_count + slot for slot in group_of]
         code_of += [place * groups + group for group in group_of.values()]
     if not heads:
-        return [torch.empty(0, 0, 0)] * len(block)
+        return [torch.empty(0, 0, 0, 0)] * len(block)
     # Rows beyond the end of a group's inputs are its last one again.
     rows = (starts + torch.minimum(torch.arange(length), sizes - 1)).to(fleet.device)
     which, codes = (torch.tensor(places, device=fleet.device) for places in (heads, code_of))
     # No more rows at once than a training step is known to have room for, about.
     size = min(ROWS, max(32, 2 * fleet.rows * fleet.groups // groups))
     parts = [
-        fleet.outputs(parameters, rows[:, :, begin : begin + size], which, codes)
+        fleet.outputs(parameters, rows[:, :, begin : begin + size], which, codes, words)
         for begin in range(0, length, size)
     ]
     found = torch.cat(parts, dim=2).cpu()
@@ -102,7 +112,9 @@ def _scores(member: Member, outputs: Tensor, split: str) -> tuple[Score, ...]:
     found: list[Score] = []
     for place, slot in enumerate(_slots(member, split)):
         task = member.tasks[slot]
-        own = outputs[place, : task.outputs, : len(task.splits[split])].T.contiguous()
+        own = outputs[place, : task.outputs, : len(task.splits[split])].permute(1, 2, 0)
+        tagged = task.splits[split].targets.dim() > 1
+        own = (own[:, : words_of(task, split)] if tagged else own[:, 0]).contiguous()
         if task.kind == "regression":
             mean, deviation = target_scale(member.tasks, task)
             own = (own * torch.tensor(deviation) + torch.tensor(mean)).squeeze(-1)

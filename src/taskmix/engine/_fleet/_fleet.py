@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from taskmix.engine._fleet._ahead import Ahead, Moment
+from taskmix.engine._fleet._ahead import Ahead, Moment, words_of
 from taskmix.engine._fleet._decisions import AllTasks
 from taskmix.engine._fleet._dropout import Dropout, Masked, Shapes
 from taskmix.engine._fleet._encoder import build_encoder
@@ -17,6 +17,7 @@ from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._lookout import Lookout
 from taskmix.engine._fleet._members import Member, Start
 from taskmix.engine._fleet._optimizer import StackedOptimizer, clip
+from taskmix.engine._fleet._perceptron import Room
 from taskmix.engine._fleet._pool import Numbering
 from taskmix.engine._fleet._weighing import Weighing, build_weighing
 from taskmix.engine._run import find_device
@@ -58,7 +59,8 @@ class StackedModels:
             self.device,
         )
         self.numbering = Numbering(tasks)
-        self.encoder = build_encoder(run.architecture, self.numbering, self.device)
+        self._precision: torch.dtype = getattr(torch, run.precision)
+        self.encoder = build_encoder(run.architecture, self.numbering, self.device, self._precision)
         self._slots = Slots.of(tasks, self.device)
         self._lay_out()
         for member in self.members:
@@ -77,10 +79,11 @@ class StackedModels:
         """Everything that depends on which members there are, besides their numbers."""
         members, device = self.members, self.device
         self._lookout = Lookout(members, self.numbering, self.slots_count, device)
-        self.groups, self.rows, self.active = (
+        self.groups, self.rows, self.active, self.words = (
             self._lookout.groups,
             self._lookout.rows,
             self._lookout.active,
+            self._lookout.words,
         )
         self.weighing: Weighing | None = None
         decisions = [each.decision for each in members if isinstance(each.decision, AllTasks)]
@@ -104,6 +107,7 @@ class StackedModels:
             groups=self.groups,
             slots=self.active,
             rows=self.rows,
+            words=self.words,
         )
 
     def look_ahead(self, count: int) -> Ahead:
@@ -115,7 +119,7 @@ class StackedModels:
         """How many numbers a step tells of each loss: its value, and its weight where that changes."""
         return 1 if self.weighing is None else 2
 
-    def take(self, ahead: Ahead, moment: Moment, room: int) -> Tensor:
+    def take(self, ahead: Ahead, moment: Moment, room: Room) -> Tensor:
         """Trains every member by one step; what it tells, [told, member, active slot]."""
         now = ahead.at(moment)
         masks, mask = self._masks(now)
@@ -160,8 +164,8 @@ class StackedModels:
         return self._weights if self.weighing is None else self.weighing(losses, moment)
 
     def _by_slot(self, codes: Tensor) -> Tensor:
-        """[member, group * row, feature] to [member * active slot, row, feature]."""
-        codes = codes.view(len(self.members) * self.groups, self.rows, -1)
+        """[member, group * row * word, feature] to [member * active slot, row * word, feature]."""
+        codes = codes.view(len(self.members) * self.groups, self.rows * self.words, -1)
         code_of = self._lookout.code_of
         return codes if code_of is None else codes.index_select(0, code_of)
 
@@ -178,32 +182,36 @@ class StackedModels:
         return self._dropout.draw(now.seeds.tolist(), shapes)
 
     def _autocast(self) -> torch.autocast:
-        precision: torch.dtype = getattr(torch, self.run.precision)
         return torch.autocast(
             self.device.type,
-            precision,
-            enabled=precision != torch.float32,
+            self._precision,
+            enabled=self._precision != torch.float32,
             cache_enabled=False,  # a CUDA graph must not keep what the cache holds
         )
 
     @torch.no_grad()
     def outputs(
-        self, parameters: StackedParameters, rows: Tensor, heads: Tensor, code_of: Tensor
+        self,
+        parameters: StackedParameters,
+        rows: Tensor,
+        heads: Tensor,
+        code_of: Tensor,
+        words: int,
     ) -> Tensor:
-        """What heads of some members say to rows [member, group, row]: [head, class, row].
+        """What heads of some members say to rows [member, group, row]: [head, class, row, word].
 
         `heads` are places among the members' slots, and `code_of` says which codes each reads.
         """
         count, groups, length = rows.shape
         with self._autocast():
-            room = self.encoder.room(rows.unsqueeze(0))
+            room = self.encoder.room(rows.unsqueeze(0), words)
             codes = self.encoder(parameters.tensors, rows, (), room)
-            codes = codes.view(count * groups, length, -1).index_select(0, code_of)
+            codes = codes.view(count * groups, length * words, -1).index_select(0, code_of)
             flat = {
                 key: parameters.tensors[key].flatten(0, 1).index_select(0, heads)
                 for key in self._heads.keys
             }
-            return self._heads(flat, codes, None).float()
+            return self._heads(flat, codes, None).float().unflatten(2, (length, words))
 
     def keep(self, places: Sequence[int]) -> None:
         """Goes on with these members alone."""
@@ -235,6 +243,8 @@ def _shapes(member: Member, drawn: int | None) -> Shapes:
         if place.slot is not None:
             features[place.slot] = place.shape[1]  # the output layer comes last
     decision = member.decision
+    words = [words_of(task) for task in member.tasks]
     if drawn is not None:
-        return Shapes([(decision.sizes[drawn], [drawn])], features)
-    return Shapes([(decision.sizes[group[0]], group) for group in decision.groups], features)
+        return Shapes([(decision.sizes[drawn], [drawn])], features, words)
+    batches = [(decision.sizes[group[0]], group) for group in decision.groups]
+    return Shapes(batches, features, words)

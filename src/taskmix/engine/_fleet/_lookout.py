@@ -45,6 +45,7 @@ class Lookout:
         self._group_of, self._there = group_of.to(device), there.to(device)
         self._first_head = (torch.arange(count) * slots).to(device)
         self._targets = Targets([member.tasks for member in members], slots, device)
+        self.words = self._targets.words
         # [member * slot], which of the codes [member * group] a slot reads; None: its own.
         self.code_of: Tensor | None = None
         own = torch.arange(slots).expand(count, -1)

@@ -18,6 +18,7 @@ from taskmix.models import Perceptron
 
 Parameters = Mapping[str, Tensor]  # [member, ...]
 Masks = Sequence[Tensor]  # [member, group * row, feature] of each dropout in the encoder
+Room = int | tuple[int, ...]  # the sizes of a step's tensors that depend on its rows
 
 
 class Encoder(Protocol):
@@ -25,11 +26,13 @@ class Encoder(Protocol):
 
     widths: tuple[int, ...]  # of each place where the encoder drops out
 
-    def room(self, rows: Tensor) -> int:
-        """What rows [step, member, group, row] need that depends on them; 0 where nothing does."""
+    def room(self, rows: Tensor, words: int) -> Room:
+        """What rows [step, member, group, row] of so many words need; 0 where all need the same."""
         ...
 
-    def __call__(self, parameters: Parameters, rows: Tensor, masks: Masks, room: int) -> Tensor: ...
+    def __call__(self, parameters: Parameters, rows: Tensor, masks: Masks, room: Any) -> Tensor:
+        """Codes [member, group * row * word, feature]; a row has one word unless it is a sentence."""
+        ...
 
 
 class _Affine(torch.autograd.Function):
@@ -74,7 +77,7 @@ class PerceptronStack:
         self._layers, self._output = layers[:-1], layers[-1] if options.one_head else None
         self._pool = pool
 
-    def room(self, rows: Tensor) -> int:
+    def room(self, rows: Tensor, words: int) -> Room:
         return 0
 
     def __call__(self, parameters: Parameters, rows: Tensor, masks: Masks, room: int) -> Tensor:

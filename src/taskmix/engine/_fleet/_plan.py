@@ -13,7 +13,13 @@ from taskmix.engine._fleet._encoder import STACKABLE
 from taskmix.engine._fleet._weighing import can_be_stacked
 from taskmix.engine._run import Run, encode, find_device, first_model
 from taskmix.files import free_memory
-from taskmix.models import Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.models import (
+    READ_PIECE_BY_PIECE,
+    Perceptron,
+    TextConvolution,
+    Transformer,
+    WindowBiLSTM,
+)
 from taskmix.policies import Unchanging, steps_without_draws
 from taskmix.tasks import EncodedTasks
 from taskmix.training import input_groups
@@ -33,7 +39,7 @@ def can_join(run: Run) -> bool:
 
     Its rows must not depend on its losses, nor may its weights on anything else of a step.
     """
-    if type(run.architecture) not in STACKABLE:
+    if why_alone(run) is not None:
         return False
     if run.weighting is not None:
         needs = run.weighting.needs
@@ -45,10 +51,29 @@ def can_join(run: Run) -> bool:
     return run.policy is None or isinstance(run.policy, Unchanging)
 
 
+def why_alone(run: Run) -> str | None:
+    """Why no fleet can take the run's model, in words; None where one can."""
+    options = run.architecture
+    if type(options) not in STACKABLE:
+        return f"{type(options).__name__} has no stacked form"
+    if isinstance(options, Transformer):
+        if options.tune == "all":
+            return "every weight of a pretrained model is trained, which takes a copy for each run"
+        if options.adapters.dropout:
+            return "its adapters have dropout"
+        kinds = {task.kind in READ_PIECE_BY_PIECE for task in run.load()}
+        if len(kinds) > 1:
+            return "some of its tasks are answered by classes and others by text"
+    return None
+
+
 def family_of(run: Run) -> Hashable:
     """What runs that train together have in common."""
     optimization = replace(run.optimization, learning_rate=1.0, weight_decay=0.0)
-    data = (run.source, run.architecture, run.device, run.precision)
+    architecture: Any = run.architecture
+    if isinstance(architecture, Transformer):  # of another rank: filled up with zeros
+        architecture = replace(architecture, adapters=replace(architecture.adapters, rank=1))
+    data = (run.source, architecture, run.device, run.precision)
     times = (run.steps, run.batch_size, run.evaluate_every, run.checkpoint_every, run.patience)
     return data, optimization, times, _pace(run)
 

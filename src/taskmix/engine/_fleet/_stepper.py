@@ -19,6 +19,7 @@ from torch import Tensor
 
 from taskmix.engine._fleet._ahead import Ahead
 from taskmix.engine._fleet._fleet import StackedModels
+from taskmix.engine._fleet._perceptron import Room
 from taskmix.errors import TaskmixWarning
 
 AHEAD_BYTES = 1 << 27  # that the steps decided ahead may take
@@ -32,7 +33,8 @@ class Stepper:
 
     def __init__(self, fleet: StackedModels, *, graphs: bool | None = None) -> None:
         self._fleet = fleet
-        bytes_a_step = len(fleet.members) * fleet.rows * (8 * fleet.groups + 16 * fleet.active)
+        targets = 16 * fleet.active * fleet.words
+        bytes_a_step = len(fleet.members) * fleet.rows * (8 * fleet.groups + targets)
         self._most = int(np.clip(AHEAD_BYTES // bytes_a_step, 1, AHEAD_STEPS))
         self._pace = 0.0  # seconds a step, 0 until known
         on_cuda = fleet.device.type == "cuda"
@@ -61,7 +63,7 @@ class Stepper:
             size = min(left, self._most)
             with self._aside():
                 ahead = fleet.look_ahead(size)
-                room = fleet.encoder.room(ahead.rows)
+                room = fleet.encoder.room(ahead.rows, fleet.words)
             if self._side is not None:
                 here = torch.cuda.current_stream(fleet.device)
                 here.wait_stream(self._side)
@@ -78,7 +80,7 @@ class Stepper:
         """Copies to the device that do not wait for the steps at work there."""
         return nullcontext() if self._side is None else torch.cuda.stream(self._side)
 
-    def _take(self, ahead: Ahead, size: int, room: int) -> Tensor:
+    def _take(self, ahead: Ahead, size: int, room: Room) -> Tensor:
         """What steps tell that are, perhaps, still at work."""
         if self._replayed is not None and self._replayed.works:
             return self._replayed.take(ahead, size, room)
@@ -108,10 +110,10 @@ class _Replayed:
         self._ahead: Ahead | None = None  # what the graphs read
         self._told = torch.zeros(most, *_shape(fleet), device=fleet.device)
         self._counter = torch.zeros(1, dtype=torch.long, device=fleet.device)
-        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._graphs: dict[Room, torch.cuda.CUDAGraph] = {}
         self._pool: Any = None  # memory that the graphs share: one runs at a time
 
-    def take(self, ahead: Ahead, size: int, room: int) -> Tensor:
+    def take(self, ahead: Ahead, size: int, room: Room) -> Tensor:
         if self._ahead is None:
             self._ahead = ahead.stretched(self._most)
         self._ahead.fill(ahead)
@@ -130,13 +132,13 @@ class _Replayed:
                 self._step(room)
         return self._told[:size].clone()
 
-    def _step(self, room: int) -> None:
+    def _step(self, room: Room) -> None:
         assert self._ahead is not None
         told = self._fleet.take(self._ahead, self._counter, room)
         self._told.index_copy_(0, self._counter, told.unsqueeze(0))
         self._counter += 1
 
-    def _warm_up(self, count: int, room: int) -> None:
+    def _warm_up(self, count: int, room: Room) -> None:
         """Real steps, on a stream of their own as a capture wants it."""
         stream = _stream(self._fleet.device)
         here = torch.cuda.current_stream(self._fleet.device)
@@ -146,7 +148,7 @@ class _Replayed:
                 self._step(room)
         here.wait_stream(stream)
 
-    def _capture(self, room: int) -> None:
+    def _capture(self, room: Room) -> None:
         graph = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.device(self._fleet.device), torch.cuda.graph(graph, pool=self._pool):

@@ -99,7 +99,9 @@ def glue_runs(options: GlueOptions) -> dict[str, list[Run]]:
     base = Run(
         label="uniform",
         source=source,
-        architecture=Transformer(path=options.encoder, max_length=options.max_length),
+        architecture=Transformer(
+            path=options.encoder, max_length=options.max_length, pooling="first"
+        ),
         policy=Uniform(),
         reward=HardProgress(),
         optimization=Optimization(

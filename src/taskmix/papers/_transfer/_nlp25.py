@@ -92,7 +92,7 @@ class Nlp25Options(TransferOptions):
         trained = Optimization(
             optimizer="adamw", learning_rate=self.learning_rate, schedule="linear", warmup=0.1
         )
-        encoder = Transformer(path=self.encoder, max_length=self.max_length)
+        encoder = Transformer(path=self.encoder, max_length=self.max_length, pooling="first")
         return replace(self.run("equal", self.source, encoder), optimization=trained)
 
     def study(self, design: SubsetDesign) -> TransferStudy:

@@ -17,7 +17,13 @@ from taskmix.tasks._encoding._inputs import (
     SubwordInputs,
     WindowInputs,
 )
-from taskmix.tasks._encoding._pretrained import load_pretrained, quiet_transformers
+from taskmix.tasks._encoding._pooling import Pooling, find_pooling, is_causal, pool
+from taskmix.tasks._encoding._pretrained import (
+    load_pretrained,
+    outline_network,
+    quiet_transformers,
+    stamp_of,
+)
 from taskmix.tasks._encoding._subwords import SubwordEncoding
 from taskmix.tasks._encoding._tables import TableEncoding, families_of
 from taskmix.tasks._encoding._vectors import read_word_vectors, vectors_for
@@ -35,6 +41,7 @@ __all__ = [
     "Inputs",
     "PaddedInputs",
     "PairInputs",
+    "Pooling",
     "RaggedInputs",
     "SubwordEncoding",
     "SubwordInputs",
@@ -45,10 +52,15 @@ __all__ = [
     "build_vocabulary",
     "encoded_tasks",
     "families_of",
+    "find_pooling",
+    "is_causal",
     "load_pretrained",
+    "outline_network",
+    "pool",
     "quiet_transformers",
     "read_word_vectors",
     "source_split",
+    "stamp_of",
     "tokenize",
     "vectors_for",
 ]

@@ -14,8 +14,13 @@ from torch import Tensor
 from taskmix.errors import InputError, OptionError
 from taskmix.tasks._encoding._encoded import EncodedSplit, EncodedTask, EncodedTasks
 from taskmix.tasks._encoding._inputs import Inputs
-from taskmix.tasks._reading import InputKind
+from taskmix.tasks._reading import WRITTEN, InputKind
 from taskmix.tasks._task import Task, TaskSet
+
+_WRITTEN_ADVICE = (
+    "Text is written by a causal language model of which adapters or all weights are trained: use "
+    "`SubwordEncoding` with such a model, or leave the task out."
+)
 
 
 class SourceSplit(NamedTuple):
@@ -53,7 +58,8 @@ def distinct_tables(
         if not accepts(task):
             raise InputError(
                 f"`{encoding}` should be given tasks that it can read. Found `{task.name}`, "
-                f"{task.kind} of {task.inputs}. {advice}"
+                f"{task.kind} of {task.inputs}. "
+                f"{_WRITTEN_ADVICE if task.kind in WRITTEN else advice}"
             )
         for split_name, split in task.splits.items():
             table = tables.setdefault(source_split(task, split_name), split.inputs)
@@ -92,6 +98,7 @@ def encoded_tasks(
     *,
     targets: Callable[[Task, str], Tensor] = plain_targets,
     sentences: Mapping[SourceSplit, Tensor] | None = None,
+    target_bytes: Mapping[SourceSplit, Tensor] | None = None,
     features: int = 0,
     vocabulary: tuple[str, ...] = (),
     vectors: Tensor | None = None,
@@ -102,11 +109,12 @@ def encoded_tasks(
     `extra["target_scale"]` has the mean and the standard deviation of each regression's targets in
     `train`, so that a head can give values of the size of the targets, which are left as they are.
     """
-    offsets = sentences or {}
+    offsets, sizes = sentences or {}, target_bytes or {}
+    pieces = int((extra or {}).get("vocabulary_size", 0))
 
     def encoded_split(task: Task, name: str) -> EncodedSplit:
         rows = source_split(task, name)
-        return EncodedSplit(inputs[rows], targets(task, name), offsets.get(rows))
+        return EncodedSplit(inputs[rows], targets(task, name), offsets.get(rows), sizes.get(rows))
 
     result = tuple(
         EncodedTask(
@@ -116,6 +124,7 @@ def encoded_tasks(
             metric=task.metric,
             source=task.source,
             splits={name: encoded_split(task, name) for name in task.splits},
+            pieces=pieces if task.kind in WRITTEN else 0,
         )
         for task in tasks
     )

@@ -30,6 +30,7 @@ from taskmix.tasks._encoding._inputs import (
     SubwordInputs,
     WindowInputs,
 )
+from taskmix.tasks._reading import WRITTEN
 from taskmix.tasks._task import TaskSet
 
 FORMAT = 1  # of an entry and of what every encoding gives: raise it when either changes
@@ -84,6 +85,8 @@ def _write(path: Path, encoded: EncodedTasks) -> None:
                 numbers[id(split.inputs)] = len(inputs)
                 if split.sentences is not None:
                     tensors[f"sentences/{len(inputs)}"] = split.sentences
+                if split.target_bytes is not None:
+                    tensors[f"target_bytes/{len(inputs)}"] = split.target_bytes
                 inputs.append(_describe(split.inputs, f"inputs/{len(inputs)}", tensors))
             places[task.name][split_name] = numbers[id(split.inputs)]
             tensors[f"targets/{position}/{split_name}"] = split.targets
@@ -133,7 +136,10 @@ def _restored(text: str, tensors: dict[str, Tensor], tasks: TaskSet) -> EncodedT
     def split(position: int, task_name: str, split_name: str) -> EncodedSplit:
         number = description["places"][task_name][split_name]
         targets = tensors[f"targets/{position}/{split_name}"]
-        return EncodedSplit(inputs[number], targets, tensors.get(f"sentences/{number}"))
+        sentences = tensors.get(f"sentences/{number}")
+        return EncodedSplit(
+            inputs[number], targets, sentences, tensors.get(f"target_bytes/{number}")
+        )
 
     encoded = tuple(
         EncodedTask(
@@ -143,6 +149,7 @@ def _restored(text: str, tensors: dict[str, Tensor], tasks: TaskSet) -> EncodedT
             metric=task.metric,
             source=task.source,
             splits={name: split(position, task.name, name) for name in task.splits},
+            pieces=description["extra"]["vocabulary_size"] if task.kind in WRITTEN else 0,
         )
         for position, task in enumerate(tasks)
     )

@@ -26,7 +26,8 @@ class EncodedSplit:
     """Rows as tensors.
 
     `targets` is [row], or [row, word] padded with `MISSING` where a row is a whole sentence.
-    `sentences` marks where sentences begin when every token is a row of its own.
+    `sentences` marks where sentences begin when every token is a row of its own. Where text is to be
+    written, `targets` [row, place] are the pieces, and `target_bytes` the length of what they spell.
 
     >>> split = EncodedSplit(DenseInputs(torch.eye(2)), targets=torch.tensor([0, 1]))
     >>> len(split), split.inputs.batch(torch.tensor([1])).tolist()
@@ -36,6 +37,7 @@ class EncodedSplit:
     inputs: Inputs
     targets: Tensor
     sentences: Tensor | None = None  # [sentence + 1], row numbers
+    target_bytes: Tensor | None = None  # [row], of the targets as UTF-8, the end piece not counted
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -61,6 +63,7 @@ class EncodedTask:
     metric: str
     source: str
     splits: Mapping[str, EncodedSplit]
+    pieces: int = 0  # in the vocabulary that answers and texts are written in
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
@@ -68,7 +71,7 @@ class EncodedTask:
     @property
     def outputs(self) -> int:
         """How many numbers a head gives for a row."""
-        return len(self.labels) if self.labels else 1
+        return self.pieces or len(self.labels) or 1
 
     @property
     def size(self) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -22,23 +24,31 @@ from taskmix.tasks._encoding._assemble import (
     plain_targets,
     source_split,
 )
+from taskmix.tasks._encoding._by_source import encode_by_source
 from taskmix.tasks._encoding._cache import cached
 from taskmix.tasks._encoding._encoded import EncodedTasks
+from taskmix.tasks._encoding._generation import PieceWriter, WrittenSplit
 from taskmix.tasks._encoding._inputs import SubwordInputs
-from taskmix.tasks._encoding._pretrained import load_pretrained
+from taskmix.tasks._encoding._pretrained import load_pretrained, stamp_of
 from taskmix.tasks._task import MISSING, Task, TaskSet
 
 _COLUMNS = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
+_WRITTEN = ("prompt", "passage")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubwordEncoding:
-    """Texts, pairs of texts and lists of tokens as `SubwordInputs`.
+    """Texts, pairs of texts, lists of tokens, prompts and passages as `SubwordInputs`.
 
     A tagged sentence is one row and its targets are [row, word]. A word is read at its first piece.
     One without a piece, because `max_length` cuts it off or the tokenizer drops its characters, is
     left out of training; elsewhere its target stays and it is read at the last piece, so that what
     is lost counts against the model. `extra["lost_words"]` has the number of such words by task.
+
+    A prompt with its answer is one row and its targets are [row, piece], those of the answer; so is a
+    window of `max_length` pieces of passages (`_generation.py` has the rules). A prompt that is too
+    long loses its beginning. `extra["longest_answer"]` has the pieces of the longest answer in
+    training by task.
 
     >>> SubwordEncoding(path="bert-base-uncased", max_length=64)
     SubwordEncoding(path='bert-base-uncased', max_length=64)
@@ -56,23 +66,42 @@ class SubwordEncoding:
 
     def encode(self, tasks: TaskSet, *, cache: Path | None = None) -> EncodedTasks:
         """The tasks as tensors; from the folder `cache` where the same was encoded before."""
+        return encode_by_source(
+            tasks, (self, stamp_of(self.path)), lambda some: self._cached(some, cache)
+        )
+
+    def _cached(self, tasks: TaskSet, cache: Path | None) -> EncodedTasks:
         tokenizer = load_tokenizer(self.path)
         # By what it does, not by its name: a name on the hub may come to mean another tokenizer.
         rules = hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode()).hexdigest()
         options = repr((self, tokenizer.pad_token_id, tokenizer.model_input_names, rules))
+        if any(task.inputs in _WRITTEN for task in tasks):
+            ends = tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.model_max_length
+            options += repr((tokenizer.chat_template, ends))
         return cached(lambda: self._encode(tasks, tokenizer), tasks, options, cache)
 
-    def _encode(self, tasks: TaskSet, tokenizer: Any) -> EncodedTasks:
+    def encode_with(self, learned: Mapping[str, Any], tasks: TaskSet) -> EncodedTasks:
+        """Rows that come after training: passages one by one, and room for answers."""
+        return self._encode(tasks, load_tokenizer(self.path), learned.get("longest_answer", {}))
+
+    def _encode(
+        self, tasks: TaskSet, tokenizer: Any, longest: Mapping[str, int] | None = None
+    ) -> EncodedTasks:
         tables = distinct_tables(
             tasks,
             "SubwordEncoding",
-            lambda task: task.inputs in _COLUMNS,
+            lambda task: task.inputs in _COLUMNS or task.inputs in _WRITTEN,
             advice="Use `TableEncoding` for tables.",
             needs_train=False,
         )
         inputs: dict[SourceSplit, SubwordInputs] = {}
         words: dict[SourceSplit, _Words] = {}
+        written: dict[SourceSplit, WrittenSplit] = {}
         for key, table in tables.items():
+            if key.inputs in _WRITTEN:
+                written[key] = self._written(tasks, key, table, tokenizer, longest)
+                inputs[key] = written[key].inputs
+                continue
             columns = [table.column(name).to_pylist() for name in _COLUMNS[key.inputs]]
             batch = self._pieces(tokenizer, columns, split_into_words=key.inputs == "tokens")
             if key.tagged:
@@ -80,6 +109,8 @@ class SubwordEncoding:
             inputs[key] = subword_inputs(batch, tokenizer.pad_token_id or 0, words.get(key))
 
         def targets(task: Task, split_name: str) -> Tensor:
+            if task.inputs in _WRITTEN:
+                return written[source_split(task, split_name)].targets
             flat = plain_targets(task, split_name)
             if task.kind != "tagging":
                 return flat
@@ -90,8 +121,38 @@ class SubwordEncoding:
             for task in tasks
             if task.kind == "tagging"
         }
-        extra = {"tokenizer": self.path, "vocabulary_size": len(tokenizer), "lost_words": lost}
-        return encoded_tasks(tasks, inputs, targets=targets, extra=extra)
+        answers = {
+            task.name: max(
+                written[source_split(task, name)].longest
+                for name in (["train"] if "train" in task.splits else task.splits)
+            )
+            for task in tasks
+            if task.kind == "generation"
+        }
+        extra: dict[str, Any] = {
+            "tokenizer": self.path,
+            "vocabulary_size": len(tokenizer),
+            "lost_words": lost,
+        }
+        if answers:
+            extra["longest_answer"] = answers | dict(longest or {})
+        sizes = {key: split.target_bytes for key, split in written.items()}
+        return encoded_tasks(tasks, inputs, targets=targets, target_bytes=sizes, extra=extra)
+
+    def _written(
+        self,
+        tasks: TaskSet,
+        key: SourceSplit,
+        table: pa.Table,
+        tokenizer: Any,
+        longest: Mapping[str, int] | None,  # of answers, where rows come after training
+    ) -> WrittenSplit:
+        writer = PieceWriter(tokenizer=tokenizer, path=self.path, max_length=self.max_length)
+        if key.inputs == "passage":
+            return writer.passages(table, packed=longest is None)
+        name = next(task.name for task in tasks if task.source == key.source)
+        where = f"the split `{key.split}` of task `{name}`"
+        return writer.prompts(table, where=where, longest=(longest or {}).get(name, 1))
 
     def _pieces(self, tokenizer: Any, columns: list[list[Any]], *, split_into_words: bool) -> Any:
         if not columns[0]:  # tokenizers refuse to be given nothing

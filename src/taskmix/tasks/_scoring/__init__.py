@@ -1,4 +1,4 @@
-"""How answers are scored: metrics by name, and entity F1 by the rules of CoNLL.
+"""How answers are scored: metrics by name, entity F1 by the rules of CoNLL, text that is written.
 
 From what a head gives and what the rows say to one number; nothing here knows of files or models.
 """
@@ -12,15 +12,19 @@ from taskmix.tasks._scoring._metrics import (
     METRICS,
     Metric,
     evaluate_outputs,
+    evaluate_written,
     find_metric,
 )
+from taskmix.tasks._scoring._written import WrittenText
 
 __all__ = [
     "METRICS",
     "Metric",
+    "WrittenText",
     "conlleval_report",
     "entity_counts",
     "evaluate_outputs",
+    "evaluate_written",
     "find_metric",
     "io_to_iob2",
 ]

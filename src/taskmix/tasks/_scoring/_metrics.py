@@ -1,12 +1,14 @@
 """Metrics by name, from what a head gives to one number.
 
-A classifier's outputs are logits [row, class], a regressor's are values [row]. Rows whose target is
+A classifier's outputs are logits [row, class], a regressor's are values [row]; of what a model writes
+there are sums and texts (`_written.py`). Rows whose target is
 `MISSING` or NaN are left out. Every metric is a fraction or in the unit of the target, never a
 percentage. Where a metric is not defined it is one of these, so that a run goes on:
 
 | case                                                     | value |
 |----------------------------------------------------------|-------|
 | no row has a target, or an output is NaN                 | NaN   |
+| `bits_per_byte`: a text without a byte                   | NaN   |
 | `pearson`, `spearman`: predictions or targets constant   | 0     |
 | `matthews`: predictions or targets of one class          | 0     |
 | `f1`, `macro_f1`, `entity_f1`: nothing right             | 0     |
@@ -26,9 +28,17 @@ from numpy.typing import NDArray
 
 from taskmix.errors import OptionError, ShapeError
 from taskmix.tasks._scoring._entities import entity_counts, keep_offsets
+from taskmix.tasks._scoring._written import (
+    WrittenText,
+    bits_per_byte,
+    exact_match,
+    rouge_l,
+    token_accuracy,
+    word_f1,
+)
 from taskmix.tasks._task import MISSING
 
-Needs = Literal["classes", "scores", "values", "tags"]
+Needs = Literal["classes", "scores", "values", "tags", "pieces", "answers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +81,12 @@ class Metric:
     name: str
     higher_is_better: bool
     needs: Needs
-    compute: Callable[[ScoredRows], float]
+    compute: Callable[[Any], float]  # of `ScoredRows`, or of `WrittenText`
+
+    @property
+    def is_of_text(self) -> bool:
+        """Whether it scores text that a model writes."""
+        return self.needs in ("pieces", "answers")
 
 
 def evaluate_outputs(
@@ -91,9 +106,18 @@ def evaluate_outputs(
     2.0
     """
     chosen = find_metric(metric)
-    if (chosen.needs == "values") == bool(labels):
+    if (chosen.needs == "values") == bool(labels) or chosen.is_of_text:
         has = f"{len(labels)} classes" if labels else "no classes"
-        fitting = [m.name for m in METRICS.values() if (m.needs == "values") != bool(labels)]
+        fitting = [
+            m.name
+            for m in METRICS.values()
+            if (m.needs == "values") != bool(labels) and not m.is_of_text
+        ]
+        if chosen.is_of_text:
+            raise OptionError(
+                f"`{metric}` should be asked of a task in which text is written. Found one with {has}. "
+                f"Choose one of {', '.join(fitting)}."
+            )
         raise OptionError(
             f"`{metric}` should be asked of a task {'without' if labels else 'with'} classes. "
             f"Found one with {has}. Choose one of {', '.join(fitting)}."
@@ -120,6 +144,23 @@ def evaluate_outputs(
     return float(chosen.compute(ScoredRows(outputs, targets, labels, sentences)))
 
 
+def evaluate_written(metric: str, text: WrittenText) -> float:
+    """The metric of that name for text that a model wrote, or was asked for piece by piece.
+
+    >>> text = WrittenText(rows=1, answers=(("The old cat", "an old dog"),))
+    >>> evaluate_written("word_f1", text)  # one of two words, without the articles
+    0.5
+    """
+    chosen = find_metric(metric)
+    if not chosen.is_of_text:
+        fitting = [name for name, each in METRICS.items() if each.is_of_text]
+        raise OptionError(
+            f"`{metric}` should be asked of a task with classes or numbers. Found one in which text is "
+            f"written. Choose one of {', '.join(fitting)}."
+        )
+    return float(chosen.compute(text))
+
+
 def find_metric(name: str) -> Metric:
     """The metric of that name; `f1+accuracy` is the mean of the two, as GLUE scores some tasks.
 
@@ -132,7 +173,7 @@ def find_metric(name: str) -> Metric:
     """
     if "+" in name:
         parts = [find_metric(part) for part in name.split("+")]
-        if len({(part.higher_is_better, part.needs == "values") for part in parts}) > 1:
+        if len({(p.higher_is_better, p.needs == "values", p.is_of_text) for p in parts}) > 1:
             raise OptionError(
                 f"The metrics of a mean should improve in the same direction and be asked of the "
                 f"same kind of task. Found `{name}`."
@@ -140,7 +181,7 @@ def find_metric(name: str) -> Metric:
         return Metric(
             name,
             parts[0].higher_is_better,
-            parts[0].needs,
+            "answers" if any(part.needs == "answers" for part in parts) else parts[0].needs,
             lambda rows: float(np.mean([part.compute(rows) for part in parts])),
         )
     if name not in METRICS:
@@ -252,6 +293,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             Metric("auc", True, "scores", _auc),
             Metric("rmse", False, "values", _rmse),
             Metric("log_loss", False, "scores", _log_loss),
+            Metric("exact_match", True, "pieces", exact_match),
+            Metric("token_accuracy", True, "pieces", token_accuracy),
+            Metric("word_f1", True, "answers", word_f1),
+            Metric("rouge_l", True, "answers", rouge_l),
+            Metric("bits_per_byte", False, "pieces", bits_per_byte),
         )
     }
 )

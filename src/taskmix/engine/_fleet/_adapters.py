@@ -1,0 +1,176 @@
+"""Adapters of many members over one frozen base.
+
+The base's linear modules see the pieces of all members as one product, and each module's adapters
+are two batched products over tiles of pieces, of which each belongs to one member. Nothing here
+knows an architecture: whatever network takes packed rows, or at least padded ones, is taken, which is
+tried on a few rows before anything is trained.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from taskmix.engine._fleet._perceptron import Masks, Parameters
+from taskmix.engine._fleet._pieces import PADDED, Layout, PiecePool, Way, states_of
+from taskmix.engine._fleet._pool import Numbering
+from taskmix.models import (
+    AddTo,
+    FrozenBase,
+    Transformer,
+    adapter_key,
+    frozen_base,
+    outline_of,
+)
+from taskmix.tasks import find_pooling
+
+Pieces = tuple[int, int, int]  # tiles, the longest row, words a row
+AGREES = {
+    torch.float32: 1e-3,
+    torch.bfloat16: 0.1,
+    torch.float16: 0.02,
+}  # of states' root mean square
+
+
+class AdapterStack:
+    """Codes of rows by a frozen base with each member's own adapters."""
+
+    widths: tuple[int, ...] = ()
+
+    def __init__(
+        self,
+        options: Transformer,
+        numbering: Numbering,
+        device: torch.device,
+        precision: torch.dtype,
+    ) -> None:
+        self._base = frozen_base(options.path, device, precision)
+        self._pool = PiecePool(numbering, device)
+        self._pooling = options.pooling or find_pooling(options.path)
+        self._names = tuple(outline_of(options.path).shapes(options.adapters.targets))
+        self._scale = options.adapters.scale
+        self._way = find_way(self._base, self._pool, precision)
+
+    def room(self, rows: Tensor, words: int) -> Pieces:
+        return self._pool.room(rows, words, self._way)
+
+    def __call__(self, parameters: Parameters, rows: Tensor, masks: Masks, room: Pieces) -> Tensor:
+        rows = rows.flatten(1)
+        layout = self._pool.lay_out(rows, room, self._way)
+        added = {
+            name: TiledAdapters(
+                parameters[f"{adapter_key(name)}.lora_A"],
+                parameters[f"{adapter_key(name)}.lora_B"],
+                self._scale,
+                layout,
+            )
+            for name in self._names
+        }
+        with torch.autocast(rows.device.type, enabled=False), self._base.adding(added):
+            states = states_of(self._base, layout)
+            codes = self._pool.read(states, layout, rows, room[2], self._pooling)
+        return codes.view(len(rows), -1, codes.shape[-1])
+
+
+def find_way(base: FrozenBase, pool: PiecePool, precision: torch.dtype) -> Way:
+    """Packed rows where the network answers to them as to padded ones, else padded rows."""
+    rows = pool.probe()
+    padded = _read(base, pool, rows, PADDED)
+    for first in (0, 1 + (getattr(base.config, "pad_token_id", None) or 0)):
+        try:
+            packed = _read(base, pool, rows, Way(packed=True, first_position=first))
+        except torch.OutOfMemoryError:
+            raise
+        except (TypeError, ValueError, LookupError, RuntimeError, ImportError, AttributeError):
+            return PADDED  # attention of its own kind, or positions that it wants to find itself
+        size = padded.float().square().mean().sqrt()
+        if float((packed - padded).abs().max()) <= AGREES[precision] * float(size):
+            return Way(packed=True, first_position=first)
+    return PADDED
+
+
+@torch.no_grad()
+def _read(base: FrozenBase, pool: PiecePool, rows: Tensor, way: Way) -> Tensor:
+    room = pool.room(rows.unsqueeze(0), 1, way)
+    layout = pool.lay_out(rows, room, way)
+    states = states_of(base, layout)
+    return states.index_select(0, layout.places()[layout.inside()]).float()
+
+
+class TiledAdapters(AddTo):
+    """The adapters of one module, for all members."""
+
+    def __init__(
+        self,
+        first: Tensor,  # [member, rank, in]
+        second: Tensor,  # [member, out, rank]
+        scale: float,
+        layout: Layout,
+    ) -> None:
+        self._first, self._second = first, second
+        self._scale, self._layout = scale, layout
+
+    def __call__(self, inputs: Tensor, outputs: Tensor) -> Tensor:
+        tiles = self._layout.tiles
+        found: Tensor = _Tiled.apply(  # type: ignore[no-untyped-call]
+            inputs.reshape(tiles, -1, inputs.shape[-1]),
+            outputs.reshape(tiles, -1, outputs.shape[-1]),
+            self._first,
+            self._second,
+            self._scale,
+            self._layout.member_of_tile,
+            self._layout.tiles_of_member,
+        )
+        return found.view(outputs.shape)
+
+
+class _Tiled(torch.autograd.Function):
+    """outputs + scale * B (A inputs), each tile with its member's A and B.
+
+    The gradients of a member's A and B are sums over its tiles, taken in float32 and in order, so
+    that they do not depend on which thread comes first.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        inputs: Tensor,  # [tile, piece, in]
+        outputs: Tensor,  # [tile, piece, out]
+        first: Tensor,
+        second: Tensor,
+        scale: float,
+        member: Tensor,  # [tile]
+        counts: Tensor,  # [member]
+    ) -> Tensor:
+        kind = inputs.dtype
+        down = first.to(kind).index_select(0, member)
+        up = (second * scale).to(kind).index_select(0, member)
+        low = torch.bmm(inputs, down.transpose(1, 2))
+        ctx.save_for_backward(inputs, low, first, second, member, counts)
+        ctx.scale = scale
+        return torch.baddbmm(outputs, low, up.transpose(1, 2))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, low, first, second, member, counts = ctx.saved_tensors
+        kind = inputs.dtype
+        up = (second * ctx.scale).to(kind).index_select(0, member)
+        of_low = torch.bmm(gradient, up)
+        of_second = _by_member(torch.bmm(gradient.transpose(1, 2), low), counts) * ctx.scale
+        of_first = _by_member(torch.bmm(of_low.transpose(1, 2), inputs), counts)
+        of_inputs = None
+        if ctx.needs_input_grad[0]:
+            of_inputs = torch.bmm(of_low, first.to(kind).index_select(0, member))
+        of_outputs = gradient if ctx.needs_input_grad[1] else None
+        return of_inputs, of_outputs, of_first, of_second, None, None, None
+
+
+def _by_member(tiles: Tensor, counts: Tensor) -> Tensor:
+    """[tile, ...] to [member, ...], the sum over each member's tiles."""
+    if len(tiles) == len(counts):  # rows are padded: a tile is a member
+        return tiles.float()
+    flat = tiles.float().flatten(1)
+    found = torch.segment_reduce(flat, "sum", lengths=counts, unsafe=True)
+    return found.view(len(counts), *tiles.shape[1:])

@@ -1,0 +1,127 @@
+"""Adapters of many members over one frozen base train as they do alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fleet_toys import RUN, WORDS, changed, runs_of, side_by_side, tag_source, text_source
+
+from taskmix.engine import Run
+from taskmix.models import Adapters, Transformer
+from taskmix.policies import HardProgress
+from taskmix.weighting import Equal, GroupDRO
+
+transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
+tokenizers = pytest.importorskip("tokenizers", reason="the extra `text` is not installed")
+
+SMALL = {
+    "vocab_size": 80,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 64,
+}
+CONFIGS: dict[str, Any] = {
+    "bert": lambda: transformers.BertModel(transformers.BertConfig(**SMALL)),
+    "roberta": lambda: transformers.RobertaModel(
+        transformers.RobertaConfig(**SMALL | {"pad_token_id": 1, "type_vocab_size": 1})
+    ),
+    "distilbert": lambda: transformers.DistilBertModel(
+        transformers.DistilBertConfig(
+            vocab_size=80, dim=16, n_layers=2, n_heads=2, hidden_dim=24, max_position_embeddings=64
+        )
+    ),
+    "deberta": lambda: transformers.DebertaV2Model(
+        transformers.DebertaV2Config(**SMALL, relative_attention=True, position_biased_input=False)
+    ),
+    "llama": lambda: transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(**SMALL, num_key_value_heads=1)
+    ),
+    "gpt2": lambda: transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(vocab_size=80, n_embd=16, n_layer=2, n_head=2, n_positions=64)
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def saved(folder: Path, kind: str) -> str:
+    """A small pretrained model, which is random, and a tokenizer of words."""
+    torch.manual_seed(0)
+    path = folder / kind
+    CONFIGS[kind]().save_pretrained(path)
+    pieces = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", *WORDS]
+    vocabulary = {piece: place for place, piece in enumerate(pieces)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 1), ("[SEP]", 2)],
+    )
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", eos_token="[SEP]"
+    ).save_pretrained(path)
+    return str(path)
+
+
+def adapted(folder: Path, kind: str = "bert", source: Any = None, **options: Any) -> Run:
+    path = saved(folder, kind)
+    architecture = Transformer(path=path, max_length=32, tune="adapters", **options)
+    return changed(RUN, architecture, source=source or text_source(folder), steps=8, batch_size=8)
+
+
+TEXTS = (("two", "three"), ("long", "two"), ("pair", "two", "long"), ("pair",))
+
+
+@pytest.mark.parametrize("weighting", [Equal(), None], ids=["all", "drawn"])
+def test_texts_pairs_and_numbers_are_learned_as_alone(tmp_path: Path, weighting: Any) -> None:
+    side_by_side(runs_of(adapted(tmp_path), TEXTS, weighting=weighting), tmp_path, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("kind", sorted(set(CONFIGS) - {"bert"}))
+def test_an_architecture_needs_no_code_of_its_own(tmp_path: Path, kind: str) -> None:
+    runs = runs_of(adapted(tmp_path, kind), TEXTS[:3], weighting=None)
+    side_by_side(runs, tmp_path, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("weighting", [Equal(), None], ids=["all", "drawn"])
+def test_words_are_tagged_as_alone(tmp_path: Path, weighting: Any) -> None:
+    base = adapted(tmp_path, source=tag_source(tmp_path))
+    subsets = (("entities", "parts"), ("parts",), ("parts", "entities"))
+    side_by_side(runs_of(base, subsets, weighting=weighting), tmp_path, tolerance=1e-4)
+
+
+def test_members_of_different_ranks_train_together(tmp_path: Path) -> None:
+    base = adapted(tmp_path)
+    architecture: Any = base.architecture
+    runs = [
+        replace(run, architecture=replace(architecture, adapters=Adapters(rank=rank)))
+        for run, rank in zip(runs_of(base, TEXTS[:3], weighting=None), (2, 8, 3), strict=True)
+    ]
+    side_by_side(runs, tmp_path, tolerance=1e-4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"weighting": GroupDRO()}, {"weighting": None, "reward": HardProgress(per_cost=True)}],
+    ids=["weighed", "rewarded"],
+)
+def test_what_is_learned_from_losses_is_learned_as_alone(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    side_by_side(runs_of(adapted(tmp_path), TEXTS, **changes), tmp_path, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("pooling", ["first", "last", "max"])
+def test_any_pooling_is_that_of_a_model_alone(tmp_path: Path, pooling: Any) -> None:
+    runs = runs_of(adapted(tmp_path, pooling=pooling), TEXTS[:2], weighting=None)
+    side_by_side(runs, tmp_path, tolerance=1e-4)

@@ -1,0 +1,175 @@
+"""Low-rank adapters over a frozen base, by hand and against PEFT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from taskmix.errors import InputError, OptionError
+from taskmix.models import Adapters, HardSharing, Transformer
+from taskmix.models._adapters import Adapter, find_targets
+from taskmix.models._base import frozen_base, outline_of
+from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
+
+transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
+
+BATCH = {
+    "input_ids": torch.tensor([[1, 5, 6, 7], [2, 8, 0, 0]]),
+    "attention_mask": torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]]),
+}
+
+
+def one_task(kind: Any = "classification", labels: tuple[str, ...] = ("no", "yes")) -> EncodedTasks:
+    split = EncodedSplit(DenseInputs(torch.zeros(2, 1)), torch.tensor([0, 1]))
+    task = EncodedTask(
+        name="a", kind=kind, labels=labels, metric="accuracy", source="a", splits={"train": split}
+    )
+    return EncodedTasks((task,))
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=40,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=32,
+    )
+    path = tmp_path_factory.mktemp("bert")
+    transformers.BertModel(config).save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=40,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=32,
+    )
+    path = tmp_path_factory.mktemp("llama")
+    transformers.LlamaForCausalLM(config).save_pretrained(path)
+    return path
+
+
+def adapted(path: Path, **options: Any) -> HardSharing:
+    return Transformer(path=str(path), tune="adapters", **options).build(one_task()).eval()
+
+
+def stir(model: torch.nn.Module) -> None:
+    """Gives the adapters something to say: their B begins at 0."""
+    generator = torch.Generator().manual_seed(1)
+    for name, parameter in model.named_parameters():
+        if "lora" in name:
+            with torch.no_grad():
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.3)
+
+
+def test_an_adapter_adds_the_paper_s_product_times_scale() -> None:
+    adapter = Adapter(2, 2, Adapters(rank=1, scale=3.0))
+    with torch.no_grad():
+        adapter.lora_A.copy_(torch.tensor([[1.0, 2.0]]))
+        adapter.lora_B.copy_(torch.tensor([[5.0], [-1.0]]))
+    # A x = 1 + 2 * 10 = 21; B A x = (105, -21); times 3.
+    assert adapter(torch.tensor([1.0, 10.0])).tolist() == [315.0, -63.0]
+
+
+def test_fresh_adapters_change_nothing(bert: Path) -> None:
+    model = adapted(bert)
+    whole = Transformer(path=str(bert)).build(one_task()).eval()
+    torch.testing.assert_close(model.encoder(BATCH), whole.encoder(BATCH))
+
+
+@pytest.mark.parametrize("which", ["bert", "llama"])
+def test_stirred_adapters_are_the_weights_with_their_product_added(
+    which: str, request: pytest.FixtureRequest
+) -> None:
+    path = request.getfixturevalue(which)
+    model = adapted(path)
+    stir(model)
+    whole = Transformer(path=str(path)).build(one_task()).eval()
+    network = whole.encoder.network
+    network = network.base_model if which == "llama" else network
+    for name in model.encoder.adapters.names:
+        adapter = model.encoder.adapters.of(name)
+        with torch.no_grad():
+            network.get_submodule(name).weight += 2.0 * adapter.lora_B @ adapter.lora_A
+    torch.testing.assert_close(model.encoder(BATCH), whole.encoder(BATCH), atol=1e-5, rtol=1e-5)
+
+
+def test_two_models_over_one_base_do_not_hear_of_each_other(bert: Path) -> None:
+    first, second = adapted(bert), adapted(bert)
+    before = second.encoder(BATCH)
+    stir(first)
+    assert not torch.allclose(first.encoder(BATCH), before)
+    torch.testing.assert_close(second.encoder(BATCH), before)
+    device = torch.device("cpu")
+    assert first.encoder.base(device) is second.encoder.base(device)
+
+
+def test_only_adapters_and_heads_are_trained_and_kept(bert: Path) -> None:
+    model = adapted(bert)
+    parts = {name.rpartition(".")[2] for name in model.state_dict() if "encoder" in name}
+    assert parts == {"lora_A", "lora_B"}
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    # Query and value of two layers, rank 8, 16 wide; and a head of 2.
+    assert sum(p.numel() for p in model.parameters()) == 2 * 2 * 2 * 8 * 16 + 16 * 2 + 2
+
+
+def test_a_base_whose_files_have_changed_is_read_again(bert: Path, tmp_path: Path) -> None:
+    device = torch.device("cpu")
+    path = tmp_path / "model"
+    transformers.BertModel.from_pretrained(bert).save_pretrained(path)
+    before = frozen_base(str(path), device)
+    changed = transformers.BertModel.from_pretrained(bert)
+    changed.embeddings.word_embeddings.weight.data.add_(1.0)
+    changed.save_pretrained(path)
+    after = frozen_base(str(path), device)
+    assert before is not after
+
+
+def test_usual_targets_are_the_query_and_value_projections(bert: Path, llama: Path) -> None:
+    for path, names in ((bert, {"query", "value"}), (llama, {"q_proj", "v_proj"})):
+        shapes = outline_of(str(path)).shapes(None)
+        assert {name.rpartition(".")[2] for name in shapes} == names
+        assert len(shapes) == 4
+    # Two key-value heads of four: the values are half as wide.
+    assert outline_of(str(llama)).shapes(("v_proj",))["layers.0.self_attn.v_proj"] == (16, 8)
+
+
+def test_targets_that_the_model_does_not_have_are_refused_with_those_it_has(bert: Path) -> None:
+    with pytest.raises(InputError, match=r"Found `q_proj`; it has dense, key, query, value"):
+        find_targets(outline_of(str(bert)).network, ("q_proj",))
+    with pytest.raises(OptionError, match="`rank` should be 1 or more"):
+        Adapters(rank=0)
+    with pytest.raises(OptionError, match="`tune` should be adapters or all"):
+        Transformer(path="x", tune="heads")  # type: ignore[arg-type]
+
+
+def test_an_encoder_is_refused_for_answers_that_are_generated(bert: Path) -> None:
+    tasks = one_task("generation", ())
+    with pytest.raises(InputError, match="should be learned by a causal language model"):
+        Transformer(path=str(bert)).build(tasks)
+
+
+@pytest.mark.parametrize("tune", ["adapters", "all"])
+def test_the_scores_of_generated_pieces_are_those_of_the_causal_model(
+    llama: Path, tune: Any
+) -> None:
+    model = Transformer(path=str(llama), tune=tune).build(one_task("generation", ())).eval()
+    batch = BATCH | {"word_starts": torch.tensor([[1, 2], [0, 1]])}
+    whole = transformers.LlamaForCausalLM.from_pretrained(llama).eval()
+    expected = whole(**BATCH).logits
+    expected = torch.stack([expected[0, [1, 2]], expected[1, [0, 1]]])
+    torch.testing.assert_close(model(batch, 0), expected)
