@@ -8,7 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,16 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENTS = ROOT / ".benchmarks"
 
 
-def arguments(description: str, *, device: bool = False) -> argparse.Namespace:
+Options = Mapping[str, Mapping[str, Any]]  # a flag, and what argparse should know of it
+
+
+def arguments(
+    description: str, *, device: bool = False, options: Options | None = None
+) -> argparse.Namespace:
     """`--quick` and `--json`, which every benchmark takes, and `--device` where one can be chosen."""
     parser = argparse.ArgumentParser(description=description)
+    for flag, words in (options or {}).items():
+        parser.add_argument(flag, **words)
     if device:
         parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--quick", action="store_true", help="a version of a minute or so")
@@ -54,12 +61,19 @@ def report(
     description: str,
     *,
     device: bool = False,
+    options: Options | None = None,
 ) -> None:
-    """Measures, and prints the rows as a table or as one object."""
-    options = arguments(description, device=device)
+    """Measures, and prints the rows as a table or as one object.
+
+    `measure` is given `quick`, the device where one can be chosen, and by name what `options` add.
+    """
+    chosen = arguments(description, device=device, options=options)
     begin = time.monotonic()
-    rows = measure(options.quick, *([options.device] if device else []))
-    if options.json:
+    more = {
+        flag.removeprefix("--"): getattr(chosen, flag.removeprefix("--")) for flag in options or {}
+    }
+    rows = measure(chosen.quick, *([chosen.device] if device else []), **more)
+    if chosen.json:
         command = f"python benchmarks/{Path(sys.argv[0]).name} " + " ".join(sys.argv[1:])
         found = {
             "experiment": experiment,

@@ -7,6 +7,11 @@ usually written in PyTorch, with the same module and batches of the same size, i
 "End to end" is the executor `Fleet` with evaluation, checkpoints and records on disk.
 
     python benchmarks/fleet.py [--device cuda] [--quick] [--json]
+
+With `--agree` nothing is timed: every architecture is trained with dropout as a fleet and one by one,
+under the same `--seeds`, and what is printed is by how much the test scores differ.
+
+    python benchmarks/fleet.py --agree [--seeds 48] [--device cuda] [--json]
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from typing import Any
 import torch
 
 from _common import report, row
+from _fleet_agree import agree as compare_scores
 from _fleet_peers import (
     clock_of,
     limits,
@@ -38,9 +44,10 @@ from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._plan import fitting
 from taskmix.engine._fleet._stepper import Stepper
 from taskmix.models import Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.policies import HardProgress, QuantileScaled
 from taskmix.records import Study
 from taskmix.tasks import EncodedTasks
-from taskmix.weighting import Equal
+from taskmix.weighting import BanditMTL, Equal, GroupDRO, Uncertainty
 
 
 @dataclass(frozen=True)
@@ -175,41 +182,71 @@ def tf32() -> Iterator[None]:
         torch.backends.cuda.matmul.allow_tf32 = False
 
 
-def end_to_end(device: str, quick: bool) -> list[dict[str, Any]]:
-    """The digits tasks, three of them every step, with evaluation and records."""
-    members, steps, alone = (64 if quick else 256), 200, 2
-    run = replace(
-        run_of(Perceptron(hidden=(64, 64)), 32, device),
-        tasks=("ten_digits", "parity", "half"),
-        steps=steps,
-        evaluate_every=100,
-    )
-    tasks = build(run)[1]  # the tasks are read before the clock starts
-    clock, seconds = clock_of(device), []
+DIGITS = {"tasks": ("ten_digits", "parity", "half"), "steps": 200, "evaluate_every": 100}
+
+
+def both_ways(run: Run, members: int, alone: int) -> tuple[float, float]:
+    """Seconds of a model's step in a fleet and one by one, with evaluation and records."""
+    build(run)  # the tasks are read before the clock starts
+    clock, seconds = clock_of(run.device), []
     for executor, count in ((Fleet(workers=1), members), (Here(workers=1), alone)):
         runs = [replace(run, seed=seed) for seed in range(count)]
         with tempfile.TemporaryDirectory() as folder:
             begin = clock()
             results = executor.run(runs, Study(folder))
-            seconds.append((clock() - begin) / count / steps)
+            seconds.append((clock() - begin) / count / run.steps)
         assert all(result.outcome == "finished" for result in results), results[0].error
-    whole, solo = seconds
-    inner = Case("", run, tasks, (), steps=50, usual=0)
+    return seconds[0], seconds[1]
+
+
+def end_to_end(device: str, quick: bool) -> list[dict[str, Any]]:
+    """The digits tasks, three of them every step, with evaluation and records."""
+    members = 64 if quick else 256
+    run = replace(run_of(Perceptron(hidden=(64, 64)), 32, device), **DIGITS)
+    whole, solo = both_ways(run, members, alone=2)
+    inner = Case("", run, build(run)[1], (), steps=50, usual=0)
     together = fitting(run) if device == "cpu" else members
     step, _ = model_seconds(fleet_of(inner, min(members, together)), inner, rounds=2)
-    name = f"end to end: {members} perceptrons, 3 tasks a step, {steps} steps"
+    name = f"end to end: {members} perceptrons, 3 tasks a step, {run.steps} steps"
     return [
         row(name, 1 / whole, 1 / solo, "one by one, one process", "model-steps/s"),
         row(f"{name}: cost of a step", whole * 1e6, step * 1e6, "the step alone", "us"),
+        *learning(run),
     ]
 
 
-def measure(quick: bool, device: str) -> list[dict[str, Any]]:
+def learning(run: Run) -> list[dict[str, Any]]:
+    """The same for runs that learn from their losses while they train."""
+    cases: dict[str, dict[str, Any]] = {
+        "the adviser's uniform runs, with a reward": {"weighting": None, "reward": HardProgress()},
+        "a reward that draws": {
+            "weighting": None,
+            "reward": QuantileScaled(reward=HardProgress(), reservoir=2),
+        },
+        "GroupDRO, for all members at once": {"weighting": GroupDRO()},
+        "BanditMTL, member by member": {"weighting": BanditMTL()},
+        "Uncertainty, member by member": {"weighting": Uncertainty()},
+    }
+    rows = []
+    for name, changes in cases.items():
+        whole, solo = both_ways(replace(run, **changes), 12, alone=2)
+        peer, unit = "one by one, one process", "model-steps/s"
+        rows.append(row(f"end to end: 12 perceptrons, {name}", 1 / whole, 1 / solo, peer, unit))
+    return rows
+
+
+def measure(quick: bool, device: str, agree: bool, seeds: int) -> list[dict[str, Any]]:
     torch.set_num_threads(1)
+    if agree:
+        return compare_scores(device, min(seeds, 4) if quick else seeds)
     rounds = 2 if quick else 4
     rows = [found for case in cases(device, quick) for found in measure_case(case, rounds)]
     return rows + end_to_end(device, quick)
 
 
 if __name__ == "__main__":
-    report("fleet", measure, __doc__ or "", device=True)
+    options = {
+        "--agree": {"action": "store_true", "help": "compare scores instead of times"},
+        "--seeds": {"type": int, "default": 48, "help": "of every architecture that is compared"},
+    }
+    report("fleet", measure, __doc__ or "", device=True, options=options)

@@ -45,3 +45,38 @@ def save_letters(tmp_path: Path) -> SaveLetters:
         return str(target)
 
     return save
+
+
+@pytest.fixture
+def save_language_model(save_letters: SaveLetters, tmp_path: Path) -> SaveLetters:
+    """Saves a tiny causal model with random weights, and the tokenizer of letters beside it."""
+    transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
+    torch = pytest.importorskip("torch")
+
+    def save(kind: str = "llama", *, seed: int = 0, **more: Any) -> str:
+        size = 2 + len(LETTERS)
+        ends: dict[str, Any] = {"bos_token_id": BEGIN, "eos_token_id": END}
+        if kind == "gpt2":
+            config = transformers.GPT2Config(
+                vocab_size=size, n_embd=16, n_layer=2, n_head=2, n_positions=48, **ends
+            )
+        else:
+            config = transformers.LlamaConfig(
+                vocab_size=size,
+                hidden_size=16,
+                intermediate_size=24,
+                num_hidden_layers=2,
+                num_attention_heads=2,
+                num_key_value_heads=1,
+                max_position_embeddings=48,
+                initializer_range=0.3,  # so that what it writes differs from row to row
+                **ends,
+            )
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            network = transformers.AutoModelForCausalLM.from_config(config)
+        folder = tmp_path / f"{kind}{seed}"
+        network.save_pretrained(folder)
+        return save_letters(folder, **more)
+
+    return save

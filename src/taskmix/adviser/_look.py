@@ -66,14 +66,20 @@ class _Keys:
     def __call__(self, split: Split) -> list[Hashable]:
         place = id(split.inputs)
         if place not in self._known:
-            columns = [column.to_pylist() for column in split.inputs.columns]
+            # An answer is what is to be learned, and not a part of the row that is asked.
+            asked = [name for name in split.inputs.column_names if name != "answer"]
+            if "prompt" not in asked:
+                asked = split.inputs.column_names
+            columns = [split.inputs.column(name).to_pylist() for name in asked]
             rows = zip(*columns, strict=True) if len(columns) > 1 else columns[0]
             self._known[place] = [_frozen(row) for row in rows]
         return self._known[place]
 
 
 def _frozen(value: Any) -> Hashable:
-    """Lists as tuples, and a number that is none as a word, since NaN equals nothing."""
+    """Lists and messages as tuples; a number that is none as a word, since NaN equals nothing."""
+    if isinstance(value, dict):
+        return tuple(_frozen(part) for part in value.items())
     if isinstance(value, list | tuple):
         return tuple(_frozen(part) for part in value)
     if isinstance(value, float) and value != value:
@@ -146,6 +152,11 @@ def _labelled(task: Task, keys: _Keys) -> Mapping[Hashable, list[Hashable]]:
 def _labels(task: Task, split: Split) -> Sequence[Hashable | None]:
     """One a row; None where there is none."""
     targets = split.targets
+    if task.kind == "generation":
+        answers: list[str] = split.inputs.column("answer").to_pylist()
+        return answers
+    if task.kind == "language":
+        return [None] * len(split)
     if task.kind == "tagging":
         lengths = [len(words) for words in split.inputs.column("tokens").to_pylist()]
         ends = np.cumsum(lengths)

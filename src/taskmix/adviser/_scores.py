@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,16 @@ import numpy as np
 from taskmix.adviser._expect import sampling_error
 from taskmix.engine import Executed, Run
 from taskmix.plans import Plan
-from taskmix.tasks import MISSING, Task, TaskSet, evaluate_outputs, find_metric
+from taskmix.tasks import (
+    MISSING,
+    WRITTEN,
+    Task,
+    TaskSet,
+    WrittenText,
+    evaluate_outputs,
+    evaluate_written,
+    find_metric,
+)
 
 SMALLEST_DEVIATION = 1e-12  # of targets that are all alike, by which nothing can be divided
 # Standard errors above the constant answer: with a lower bar shuffled tasks pass as learned and spoil
@@ -83,7 +93,13 @@ def judged_targets(targets: tuple[str, ...], unlearned: Sequence[str]) -> tuple[
 
 
 def guessed_score(task: Task, split: str = "dev") -> float:
-    """The best score that one and the same answer to every row can have."""
+    """The best score that one and the same answer to every row can have.
+
+    Of text that is written it is the commonest answer in training; of bits per byte, each byte as
+    often as in training. Pieces depend on the model, so nobody knows how many a guess has right.
+    """
+    if task.kind in WRITTEN:
+        return _guessed_text(task, split)
     targets = task.splits[split].targets
     if task.kind == "regression":
         mean = float(np.nanmean(task.splits["train"].targets))
@@ -92,6 +108,27 @@ def guessed_score(task: Task, split: str = "dev") -> float:
     if task.kind == "tagging":
         return 0.0 if task.metric == "entity_f1" else _guessed_class(task, targets)
     return _guessed_class(task, targets)
+
+
+def _guessed_text(task: Task, split: str) -> float:
+    column = "answer" if task.kind == "generation" else "text"
+    known, asked = (
+        task.splits[name].inputs.column(column).to_pylist() for name in ("train", split)
+    )
+    if task.metric == "bits_per_byte":
+        counts = np.bincount(np.frombuffer("".join(known).encode(), np.uint8), minlength=256) + 0.5
+        bits = -np.log2(counts / counts.sum())
+        found = np.frombuffer("".join(asked).encode(), np.uint8)
+        return float(bits[found].mean()) if len(found) else float("nan")
+    if "token_accuracy" in task.metric.split("+"):
+        return float("nan")
+    ((guess, _),) = Counter(known).most_common(1)
+    text = WrittenText(
+        rows=len(asked),
+        right_rows=asked.count(guess),
+        answers=tuple((guess, answer) for answer in asked),
+    )
+    return evaluate_written(task.metric, text)
 
 
 def _guessed_class(task: Task, targets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:

@@ -180,5 +180,6 @@ def _no_rows(question: Question) -> Any:
     if question.inputs == "table":
         kind = pa.float64()
     names = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
+    names |= {"prompt": ("prompt",), "passage": ("text",)}
     columns = names.get(question.inputs, question.columns)
     return pa.table({name: pa.array([], kind) for name in columns})

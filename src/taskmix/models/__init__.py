@@ -3,6 +3,13 @@
 from taskmix.models._adapters import Adapters, AddTo, adapter_key
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
 from taskmix.models._base import FrozenBase, frozen_base, outline_of
+from taskmix.models._causal import (
+    CausalEncoder,
+    CausalTransformer,
+    attend,
+    rms_normed,
+    rotary_table,
+)
 from taskmix.models._choose import choose_architecture
 from taskmix.models._own_module import OwnModule, own_module
 from taskmix.models._perceptron import Perceptron
@@ -40,6 +47,8 @@ __all__ = [
     "AddTo",
     "AdversarialSharing",
     "Architecture",
+    "CausalEncoder",
+    "CausalTransformer",
     "FrozenBase",
     "HardSharing",
     "Head",
@@ -54,6 +63,7 @@ __all__ = [
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
     "adapter_key",
+    "attend",
     "choose_architecture",
     "computing_type",
     "frozen_base",
@@ -62,6 +72,8 @@ __all__ = [
     "outline_of",
     "own_module",
     "pretrained",
+    "rms_normed",
+    "rotary_table",
     "target_scale",
     "tuned",
     "tuning_of",

@@ -62,6 +62,30 @@ class FrozenBase:
             for module, _ in modules:
                 module.added = None
 
+    @contextmanager
+    def compiled(self, wanted: bool = True) -> Iterator[None]:
+        """Computes the network's blocks by `torch.compile` within a `with` block.
+
+        Blocks are alike, so one is compiled for all of them.
+        """
+        blocks: list[Any] = self._blocks() if wanted else []
+        for block in blocks:
+            if not hasattr(block, "taskmix_compiled"):
+                block.compile(dynamic=False)
+                block.taskmix_compiled = block._compiled_call_impl
+            block._compiled_call_impl = block.taskmix_compiled
+        try:
+            yield
+        finally:
+            for block in blocks:
+                block._compiled_call_impl = None
+
+    def _blocks(self) -> list[nn.Module]:
+        """The modules of the network's longest list of like ones."""
+        lists = [each for each in self.network.modules() if isinstance(each, nn.ModuleList)]
+        like = [each for each in lists if len({type(block) for block in each}) == 1]
+        return list(max(like, key=len, default=nn.ModuleList()))
+
     def logits(self, codes: Tensor) -> Tensor:
         """The scores of the next piece, for the codes of a causal network."""
         return language_scores(self.whole, codes)

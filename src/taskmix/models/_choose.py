@@ -7,14 +7,15 @@ from typing import Any, cast
 
 from taskmix.errors import OptionError
 from taskmix.extras import require
+from taskmix.models._causal import CausalTransformer
 from taskmix.models._perceptron import Perceptron
 from taskmix.models._sharing import Architecture
 from taskmix.models._text_convolution import TextConvolution
 from taskmix.models._tuning import Tuning, check_tuning, pretrained, usual_tuning
 from taskmix.models._window_bilstm import WindowBiLSTM
-from taskmix.tasks import InputKind, TaskSet
+from taskmix.tasks import WRITTEN, InputKind, TaskSet
 
-WRITTEN: set[InputKind] = {"prompt", "passage"}  # inputs whose answers are text
+GENERATED: set[InputKind] = {"prompt", "passage"}  # inputs whose answers are text
 
 
 def choose_architecture(
@@ -49,12 +50,26 @@ def choose_architecture(
             word = "perceptron"
         elif kinds == {"tokens"}:
             word = "bilstm"
+        elif kinds == {"passage"}:
+            word = "causal"
+        elif kinds == {"prompt"}:
+            raise OptionError(
+                "Answers should be written by a pretrained language model. Found no `model`. Give the "
+                "folder, the GGUF file or the hub's name of a causal one.",
+                arguments=("model",),
+            )
         else:
             raise OptionError(
                 "One shared model should read all tasks, so their inputs should be of one kind. "
                 f"Found {', '.join(sorted(kinds))}. Give `tasks` of one kind, or name a Hugging Face "
                 "encoder, which reads text, pairs and tokens."
             )
+    written = next((task.name for task in tasks if task.kind in WRITTEN), None)
+    if written is not None and word in ("perceptron", "convolution", "bilstm"):
+        raise OptionError(
+            f"Text should be written by a causal language model. Found the task `{written}` and the "
+            f"model `{word}`. Name the folder, the GGUF file or the hub's name of such a model."
+        )
     length: dict[str, Any] = {} if max_length is None else {"max_length": max_length}
     if length and word in ("perceptron", "bilstm"):
         raise OptionError(
@@ -68,6 +83,9 @@ def choose_architecture(
             made = TextConvolution(vectors=vectors, **length)
         case "bilstm":
             made = WindowBiLSTM(vectors=vectors)
+        case "causal" | "causal-5M" | "causal-20M":
+            context = {} if max_length is None else {"context": max_length}
+            made = CausalTransformer.of_size(word.removeprefix("causal")[1:] or "1M", **context)
         case _:
             return _pretrained(word, kinds, max_length, tune, rank, device)
     for name, given in (("tune", tune), ("rank", rank)):
@@ -91,7 +109,7 @@ def _pretrained(
     require("transformers", "tokenizers", purpose=f"The Hugging Face encoder `{path}`")
     if tune is not None:
         check_tuning(tune)
-    written = sorted(kinds & WRITTEN)
+    written = sorted(kinds & GENERATED)
     if written and tune == "heads":
         raise OptionError(
             "Heads on vectors should be given tasks with labels. Found tasks of text to be generated. "

@@ -8,6 +8,7 @@ before each of its own go through the model's own output layer.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -60,6 +61,10 @@ class TransformerEncoder(nn.Module):
         """Of the next piece, by the model's own output layer."""
         return language_scores(self.network, codes)
 
+    def read_on(self, pieces: Mapping[str, Tensor], cache: Any) -> tuple[Tensor, Any]:
+        """The state after the last of some more pieces [row, hidden], and a cache to go on from."""
+        return read_on(cast("Any", self.network).base_model, pieces, cache)
+
 
 class AdaptedEncoder(nn.Module):
     """The same over a base that is not trained; what is trained are its adapters."""
@@ -85,6 +90,14 @@ class AdaptedEncoder(nn.Module):
         with torch.autocast(codes.device.type, enabled=False):
             return base.logits(codes.to(computing_type(codes.device)))
 
+    def read_on(self, pieces: Mapping[str, Tensor], cache: Any) -> tuple[Tensor, Any]:
+        """The state after the last of some more pieces [row, hidden], and a cache to go on from."""
+        device = pieces["input_ids"].device
+        base = self.base(device)
+        added = {name: AddTo(self.adapters.of(name)) for name in self.adapters.names}
+        with torch.autocast(device.type, enabled=False), base.adding(added):
+            return read_on(base.network, pieces, cache)
+
     def base(self, device: torch.device) -> FrozenBase:
         """The base on a device, in the type that is computed in."""
         return frozen_base(self.path, device, computing_type(device))
@@ -105,6 +118,15 @@ def last_states(network: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
     """[row, piece, hidden]."""
     inputs = {name: value for name, value in batch.items() if name != "word_starts"}
     return cast("Tensor", network(**inputs).last_hidden_state)
+
+
+def read_on(network: nn.Module, pieces: Mapping[str, Tensor], cache: Any) -> tuple[Tensor, Any]:
+    """The state after the last piece of each row, with the cache of what was read before."""
+    # Some architectures know places by the mask alone (BLOOM, MPT) and take no positions.
+    known = inspect.signature(network.forward).parameters
+    inputs = {name: value for name, value in pieces.items() if name in known}
+    found = network(**inputs, past_key_values=cache, use_cache=True)
+    return found.last_hidden_state[:, -1], found.past_key_values
 
 
 def read_states(states: Tensor, batch: Mapping[str, Tensor], pooling: Pooling) -> Tensor:

@@ -16,7 +16,7 @@ from taskmix.policies._policy import (
 )
 from taskmix.policies._prediction_gain import PredictionGain
 from taskmix.policies._quantile_scaled import QuantileScaled
-from taskmix.policies._reward import AnyReward, Reward
+from taskmix.policies._reward import AnyReward, Reward, steps_without_draws
 from taskmix.policies._scheduled import Scheduled
 from taskmix.policies._score_improvement import ScoreImprovement
 from taskmix.policies._shares import Unchanging
@@ -51,4 +51,5 @@ __all__ = [
     "hard_progress",
     "lift_weights",
     "share_weights",
+    "steps_without_draws",
 ]

@@ -31,6 +31,7 @@ class HardProgress:
     """
 
     needs_loss_after: ClassVar[bool] = False
+    steps_without_draws: ClassVar[float] = math.inf
 
     per_cost: bool = False
 

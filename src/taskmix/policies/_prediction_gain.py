@@ -11,6 +11,7 @@ the batch just trained on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,6 +32,7 @@ class PredictionGain:
     """
 
     needs_loss_after: ClassVar[bool] = True
+    steps_without_draws: ClassVar[float] = math.inf
 
     per_cost: bool = False
 

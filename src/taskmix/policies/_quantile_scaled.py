@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from taskmix.errors import OptionError
 from taskmix.numerics import quantile_of_sorted
 from taskmix.policies._policy import Outcome
-from taskmix.policies._reward import AnyReward
+from taskmix.policies._reward import AnyReward, steps_without_draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,11 @@ class QuantileScaled:
     @property
     def needs_loss_after(self) -> bool:
         return self.reward.needs_loss_after
+
+    @property
+    def steps_without_draws(self) -> float:
+        """Until the reservoir is full, nothing has to give way."""
+        return min(self.reservoir, steps_without_draws(self.reward))
 
     def init(self, task_count: int) -> QuantileScaledState:
         return QuantileScaledState(self.reward.init(task_count), np.empty(0))

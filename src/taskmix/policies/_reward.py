@@ -33,6 +33,19 @@ class Reward(Protocol[StateT]):
 AnyReward = Reward[Any]
 
 
+def steps_without_draws(reward: AnyReward) -> float:
+    """How many steps a reward surely takes before it draws from the generator; infinity: it never does.
+
+    The policy draws from the same generator: while the reward does not, many tasks can be drawn at
+    once. A reward says so in `steps_without_draws`; one that does not is taken to draw at any step.
+
+    >>> steps_without_draws(HardProgress()), steps_without_draws(QuantileScaled(reward=HardProgress()))
+    (inf, 1000)
+    """
+    found: float = getattr(reward, "steps_without_draws", 0)
+    return found
+
+
 def finite_reward(outcome: Outcome) -> float | None:
     """The reward of an outcome, None where it has none; one that is not a number is refused."""
     if outcome.reward is not None and not math.isfinite(outcome.reward):

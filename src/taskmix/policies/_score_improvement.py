@@ -11,6 +11,7 @@ seen, although the steps since the last measurement all had a part in it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,6 +38,7 @@ class ScoreImprovement:
     """
 
     needs_loss_after: ClassVar[bool] = False
+    steps_without_draws: ClassVar[float] = math.inf
 
     per_cost: bool = False
 

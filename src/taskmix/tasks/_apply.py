@@ -17,6 +17,7 @@ from taskmix.tasks._columns import StackedFiles
 from taskmix.tasks._encoding import (
     EncodedTasks,
     Encoding,
+    PassageEncoding,
     SubwordEncoding,
     TableEncoding,
     WindowEncoding,
@@ -185,6 +186,8 @@ def encode_with(encoding: Encoding, learned: Mapping[str, Any], tasks: TaskSet) 
     >>> encoded["a"].splits["train"].inputs.batch(torch.tensor([0, 1]))[:, :2].tolist()
     [[2, 3], [1, 2]]
     """
-    if isinstance(encoding, TableEncoding | WordEncoding | WindowEncoding | SubwordEncoding):
+    if isinstance(
+        encoding, TableEncoding | WordEncoding | WindowEncoding | SubwordEncoding | PassageEncoding
+    ):
         return encoding.encode_with(learned, tasks)
     return encoding.encode(tasks)

@@ -1,7 +1,7 @@
 """Tasks as an ordinary task folder that `load_tasks` reads again.
 
 Tags are written as CoNLL columns, everything else as one JSON object a row; `task.toml` names the
-metric, and the labels in their order.
+metric, the kind, and the labels in their order.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from taskmix.errors import InputError, RunError
 from taskmix.files import check_output_folder, making_folder
 from taskmix.tasks._formats import quoted
+from taskmix.tasks._reading import WRITTEN
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
 _ROWS = 10_000  # turned into text at a time
@@ -109,6 +110,9 @@ def _tagged(task: Task, split: Split) -> Iterator[str]:
 def _objects(task: Task, split: Split) -> Iterator[str]:
     for start in range(0, len(split), _ROWS):
         rows = split.inputs.slice(start, _ROWS).to_pylist()
+        if task.kind in WRITTEN:
+            yield from (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            continue
         for row, target in zip(rows, split.targets[start : start + _ROWS], strict=True):
             label: float | str | None
             if task.kind == "regression":

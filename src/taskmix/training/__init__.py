@@ -1,5 +1,7 @@
 """One run: the loop that yields events, evaluation, checkpoint and exact resume."""
 
+from taskmix.training._cost import batch_costs
+from taskmix.training._decode import WritesText
 from taskmix.training._evaluate import (
     evaluate,
     evaluate_margins,
@@ -27,6 +29,7 @@ from taskmix.training._tensorboard import TensorBoardListener
 from taskmix.training._train import check_training, train
 from taskmix.training._trained_model import HeldPart, TrainedModel, TrainedPart
 from taskmix.training._watch import Watch, scores_by_position
+from taskmix.training._written import WrittenRows, foresee, score_written
 
 __all__ = [
     "CheckpointEvent",
@@ -48,9 +51,13 @@ __all__ = [
     "TrainedModel",
     "TrainedPart",
     "Watch",
+    "WritesText",
+    "WrittenRows",
+    "batch_costs",
     "check_training",
     "evaluate",
     "evaluate_margins",
+    "foresee",
     "input_groups",
     "make_stream",
     "mean_margin",
@@ -59,6 +66,7 @@ __all__ = [
     "outputs_of",
     "predict_tags",
     "score_outputs",
+    "score_written",
     "scores_by_position",
     "task_loss",
     "train",

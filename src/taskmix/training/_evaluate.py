@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -14,19 +13,19 @@ from taskmix.errors import InputError
 from taskmix.models import HardSharing
 from taskmix.tasks import (
     MISSING,
+    WRITTEN,
     EncodedSplit,
     EncodedTask,
     EncodedTasks,
-    Inputs,
-    PaddedInputs,
     evaluate_outputs,
     find_metric,
 )
+from taskmix.training._batches import batches_of, evaluating
 from taskmix.training._events import Score
 from taskmix.training._losses import LossFunction
+from taskmix.training._written import foresee, score_written, written_text
 
 _SMALLEST_DEVIATION = 1e-12  # of targets; those that are all equal would divide by 0
-PLACES_ON_CPU = 1 << 13  # words or pieces in a batch: more fall out of the caches
 
 
 def evaluate(
@@ -42,7 +41,7 @@ def evaluate(
     """The metric of each task that has the split, and its mean loss where `losses` are given.
 
     Inputs that several tasks share are encoded once. `part` (k, n) is the k-th of n parts of the
-    work, for as many processes.
+    work, for as many processes. Of text that is to be written, the loss is the mean over its pieces.
 
     >>> from taskmix.models import HardSharing
     >>> from taskmix.tasks import held_tasks
@@ -53,9 +52,14 @@ def evaluate(
     (Score(task='a', split='dev', metric='accuracy', value=1.0),)
     """
     found: dict[int, list[Score]] = {}
-    for position, output in _every_output(model, tasks, split, batch_size, precision, part):
+    groups = _groups(tasks, split)[part[0] :: part[1]]
+    for position, output in _every_output(model, tasks, groups, split, batch_size, precision):
         loss = losses[position] if losses is not None else None
         found[position] = score_outputs(tasks[position], split, output, loss)
+    for position in _written_tasks(tasks, groups):
+        with evaluating(model):
+            text = written_text(model, tasks, position, split, batch_size, precision)
+        found[position] = score_written(tasks[position], split, text, loss=losses is not None)
     return tuple(score for position in sorted(found) for score in found[position])
 
 
@@ -77,7 +81,8 @@ def evaluate_margins(
     """
     moved = tasks.to(next(model.parameters()).device)
     margins = {}
-    for position, output in _every_output(model, moved, split, batch_size, torch.float32):
+    groups = _groups(moved, split)
+    for position, output in _every_output(model, moved, groups, split, batch_size, torch.float32):
         task = moved[position]
         if task.kind in ("classification", "tagging"):
             outputs, targets, _ = _flatten(output, task.splits[split])
@@ -105,27 +110,33 @@ def mean_margin(
     return float((true - scores.max(axis=1)).mean())
 
 
-def _every_output(
-    model: HardSharing,
-    tasks: EncodedTasks,
-    split: str,
-    batch_size: int,
-    precision: torch.dtype,
-    part: tuple[int, int] = (0, 1),
-) -> Iterator[tuple[int, Tensor]]:
-    """Each task that has the split, with its outputs; inputs that tasks share are encoded once."""
+def _groups(tasks: EncodedTasks, split: str) -> list[list[int]]:
+    """The tasks that have the split, those together that share their inputs."""
     groups: dict[int, list[int]] = {}
     for position, task in enumerate(tasks):
         if split in task.splits and len(task.splits[split]):
             groups.setdefault(id(task.splits[split].inputs), []).append(position)
-    training = model.training
-    model.eval()
-    try:
-        for members in list(groups.values())[part[0] :: part[1]]:
-            outputs = _outputs(model, tasks, members, split, batch_size, precision)
-            yield from zip(members, outputs, strict=True)
-    finally:
-        model.train(training)
+    return list(groups.values())
+
+
+def _written_tasks(tasks: EncodedTasks, groups: Sequence[Sequence[int]]) -> list[int]:
+    return [place for members in groups for place in members if tasks[place].kind in WRITTEN]
+
+
+def _every_output(
+    model: HardSharing,
+    tasks: EncodedTasks,
+    groups: Sequence[Sequence[int]],
+    split: str,
+    batch_size: int,
+    precision: torch.dtype,
+) -> Iterator[tuple[int, Tensor]]:
+    """Each task of some groups with its outputs, but for text to be written, which has too many."""
+    with evaluating(model):
+        for members in groups:
+            if tasks[members[0]].kind not in WRITTEN:
+                outputs = _outputs(model, tasks, members, split, batch_size, precision)
+                yield from zip(members, outputs, strict=True)
 
 
 def predict_tags(
@@ -150,12 +161,8 @@ def predict_tags(
         )
     position = tasks.names.index(name)
     moved = tasks.to(next(model.parameters()).device)
-    training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         outputs = _outputs(model, moved, [position], split, batch_size, torch.float32)[0]
-    finally:
-        model.train(training)
     flat, targets, sentences = _flatten(outputs.cpu(), task.splits[split])
     if sentences is None:
         sentences = np.array([0, len(targets)], dtype=np.int64)
@@ -196,36 +203,13 @@ def _outputs(
     parts: list[list[Tensor]] = [[] for _ in members]
     autocast = torch.autocast(device.type, precision, enabled=precision != torch.float32)
     with torch.inference_mode(), autocast:
-        order, sizes = _batches(data.inputs, batch_size)
+        order, sizes = batches_of(data.inputs, batch_size)
         for rows in torch.split(order.to(device), sizes):
             code = model.encoder(data.inputs.batch(rows))
             for part, position in zip(parts, members, strict=True):
                 part.append(model.heads[position](code).float())
     back = torch.argsort(order).to(device)
     return [_join(part)[back] for part in parts]
-
-
-def _batches(inputs: Inputs, batch_size: int) -> tuple[Tensor, list[int]]:
-    """The rows in an order, and how many of them go together.
-
-    Rows of different lengths are padded to the longest of their batch, so those of like length go
-    together; on the CPU fewer of them where they are long: what falls out of the caches is slow.
-    """
-    if not isinstance(inputs, PaddedInputs):
-        full, rest = divmod(len(inputs), batch_size)
-        return torch.arange(len(inputs)), [batch_size] * full + [rest] * bool(rest)
-    lengths = inputs.lengths
-    most = PLACES_ON_CPU if lengths.device.type == "cpu" else math.inf
-    lengths = lengths.cpu()
-    order = torch.argsort(lengths, stable=True)
-    sizes: list[int] = []
-    begin = 0
-    for place, length in enumerate(lengths[order].tolist()):
-        count = place - begin
-        if count == batch_size or (count and (count + 1) * length > most):
-            sizes.append(count)
-            begin = place
-    return order, [*sizes, len(order) - begin]
 
 
 def _join(parts: list[Tensor]) -> Tensor:
@@ -248,6 +232,9 @@ def score_outputs(
     [Score(task='a', split='dev', metric='accuracy', value=0.5)]
     """
     data = task.splits[split]
+    if task.kind in WRITTEN:  # as many numbers as fit here: a small vocabulary, and few rows
+        text = foresee(torch.nn.Identity(), outputs, data.targets.to(outputs.device))
+        return score_written(task, split, text.total(data.target_bytes), loss=loss is not None)
     flat, targets, sentences = _flatten(outputs, data)
     value = evaluate_outputs(
         task.metric, outputs=flat, targets=targets, labels=task.labels, sentences=sentences

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from taskmix.numerics import state_from_tree, state_to_tree
 from taskmix.policies import AnyPolicy, AnyReward, Outcome
+from taskmix.training._cost import batch_cost
 from taskmix.training._events import StepEvent
 from taskmix.training._machinery import Machinery, must_be_finite
 
@@ -57,7 +58,7 @@ class PolicySteps:
             self._machinery.optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
         self._machinery.step_optimizer()
-        value, cost = ranks.mean([loss.item(), _elements(batch)])
+        value, cost = ranks.mean([loss.item(), batch_cost(batch)])
         must_be_finite(value, step, self._machinery.tasks[task].name)
         after = None
         if self._reward is not None and self._reward.needs_loss_after:
@@ -132,14 +133,3 @@ class PolicySteps:
         self._latest = list(tree["latest"])
         self._scores = list(tree["scores"])
         self._told = tree["told"]
-
-
-def _elements(batch: Any) -> float:
-    """How many numbers the encoder reads: the cost of a step that depends on the batch alone."""
-    if isinstance(batch, Tensor):
-        return float(batch.numel())
-    if isinstance(batch, dict):
-        return float(batch["input_ids"].numel()) if "input_ids" in batch else 1.0
-    if isinstance(batch, tuple):
-        return float(sum(_elements(part) for part in batch))
-    return 1.0

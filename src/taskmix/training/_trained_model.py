@@ -15,6 +15,8 @@ from torch import Tensor
 from taskmix.errors import OptionError
 from taskmix.models import HardSharing
 from taskmix.tasks import (
+    WRITTEN,
+    EncodedTasks,
     NewRows,
     Question,
     TaskSet,
@@ -22,6 +24,7 @@ from taskmix.tasks import (
     held_inputs,
 )
 from taskmix.training._evaluate import outputs_of
+from taskmix.training._written import written_answers
 
 Answers = list[dict[str, Any]]
 ROWS = 256  # of one's own inputs in a batch
@@ -54,15 +57,29 @@ class TrainedPart:
         self, question: Question, rows: NewRows, *, strict: bool = False
     ) -> tuple[Tensor, Any, tuple[str, ...]]:
         """What the model says to rows, their inputs, and what is to be noted about these."""
-        inputs, notes = question.read(rows, self.learned, strict=strict)
-        tasks = TaskSet((question.unanswered(inputs),))
-        encoded = encode_with(self.architecture.encoding, self.learned, tasks)
-        head = [each.name for each in self.questions].index(question.name)
-        found = outputs_of(self.model, encoded, head)
+        encoded, inputs, notes = self._encoded(question, rows, strict)
+        found = outputs_of(self.model, encoded, self._head(question))
         if found.dim() == 3:  # [sentence, word, class], padded to the longest sentence
             lengths = [len(words) for words in inputs.column("tokens").to_pylist()]
             found = torch.cat([row[:count] for row, count in zip(found, lengths, strict=True)])
         return found, inputs, notes
+
+    def written(
+        self, question: Question, rows: NewRows, *, strict: bool = False
+    ) -> tuple[Answers, tuple[str, ...]]:
+        """The answers that the model writes, or how well it foresees texts; and what is to be noted."""
+        encoded, _, notes = self._encoded(question, rows, strict)
+        return written_answers(self.model, encoded, self._head(question)), notes
+
+    def _encoded(
+        self, question: Question, rows: NewRows, strict: bool
+    ) -> tuple[EncodedTasks, Any, tuple[str, ...]]:
+        inputs, notes = question.read(rows, self.learned, strict=strict)
+        tasks = TaskSet((question.unanswered(inputs),))
+        return encode_with(self.architecture.encoding, self.learned, tasks), inputs, notes
+
+    def _head(self, question: Question) -> int:
+        return [each.name for each in self.questions].index(question.name)
 
 
 class HeldPart(TrainedPart):
@@ -135,19 +152,26 @@ class TrainedModel:
 
         `rows` is the path of a file, an Arrow table, a mapping from columns to values or a list of
         mappings. The answer of a class has its `label` and `probability`, that of a number its
-        `value`, and that of a sentence its `tokens` with their `tags` and `probabilities`. A cell that
-        is no number, in a column that was one of numbers, counts as missing and is noted; with
-        `strict` it is an error.
+        `value`, and that of a sentence its `tokens` with their `tags` and `probabilities`. A prompt gets
+        its `answer`, with the mean `log_probability` of its pieces, and a text its `bits_per_byte`,
+        by which a model foresees it. A cell that is no number, in a column that was one of numbers,
+        counts as missing and is noted; with `strict` it is an error.
         """
         part, question = self._find(task)
         found = Path(rows) if isinstance(rows, str) else rows
-        outputs, inputs, notes = part.outputs(question, found, strict=strict)
+        written: Answers = []
+        if question.kind in WRITTEN:
+            written, notes = part.written(question, found, strict=strict)
+        else:
+            outputs, inputs, notes = part.outputs(question, found, strict=strict)
         for note in notes:
             sentence = f"{note[0].upper()}{note[1:]}."
             if on_note is None:
                 warnings.warn(sentence, stacklevel=2)
             else:
                 on_note(sentence)
+        if question.kind in WRITTEN:
+            return written
         if question.kind == "regression":
             return [{"value": value} for value in outputs.tolist()]
         shares = torch.softmax(outputs.double(), dim=-1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -79,4 +80,11 @@ def per_task(values: Sequence[float], losses: Tensor, *, name: str) -> Tensor:
             f"`{name}` should have one number for each task. Found {len(values)} numbers and "
             f"{len(losses)} tasks. Give them in the order of the tasks."
         )
-    return precise(losses).new_tensor(list(values))
+    kind = torch.float32 if losses.device.type == "mps" else torch.float64
+    return _kept(tuple(values), kind, losses.device)
+
+
+@lru_cache(maxsize=64)
+def _kept(values: tuple[float, ...], kind: torch.dtype, device: torch.device) -> Tensor:
+    """Brought to a device once: a CUDA graph cannot hold a copy from the host."""
+    return torch.tensor(values, dtype=kind, device=device)

@@ -142,3 +142,52 @@ def test_a_copied_regression_is_found_by_its_numbers() -> None:
         )
     )
     assert [each.tasks for each in found if each.kind == "same task twice"] == [("a", "b")]
+
+
+def prompts(name: str, **splits: list[tuple[str, str]]) -> Task:
+    return Task(
+        name=name,
+        kind="generation",
+        inputs="prompt",
+        labels=(),
+        metric="exact_match",
+        source=name,
+        splits={
+            split: Split(
+                pa.table({"prompt": [ask for ask, _ in rows], "answer": [say for _, say in rows]}),
+                np.empty(0),
+            )
+            for split, rows in splits.items()
+        },
+    )
+
+
+def answered(count: int, *, first: int = 0) -> list[tuple[str, str]]:
+    return [(f"what is {n}", f"word {n % 7}") for n in range(first, first + count)]
+
+
+def test_a_prompt_seen_in_training_is_found_whatever_its_answer() -> None:
+    seen = [(ask, "another") for ask, _ in answered(5)] + answered(15, first=500)
+    tasks = TaskSet((prompts("a", train=answered(120), dev=answered(20, first=300), test=seen),))
+    (finding,) = look_at(tasks)
+    assert (finding.kind, finding.share) == ("seen in training", 0.25)
+
+
+def test_tasks_that_are_written_are_looked_at_like_others() -> None:
+    rows, dev = answered(120), answered(20, first=300)
+    twice = TaskSet((prompts("a", train=rows, dev=dev), prompts("b", train=rows[::-1], dev=dev)))
+    assert "same task twice" in kinds(look_at(twice))
+    texts_only = Task(
+        name="books",
+        kind="language",
+        inputs="passage",
+        labels=(),
+        metric="bits_per_byte",
+        source="books",
+        splits={
+            "train": Split(pa.table({"text": [f"text {n}" for n in range(120)]}), np.empty(0)),
+            "dev": Split(pa.table({"text": ["text 3", "new"]}), np.empty(0)),
+        },
+    )
+    (finding,) = look_at(TaskSet((texts_only,)))
+    assert (finding.kind, finding.share) == ("seen in training", 0.5)

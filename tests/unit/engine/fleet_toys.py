@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from taskmix.engine import DigitsSource, Fleet, FolderSource, Here, Optimization, Run
-from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.engine import DigitsSource, Fleet, FolderSource, Here, Optimization, Run, execute
+from taskmix.models import (
+    Architecture,
+    CausalTransformer,
+    Perceptron,
+    TextConvolution,
+    WindowBiLSTM,
+)
 from taskmix.records import RunFolder, Study
 from taskmix.tasks import MISSING, Split, Task, TaskSet
+from taskmix.training import StepEvent
 from taskmix.weighting import Equal
 
 WORDS = [f"w{number}" for number in range(60)]
@@ -80,9 +87,14 @@ def must_be_alike(alone: RunFolder, together: RunFolder, tolerance: float = 1e-5
     steps, wanted = together.steps(), alone.steps()
     assert steps.schema == wanted.schema
     for name in steps.column_names:
-        if name == "loss":
+        if name in ("loss", "weight", "reward"):
+            assert steps[name].is_null() == wanted[name].is_null(), name
             np.testing.assert_allclose(
-                steps[name].to_numpy(), wanted[name].to_numpy(), rtol=tolerance, atol=tolerance
+                steps[name].to_numpy().astype(float),
+                wanted[name].to_numpy().astype(float),
+                rtol=tolerance,
+                atol=tolerance,
+                err_msg=name,
             )
         elif name != "seconds":
             assert steps[name].to_pylist() == wanted[name].to_pylist(), name
@@ -92,6 +104,31 @@ def must_be_alike(alone: RunFolder, together: RunFolder, tolerance: float = 1e-5
         scores["value"].to_numpy(), measured["value"].to_numpy(), rtol=tolerance, atol=tolerance
     )
     trees_must_be_alike(together.best(), alone.best(), tolerance)
+
+
+def after(calls: int) -> Callable[[], bool]:
+    """Says at its n-th call that it is time to stop."""
+    left = calls
+
+    def should_stop() -> bool:
+        nonlocal left
+        left -= 1
+        return left <= 0
+
+    return should_stop
+
+
+def alone_until(run: Run, study: Study, step: int) -> None:
+    """Executes a run alone and stops it after a step."""
+    seen = 0
+
+    def listen(event: object) -> None:
+        nonlocal seen
+        if isinstance(event, StepEvent):
+            seen = event.step
+
+    assert execute(run, study, listener=listen, should_stop=after(step)).outcome == "stopped"
+    assert seen == step
 
 
 def trees_must_be_alike(found: Any, wanted: Any, tolerance: float = 1e-5) -> None:
@@ -167,6 +204,34 @@ def tag_source(folder: Path) -> FolderSource:
     return FolderSource(path=str(folder / "tags"))
 
 
+def passage_source(folder: Path) -> FolderSource:
+    """Three tasks of passages, some of them empty, of different words and sizes."""
+    chance = random.Random(0)
+    for name, words, rows in (
+        ("first", WORDS[:20], 30),
+        ("last", WORDS[40:], 12),
+        ("all", WORDS, 20),
+    ):
+        path = folder / "passages" / name
+        path.mkdir(parents=True, exist_ok=True)
+        (path / "task.toml").write_text('kind = "language"\n')
+        for split, count in zip(SPLITS, (rows, 6, 6), strict=True):
+            texts = [" ".join(chance.choices(words, k=chance.randint(0, 20))) for _ in range(count)]
+            lines = [json.dumps({"text": text}) + "\n" for text in texts]
+            (path / f"{split}.jsonl").write_text("".join(lines))
+    return FolderSource(path=str(folder / "passages"))
+
+
+PASSAGES = (("first", "last"), ("last",), ("all", "first", "last"))
+
+
+def passage_runs(folder: Path, **changes: Any) -> list[Run]:
+    """Small causal transformers on subsets of the passages."""
+    tiny = CausalTransformer(layers=2, width=16, attention_heads=2, context=16)
+    base = changed(RUN, changes.pop("architecture", tiny), source=passage_source(folder))
+    return runs_of(replace(base, batch_size=6), PASSAGES, **{"steps": 12, **changes})
+
+
 @dataclass(frozen=True)
 class SharedRows:
     """Three tasks on the same rows, one of them a regression; some targets are missing."""
@@ -221,6 +286,8 @@ def on_cuda(folder: Path, kind: str, *, drawn: bool, device: str = "cuda") -> li
     """Runs of each architecture, without dropout: a fleet's masks are its own on CUDA."""
     base = replace(RUN, device=device)
     subsets: Sequence[Sequence[str]] = SUBSETS
+    if kind == "causal":
+        return passage_runs(folder, device=device, weighting=None if drawn else Equal())
     if kind == "convolution":
         options = TextConvolution(
             filters=5, min_count=1, vectors=vectors_file(folder), head_dropout=0.0

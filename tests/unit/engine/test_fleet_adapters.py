@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import random
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import torch
 from fleet_toys import RUN, WORDS, changed, runs_of, side_by_side, tag_source, text_source
 
 from taskmix.engine import Run
-from taskmix.models import Adapters, Transformer
+from taskmix.engine._fleet._adapters import find_way
+from taskmix.engine._fleet._pieces import PiecePool, Way
+from taskmix.engine._fleet._pool import Numbering
+from taskmix.engine._run import encode
+from taskmix.models import Adapters, Transformer, frozen_base
+from taskmix.tasks import TaskSet, tables_as_tasks
 from taskmix.weighting import Equal
 
 transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
@@ -28,7 +35,7 @@ SMALL = {
 CONFIGS: dict[str, Any] = {
     "bert": lambda: transformers.BertModel(transformers.BertConfig(**SMALL)),
     "roberta": lambda: transformers.RobertaModel(
-        transformers.RobertaConfig(**SMALL | {"pad_token_id": 1, "type_vocab_size": 1})
+        transformers.RobertaConfig(**SMALL | {"pad_token_id": 0, "type_vocab_size": 1})
     ),
     "distilbert": lambda: transformers.DistilBertModel(
         transformers.DistilBertConfig(
@@ -50,6 +57,22 @@ CONFIGS: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
+
+
+@dataclass(frozen=True)
+class EvenTexts:
+    """Texts that are all cut to the same length."""
+
+    def load(self) -> TaskSet:
+        chance = random.Random(0)
+
+        def table(count: int) -> pa.Table:
+            texts = [" ".join(chance.choices(WORDS, k=30)) for _ in range(count)]
+            return pa.table({"text": texts, "label": [text[1:3] > "3" for text in texts]})
+
+        return tables_as_tasks(
+            {name: {"train": table(20), "dev": table(8), "test": table(8)} for name in "ab"}
+        )
 
 
 def saved(folder: Path, kind: str) -> str:
@@ -78,6 +101,7 @@ def adapted(folder: Path, kind: str = "bert", source: Any = None, **options: Any
     return changed(RUN, architecture, source=source or text_source(folder), steps=8, batch_size=8)
 
 
+PACKED = ("bert", "distilbert", "roberta", "llama", "gpt2")  # the others read padded rows
 TEXTS = (("two", "three"), ("long", "two"), ("pair", "two", "long"), ("pair",))
 
 
@@ -89,6 +113,28 @@ def test_texts_pairs_and_numbers_are_learned_as_alone(tmp_path: Path, weighting:
 @pytest.mark.parametrize("kind", sorted(set(CONFIGS) - {"bert"}))
 def test_an_architecture_needs_no_code_of_its_own(tmp_path: Path, kind: str) -> None:
     runs = runs_of(adapted(tmp_path, kind), TEXTS[:3], weighting=None)
+    side_by_side(runs, tmp_path, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_rows_are_packed_where_the_network_answers_as_to_padded_ones(
+    tmp_path: Path, kind: str
+) -> None:
+    run = adapted(tmp_path, kind)
+    pool = PiecePool(Numbering([encode(run)]), torch.device("cpu"))
+    base = frozen_base(str(tmp_path / kind), torch.device("cpu"))
+    assert find_way(base, pool, torch.float32).packed == (kind in PACKED)
+
+
+def test_rows_of_one_length_are_read_without_a_look_up(tmp_path: Path) -> None:
+    base = adapted(tmp_path)
+    architecture = replace(
+        base.architecture, max_length=16
+    )  # of texts up to 20 words: some are cut
+    source = EvenTexts()
+    runs = runs_of(changed(base, architecture, source=source), [("a", "b"), ("b",)], weighting=None)
+    pool = PiecePool(Numbering([encode(runs[0])]), torch.device("cpu"))
+    assert pool.room(torch.zeros(1, 2, 8, dtype=torch.long), 1, Way(packed=True)).even
     side_by_side(runs, tmp_path, tolerance=1e-4)
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from fleet_toys import on_cuda, side_by_side
+from fleet_toys import RUN, on_cuda, runs_of, side_by_side
+
+from taskmix.policies import HardProgress, QuantileScaled
+from taskmix.weighting import (
+    BanditMTL,
+    DynamicWeightAverage,
+    GeometricMean,
+    GroupDRO,
+    SmoothTchebycheff,
+    Tchebycheff,
+)
 
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="there is no CUDA device here"
@@ -16,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("drawn", [False, True], ids=["all", "drawn"])
-@pytest.mark.parametrize("kind", ["perceptron", "convolution", "bilstm"])
+@pytest.mark.parametrize("kind", ["perceptron", "convolution", "bilstm", "causal"])
 def test_members_train_as_they_do_alone_and_in_a_graph(
     tmp_path: Path, kind: Any, drawn: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -25,3 +36,27 @@ def test_members_train_as_they_do_alone_and_in_a_graph(
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # that steps cannot be captured is told as a warning
         side_by_side(on_cuda(tmp_path, kind, drawn=drawn), tmp_path, tolerance=1e-3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"weighting": GroupDRO(step_size=0.3)},
+        {"weighting": GeometricMean()},
+        {"weighting": SmoothTchebycheff(smoothness=0.5)},
+        {"weighting": Tchebycheff(weights=(1.0, 2.0), ideal=(0.1, 0.2))},
+        {"weighting": BanditMTL()},
+        {"weighting": DynamicWeightAverage(steps_per_epoch=3)},
+        {"weighting": None, "reward": HardProgress(per_cost=True)},
+        {"weighting": None, "reward": QuantileScaled(reward=HardProgress(), reservoir=5)},
+    ],
+    ids=lambda changes: " ".join(type(each).__name__ for each in changes.values()),
+)
+def test_members_learn_from_their_losses_as_they_do_alone(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    subsets = (("ten_digits", "parity"), ("remainder", "half"), ("half", "ten_digits"))
+    base = replace(RUN, device="cuda", checkpoint_every=7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        side_by_side(runs_of(base, subsets, **changes), tmp_path, tolerance=1e-3)

@@ -22,9 +22,16 @@ from taskmix.engine._fleet._optimizer import clip, slices_of
 from taskmix.engine._fleet._stepper import Stepper, _Replayed
 from taskmix.engine._fleet._together import Together, plan_units
 from taskmix.models import HardSharing, Head, Perceptron, TextConvolution, Transformer, WindowBiLSTM
-from taskmix.policies import Exp3, PredictionGain, Scheduled, Tempered
+from taskmix.policies import (
+    Exp3,
+    HardProgress,
+    PredictionGain,
+    QuantileScaled,
+    Scheduled,
+    Tempered,
+)
 from taskmix.records import Study
-from taskmix.weighting import MGDA, BanditMTL
+from taskmix.weighting import FAMO, MGDA, BanditMTL, GroupDRO
 
 
 def fleet_of(runs: list[Run]) -> StackedModels:
@@ -32,13 +39,17 @@ def fleet_of(runs: list[Run]) -> StackedModels:
     return StackedModels([Member.of(n, run, build(run)[1], nothing) for n, run in enumerate(runs)])
 
 
-def test_runs_join_unless_what_they_train_on_depends_on_their_losses() -> None:
+def test_runs_join_unless_a_step_asks_for_more_than_its_losses() -> None:
     assert _plan.can_join(RUN)
-    assert _plan.can_join(replace(RUN, weighting=None))
-    assert _plan.can_join(replace(RUN, weighting=None, policy=Tempered(temperature=2.0)))
+    assert _plan.can_join(replace(RUN, weighting=BanditMTL()))
+    drawn = replace(RUN, weighting=None)
+    assert _plan.can_join(drawn)
+    assert _plan.can_join(replace(drawn, policy=Tempered(temperature=2.0)))
+    assert _plan.can_join(replace(drawn, reward=HardProgress()))
     for changes in (
-        {"weighting": BanditMTL()},
         {"weighting": MGDA()},
+        {"weighting": FAMO()},
+        {"weighting": None, "policy": Exp3(exploration=0.1), "reward": HardProgress()},
         {"weighting": None, "policy": Exp3(exploration=0.1), "reward": PredictionGain()},
         {"weighting": None, "policy": Scheduled(((0, (0.5, 0.5)),))},
         {"weighting": None, "reward": PredictionGain()},
@@ -62,6 +73,8 @@ def test_families_differ_in_what_all_members_must_share() -> None:
         {"batch_size": 8},
         {"architecture": Perceptron(hidden=(8,))},
         {"weighting": None},
+        {"weighting": GroupDRO()},
+        {"weighting": BanditMTL()},
         {"evaluate_every": 5},
         {"precision": "bfloat16"},
         {"optimization": Optimization(optimizer="sgd")},
@@ -69,6 +82,21 @@ def test_families_differ_in_what_all_members_must_share() -> None:
     )
     for changes in others:
         assert _plan.family_of(replace(RUN, **changes)) != _plan.family_of(RUN)  # type: ignore[arg-type]
+
+
+def test_members_that_wait_for_each_step_do_not_hold_the_others_up() -> None:
+    on_the_device, on_the_host = (
+        replace(RUN, weighting=each) for each in (GroupDRO(), BanditMTL())
+    )
+    assert _plan.family_of(on_the_device) != _plan.family_of(on_the_host)
+    drawn = replace(RUN, weighting=None)
+    rewarded = replace(drawn, reward=HardProgress())
+    quiet, drawing = (
+        replace(drawn, reward=QuantileScaled(reward=HardProgress(), reservoir=size))
+        for size in (RUN.steps, RUN.steps - 1)
+    )
+    assert _plan.family_of(drawn) == _plan.family_of(rewarded) == _plan.family_of(quiet)
+    assert _plan.family_of(drawn) != _plan.family_of(drawing)
 
 
 def test_chunks_have_like_sizes_and_members_of_one_rate_side_by_side() -> None:
@@ -107,7 +135,9 @@ def test_the_engine_is_chosen_by_what_pays(tmp_path: Path, monkeypatch: pytest.M
     assert not fleet_pays(wide)
     assert not fleet_pays([replace(run, architecture=TextConvolution()) for run in runs_of()])
     assert not fleet_pays([RUN])
-    assert not fleet_pays([replace(run, weighting=BanditMTL()) for run in runs_of()])
+    assert fleet_pays([replace(run, weighting=BanditMTL()) for run in runs_of()])
+    assert fleet_pays(runs_of(weighting=None, reward=HardProgress()))
+    assert not fleet_pays([replace(run, weighting=MGDA()) for run in runs_of()])
 
     taken: list[int] = []
 
@@ -178,7 +208,9 @@ def test_hashed_dropout_depends_on_the_members_seed_alone() -> None:
     assert float((heads > 0).float().mean()) == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize("weighting", [RUN.weighting, None], ids=["all", "drawn"])
+@pytest.mark.parametrize(
+    "weighting", [RUN.weighting, None, GroupDRO()], ids=["all", "drawn", "weighed"]
+)
 def test_steps_that_read_a_counter_on_the_device_are_the_same_steps(
     monkeypatch: pytest.MonkeyPatch, weighting: Any
 ) -> None:

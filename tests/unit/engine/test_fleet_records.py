@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from fleet_toys import RUN, SUBSETS, must_be_alike, runs_of, trees_must_be_alike
+from fleet_toys import (
+    RUN,
+    SUBSETS,
+    after,
+    alone_until,
+    must_be_alike,
+    runs_of,
+    trees_must_be_alike,
+)
 
 from taskmix.engine import (
     Fleet,
@@ -18,7 +25,6 @@ from taskmix.engine import (
     Observers,
     Optimization,
     Progress,
-    Run,
     execute,
 )
 from taskmix.engine._fleet import _train
@@ -27,8 +33,7 @@ from taskmix.errors import InputError, RecordError
 from taskmix.models import AdversarialSharing, Perceptron
 from taskmix.policies import Exp3, PredictionGain
 from taskmix.records import RecordWriter, Study
-from taskmix.training import StepEvent
-from taskmix.weighting import BanditMTL, Equal
+from taskmix.weighting import MGDA, Equal
 
 DECISIONS: list[Any] = [Equal(), None]
 
@@ -36,31 +41,6 @@ DECISIONS: list[Any] = [Equal(), None]
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
-
-
-def after(calls: int) -> Callable[[], bool]:
-    """Says at its n-th call that it is time to stop."""
-    left = calls
-
-    def should_stop() -> bool:
-        nonlocal left
-        left -= 1
-        return left <= 0
-
-    return should_stop
-
-
-def alone_until(run: Run, study: Study, step: int) -> None:
-    """Executes a run alone and stops it after a step."""
-    seen = 0
-
-    def listen(event: object) -> None:
-        nonlocal seen
-        if isinstance(event, StepEvent):
-            seen = event.step
-
-    assert execute(run, study, listener=listen, should_stop=after(step)).outcome == "stopped"
-    assert seen == step
 
 
 @pytest.mark.parametrize("weighting", DECISIONS, ids=["all", "drawn"])
@@ -147,7 +127,7 @@ def test_runs_that_no_fleet_can_take_are_done_alone_and_results_keep_their_order
 ) -> None:
     plain = runs_of(steps=4)
     others = [
-        replace(plain[0], weighting=BanditMTL()),
+        replace(plain[0], weighting=MGDA()),
         replace(plain[0], weighting=None, policy=Exp3(exploration=0.1), reward=PredictionGain()),
         replace(plain[0], architecture=AdversarialSharing(architecture=Perceptron(hidden=(8,)))),
         replace(plain[0], steps=5),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from taskmix.policies import (
     QuantileScaled,
     ScoreImprovement,
     hard_progress,
+    steps_without_draws,
 )
 
 GENERATOR = np.random.default_rng(0)
@@ -139,3 +141,28 @@ def test_the_reservoir_is_a_uniform_sample_of_all_rewards() -> None:
 def test_scales_that_cannot_be_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
         QuantileScaled(reward=PredictionGain(), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "reward",
+    [
+        HardProgress(),
+        PredictionGain(),
+        ScoreImprovement(),
+        QuantileScaled(reward=HardProgress(), reservoir=7),
+        QuantileScaled(reward=QuantileScaled(reward=PredictionGain(), reservoir=5), reservoir=9),
+    ],
+)
+def test_a_reward_leaves_the_generator_alone_for_as_many_steps_as_it_says(reward: Any) -> None:
+    generator = np.random.default_rng(0)
+    untouched = generator.bit_generator.state
+    state = reward.init(1)
+    for step in range(1, 21):
+        outcome = Outcome(
+            Choice(0, 1.0), loss=1 / step, previous_loss=1.0, loss_after=0.1, score=0.1 * step
+        )
+        _, state = reward.observe(state, outcome, generator)
+        quiet = step <= steps_without_draws(reward)
+        assert (generator.bit_generator.state == untouched) == quiet
+        if not quiet:
+            break

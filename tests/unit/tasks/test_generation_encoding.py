@@ -55,8 +55,8 @@ def rows_of(encoded: EncodedTasks, name: str = "ask", part: str = "train") -> li
     found = []
     for row in range(len(data)):
         batch = data.inputs.batch(torch.tensor([row]))
-        kept = data.targets[row] != MISSING
-        read = batch["input_ids"][0][batch["word_starts"][0]][kept]
+        read = batch["input_ids"][0][batch["word_starts"][0]]
+        assert len(read) == int((data.targets[row] != MISSING).sum()), "no wider than it needs"
         found.append((spelled(read), spelled(data.targets[row])))
     return found
 

@@ -165,7 +165,7 @@ def test_numbers_and_truth_may_be_labels_without_quotes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('lable = "x"', "should be among columns, extend_labels, .* Found 'lable'"),
+        ('lable = "x"', "should be among answer, columns, extend_labels, .* Found 'lable'"),
         ("label = 1.5", "`label` of task.toml should be a list of names. Found 1.5"),
         ("label = []", "should be a list of names"),
         ("metric = 3", "`metric` of task.toml should be text"),

@@ -89,7 +89,7 @@ def test_a_mean_of_metrics_of_text_is_one_of_text_and_of_nothing_else() -> None:
 def test_metrics_of_text_and_of_outputs_are_not_mixed_up() -> None:
     import numpy as np
 
-    with pytest.raises(OptionError, match="in which text is written. Found one with 2 classes"):
+    with pytest.raises(OptionError, match=r"in which text is written\. Found one with 2 classes"):
         evaluate_outputs(
             "exact_match", outputs=np.zeros((1, 2)), targets=np.array([0]), labels=("a", "b")
         )

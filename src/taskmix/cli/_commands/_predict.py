@@ -56,7 +56,8 @@ def predict(
     """Answer for the rows of INPUT, which have the columns of the task folder; labels are not needed.
 
     A class comes with its label and probability, a number as a value, a sentence with a tag for each
-    of its tokens. One JSON object a row goes to standard output.
+    of its tokens, a prompt with the answer that the model writes, a text with the bits per byte that
+    the model needs for it. One JSON object a row goes to standard output.
 
     Examples:
 

@@ -50,8 +50,8 @@ class ModelOptions:
         str,
         typer.Option(
             "--model",
-            help="auto, perceptron, convolution, bilstm, or a Hugging Face model: a folder, a GGUF file "
-            "or a name.",
+            help="auto, perceptron, convolution, bilstm, causal, or a Hugging Face model: a folder, a "
+            "GGUF file or a name.",
         ),
     ] = "auto"
     vectors: Annotated[

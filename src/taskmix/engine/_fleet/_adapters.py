@@ -8,13 +8,14 @@ tried on a few rows before anything is trained.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from taskmix.engine._fleet._perceptron import Masks, Parameters
-from taskmix.engine._fleet._pieces import PADDED, Layout, PiecePool, Way, states_of
+from taskmix.engine._fleet._pieces import PADDED, Layout, PiecePool, Room, Way, states_of
 from taskmix.engine._fleet._pool import Numbering
 from taskmix.models import (
     AddTo,
@@ -26,7 +27,6 @@ from taskmix.models import (
 )
 from taskmix.tasks import find_pooling
 
-Pieces = tuple[int, int, int]  # tiles, the longest row, words a row
 AGREES = {
     torch.float32: 1e-3,
     torch.bfloat16: 0.1,
@@ -53,10 +53,10 @@ class AdapterStack:
         self._scale = options.adapters.scale
         self._way = find_way(self._base, self._pool, precision)
 
-    def room(self, rows: Tensor, words: int) -> Pieces:
+    def room(self, rows: Tensor, words: int) -> Room:
         return self._pool.room(rows, words, self._way)
 
-    def __call__(self, parameters: Parameters, rows: Tensor, masks: Masks, room: Pieces) -> Tensor:
+    def __call__(self, parameters: Parameters, rows: Tensor, masks: Masks, room: Room) -> Tensor:
         rows = rows.flatten(1)
         layout = self._pool.lay_out(rows, room, self._way)
         added = {
@@ -68,9 +68,13 @@ class AdapterStack:
             )
             for name in self._names
         }
-        with torch.autocast(rows.device.type, enabled=False), self._base.adding(added):
+        with (
+            torch.autocast(rows.device.type, enabled=False),
+            self._base.adding(added),
+            self._base.compiled(bool(os.environ.get("TMC"))),
+        ):
             states = states_of(self._base, layout)
-            codes = self._pool.read(states, layout, rows, room[2], self._pooling)
+            codes = self._pool.read(states, layout, rows, room.words, self._pooling)
         return codes.view(len(rows), -1, codes.shape[-1])
 
 
@@ -78,24 +82,29 @@ def find_way(base: FrozenBase, pool: PiecePool, precision: torch.dtype) -> Way:
     """Packed rows where the network answers to them as to padded ones, else padded rows."""
     rows = pool.probe()
     padded = _read(base, pool, rows, PADDED)
+    size = float(padded.square().mean().sqrt())
     for first in (0, 1 + (getattr(base.config, "pad_token_id", None) or 0)):
-        try:
-            packed = _read(base, pool, rows, Way(packed=True, first_position=first))
-        except torch.OutOfMemoryError:
-            raise
-        except (TypeError, ValueError, LookupError, RuntimeError, ImportError, AttributeError):
-            return PADDED  # attention of its own kind, or positions that it wants to find itself
-        size = padded.float().square().mean().sqrt()
-        if float((packed - padded).abs().max()) <= AGREES[precision] * float(size):
-            return Way(packed=True, first_position=first)
+        way = Way(packed=True, first_position=first)
+        packed = _read(base, pool, rows, way)
+        if packed is None:
+            break
+        if float((packed - padded).abs().max()) <= AGREES[precision] * size:
+            return way
     return PADDED
 
 
 @torch.no_grad()
-def _read(base: FrozenBase, pool: PiecePool, rows: Tensor, way: Way) -> Tensor:
-    room = pool.room(rows.unsqueeze(0), 1, way)
-    layout = pool.lay_out(rows, room, way)
-    states = states_of(base, layout)
+def _read(base: FrozenBase, pool: PiecePool, rows: Tensor, way: Way) -> Any:
+    """The states of all pieces; None where the network does not take rows that way."""
+    layout = pool.lay_out(rows, pool.room(rows.unsqueeze(0), 1, way), way)
+    try:
+        states = states_of(base, layout)
+    except torch.OutOfMemoryError:
+        raise
+    except (TypeError, ValueError, LookupError, RuntimeError, ImportError, AttributeError):
+        if not way.packed:
+            raise
+        return None  # attention of its own kind, or positions that it wants to find itself
     return states.index_select(0, layout.places()[layout.inside()]).float()
 
 

@@ -1,11 +1,12 @@
-"""What one member trains on in the next steps, decided ahead: nothing of it depends on the losses.
+"""What one member trains on in the next steps, decided ahead: none of its rows depends on the losses.
 
-The rows, the draws and the state that a checkpoint keeps are those of a solo run's
+The rows, the draws, the rewards and the state that a checkpoint keeps are those of a solo run's
 `WeightingSteps` and `PolicySteps`.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,11 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from taskmix.numerics import state_to_tree
-from taskmix.policies import AnyPolicy, draw_many
+from taskmix.numerics import state_from_tree, state_to_tree
+from taskmix.policies import AnyPolicy, AnyReward, Choice, Outcome, draw_many, steps_without_draws
 from taskmix.tasks import EncodedTasks
-from taskmix.training import input_groups, make_stream
-from taskmix.weighting import AnyLossWeighting, Balancer
+from taskmix.training import batch_costs, input_groups, make_stream
+from taskmix.weighting import AnyLossWeighting, Balancer, Equal, FixedWeights
 
 CPU = torch.device("cpu")
 
@@ -27,14 +28,16 @@ class Decision(Protocol):
 
     groups: list[list[int]]  # the slots of each batch of a step; with a policy, of the one batch
     sizes: list[int]  # [slot], rows of its batch
-    weights: Tensor  # [slot], what its loss counts
+    free_until: float  # the step from which on each has to be learned from before the next
 
     def take(self, count: int, rows: Tensor) -> NDArray[np.int64] | None:
         """Fills in the rows [step, group, row] of the next steps; the slots drawn, [step]."""
         ...
 
-    def learn(self, losses: NDArray[np.float64]) -> None:
-        """Hears the losses [step, slot] of the steps taken."""
+    def learn(
+        self, losses: NDArray[np.float64], weights: NDArray[np.float64] | None
+    ) -> dict[str, Any]:
+        """Hears the losses and weights [step, slot] of the steps taken; their columns of a record."""
         ...
 
     def slot_at(self, step: int) -> int:
@@ -43,16 +46,14 @@ class Decision(Protocol):
 
     def measured(self, scores: dict[int, float]) -> None: ...
 
-    def columns(self, losses: NDArray[np.float64], first: int, seconds: float) -> dict[str, Any]:
-        """The steps taken, from step `first` on, as columns of a record."""
-        ...
-
     def state(self, steps: int) -> dict[str, Any]: ...
     def restore(self, tree: dict[str, Any]) -> None: ...
 
 
 class AllTasks:
-    """Every task every step, under weights that do not depend on the losses."""
+    """Every task every step, each with the weight that a function of the losses gives it."""
+
+    free_until = math.inf
 
     def __init__(
         self, tasks: EncodedTasks, weighting: AnyLossWeighting, *, batch_size: int, seed: int
@@ -62,20 +63,41 @@ class AllTasks:
             make_stream(tasks, group, group[0], batch_size=batch_size, seed=seed, device=CPU)
             for group in self.groups
         ]
+        self._longest = max(self._streams, key=len)
         self.sizes = [0] * len(tasks)
         for group, stream in zip(self.groups, self._streams, strict=True):
             for slot in group:
                 self.sizes[slot] = stream.batch_size
-        self._weighting = weighting
+        self.method = weighting
         nothing = torch.zeros(len(tasks))
-        self.weights = weighting.weigh(weighting.init(nothing), nothing)
+        self.method_state: Any = weighting.init(nothing)
+        # [slot], where they never change; None where they depend on the losses.
+        self.weights: Tensor | None = None
+        if isinstance(weighting, Equal | FixedWeights):
+            self.weights = weighting.weigh(self.method_state, nothing)
+        self.epoch_ends: NDArray[np.bool_] = np.empty(0, dtype=np.bool_)  # [step], of those taken
 
     def take(self, count: int, rows: Tensor) -> None:
+        begin, place = self._longest.position
+        begin = begin * len(self._longest) + place  # rows so far, of all passes
+        seen = begin + self._longest.batch_size * np.arange(count + 1)
+        self.epoch_ends = np.diff(seen // len(self._longest)) > 0
         for group, stream in enumerate(self._streams):
             rows[:, group, : stream.batch_size] = stream.take_many(count)
 
-    def learn(self, losses: NDArray[np.float64]) -> None:
-        """Nothing."""
+    def learn(
+        self, losses: NDArray[np.float64], weights: NDArray[np.float64] | None
+    ) -> dict[str, Any]:
+        count, slots = losses.shape
+        if weights is None:
+            assert self.weights is not None
+            weights = np.tile(self.weights.numpy().astype(np.float64), (count, 1))
+        return {
+            "tasks": np.tile(np.arange(slots), count),
+            "loss": losses.ravel(),
+            "weight": weights.ravel(),
+            "examples": np.tile(np.array(self.sizes), count),
+        }
 
     def slot_at(self, step: int) -> int:
         return 0
@@ -83,38 +105,35 @@ class AllTasks:
     def measured(self, scores: dict[int, float]) -> None:
         """A weighting learns from training alone."""
 
-    def columns(self, losses: NDArray[np.float64], first: int, seconds: float) -> dict[str, Any]:
-        count, slots = losses.shape
-        return {
-            "steps": np.repeat(np.arange(first, first + count), slots),
-            "tasks": np.tile(np.arange(slots), count),
-            "loss": losses.ravel(),
-            "weight": np.tile(self.weights.numpy().astype(np.float64), count),
-            "seconds": seconds / slots,
-            "examples": np.tile(np.array(self.sizes), count),
-        }
-
     def state(self, steps: int) -> dict[str, Any]:
-        balancer = Balancer(self._weighting).state_dict()
+        balancer = Balancer(self.method).state_dict()
         if steps:
-            balancer |= {"names": [str(slot) for slot in range(len(self.sizes))], "steps": steps}
+            balancer |= {
+                "names": [str(slot) for slot in range(len(self.sizes))],
+                "state": state_to_tree(self.method_state),
+                "steps": steps,
+            }
         return {
             "weighting": balancer,
             "streams": [list(stream.position) for stream in self._streams],
         }
 
     def restore(self, tree: dict[str, Any]) -> None:
+        saved = tree["weighting"]["state"]
+        if saved is not None:
+            self.method_state = state_from_tree(saved, like=self.method_state)
         for stream, position in zip(self._streams, tree["streams"], strict=True):
             stream.move_to((position[0], position[1]))
 
 
 class OneTask:
-    """One task a step, drawn by a policy that learns nothing."""
+    """One task a step, drawn by a policy that learns nothing; a reward may say what it was worth."""
 
     def __init__(
         self,
         tasks: EncodedTasks,
         policy: AnyPolicy,
+        reward: AnyReward | None,
         generator: np.random.Generator,
         *,
         batch_size: int,
@@ -126,51 +145,86 @@ class OneTask:
             for slot in range(len(tasks))
         ]
         self.sizes = [stream.batch_size for stream in self._streams]
-        self.weights = torch.ones(len(tasks))
+        self._tasks = tasks
         self._generator = generator
         self._policy_state = policy.init(tasks.sizes)
         self._shares = policy.probabilities(self._policy_state)
-        self._drawn: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._reward = reward
+        self._reward_state = None if reward is None else reward.init(len(tasks))
+        # A reward that draws does so between two draws of the policy: none can be made ahead.
+        self.free_until = math.inf if reward is None else steps_without_draws(reward)
+        self._drawn: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # of the steps last taken
+        self._costs: NDArray[np.float64] = np.empty(0)  # theirs, where a reward may ask
+        self._learned = True  # whether they have been learned from
         self._latest: list[float | None] = [None] * len(tasks)
         self._scores: list[float | None] = [None] * len(tasks)
         self._told: NDArray[np.float64] | None = None
 
     def take(self, count: int, rows: Tensor) -> NDArray[np.int64]:
-        self._drawn = draw_many(self._shares, self._generator, count)
-        for slot in np.unique(self._drawn).tolist():
-            steps = torch.from_numpy(np.flatnonzero(self._drawn == slot))
-            rows[steps, 0, : self.sizes[slot]] = self._streams[slot].take_many(len(steps))
-        return self._drawn
+        drawn = draw_many(self._shares, self._generator, count)
+        costs = np.zeros(count)
+        for slot in np.unique(drawn).tolist():
+            steps = np.flatnonzero(drawn == slot)
+            taken = self._streams[slot].take_many(len(steps))
+            rows[torch.from_numpy(steps), 0, : self.sizes[slot]] = taken
+            if self._reward is not None:
+                costs[steps] = batch_costs(self._tasks[slot].splits["train"].inputs, taken)
+        earlier = (
+            (self._drawn[:0], self._costs[:0]) if self._learned else (self._drawn, self._costs)
+        )
+        self._drawn = np.concatenate([earlier[0], drawn])
+        self._costs = np.concatenate([earlier[1], costs])
+        self._learned = False
+        return drawn
 
     def slot_at(self, step: int) -> int:
         return int(self._drawn[step])
 
-    def learn(self, losses: NDArray[np.float64]) -> None:
-        for slot in np.unique(self._drawn).tolist():
-            self._latest[slot] = float(losses[self._drawn == slot][-1, 0])
+    def learn(
+        self, losses: NDArray[np.float64], weights: NDArray[np.float64] | None
+    ) -> dict[str, Any]:
+        drawn, values = self._drawn[: len(losses)], losses[:, 0]
+        self._learned, self._told = True, self._shares
+        columns: dict[str, Any] = {
+            "tasks": drawn,
+            "loss": values,
+            "probability": self._shares[drawn],
+            "probabilities": self._shares,
+            "examples": np.array(self.sizes)[drawn],
+        }
+        if self._reward is not None:
+            columns["reward"] = self._rewards(self._reward, drawn, values)
+        for slot in np.unique(drawn).tolist():
+            self._latest[slot] = float(values[drawn == slot][-1])
             self._scores[slot] = None  # its outcome has been told
-        self._told = self._shares
+        return columns
+
+    def _rewards(
+        self, reward: AnyReward, drawn: NDArray[np.int64], losses: NDArray[np.float64]
+    ) -> list[float | None]:
+        """What each of the steps was worth, [step]."""
+        latest, scores = list(self._latest), list(self._scores)
+        shares = self._shares.tolist()
+        found = []
+        for slot, loss, cost in zip(
+            drawn.tolist(), losses.tolist(), self._costs.tolist(), strict=False
+        ):
+            outcome = Outcome(
+                Choice(slot, shares[slot]), loss, latest[slot], cost=cost, score=scores[slot]
+            )
+            worth, self._reward_state = reward.observe(self._reward_state, outcome, self._generator)
+            found.append(worth)
+            latest[slot], scores[slot] = loss, None
+        return found
 
     def measured(self, scores: dict[int, float]) -> None:
         for slot, score in scores.items():
             self._scores[slot] = score
 
-    def columns(self, losses: NDArray[np.float64], first: int, seconds: float) -> dict[str, Any]:
-        drawn = self._drawn[: len(losses)]
-        return {
-            "steps": np.arange(first, first + len(drawn)),
-            "tasks": drawn,
-            "loss": losses.ravel(),
-            "probability": self._shares[drawn],
-            "probabilities": self._shares,
-            "seconds": seconds,
-            "examples": np.array(self.sizes)[drawn],
-        }
-
     def state(self, steps: int) -> dict[str, Any]:
         return {
             "policy": state_to_tree(self._policy_state),
-            "reward": None,
+            "reward": state_to_tree(self._reward_state),
             "generator": self._generator.bit_generator.state,
             "streams": [list(stream.position) for stream in self._streams],
             "latest": list(self._latest),
@@ -179,6 +233,7 @@ class OneTask:
         }
 
     def restore(self, tree: dict[str, Any]) -> None:
+        self._reward_state = state_from_tree(tree["reward"], like=self._reward_state)
         self._generator.bit_generator.state = tree["generator"]
         for stream, position in zip(self._streams, tree["streams"], strict=True):
             stream.move_to((position[0], position[1]))

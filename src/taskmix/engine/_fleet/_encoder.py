@@ -6,6 +6,7 @@ import torch
 
 from taskmix.engine._fleet._adapters import AdapterStack
 from taskmix.engine._fleet._bilstm import WindowBiLSTMStack
+from taskmix.engine._fleet._causal import CausalStack
 from taskmix.engine._fleet._convolution import TextConvolutionStack
 from taskmix.engine._fleet._perceptron import Encoder, PerceptronStack
 from taskmix.engine._fleet._pool import (
@@ -17,17 +18,31 @@ from taskmix.engine._fleet._pool import (
 )
 from taskmix.engine._fleet._words import StackedWords
 from taskmix.errors import OptionError
-from taskmix.models import Architecture, Perceptron, TextConvolution, Transformer, WindowBiLSTM
+from taskmix.models import (
+    Architecture,
+    CausalTransformer,
+    Perceptron,
+    TextConvolution,
+    Transformer,
+    WindowBiLSTM,
+)
 
-STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM, Transformer)
+STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM, CausalTransformer, Transformer)
 
 
 def build_encoder(
-    options: Architecture, numbering: Numbering, device: torch.device, precision: torch.dtype
+    options: Architecture,
+    numbering: Numbering,
+    device: torch.device,
+    precision: torch.dtype,
+    steps: int,  # to come
 ) -> Encoder:
     """The stacked encoder over the rows of all members."""
     if isinstance(options, Perceptron):
         return PerceptronStack(options, DensePool(numbering, device))
+    if isinstance(options, CausalTransformer):
+        pool, outputs = DensePool(numbering, device), numbering.encodings[0][0].outputs
+        return CausalStack(options, pool, outputs, precision, steps)
     if isinstance(options, TextConvolution | WindowBiLSTM):
         frozen = not options.train_vectors and numbering.encodings[0].vectors is not None
         tables = WordTables(numbering.encodings, frozen=frozen)

@@ -11,6 +11,8 @@ from taskmix.engine._fleet._ahead import words_of
 from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._members import Member
+from taskmix.engine._fleet._perceptron import LossEncoder
+from taskmix.engine._fleet._written import written_scores
 from taskmix.models import target_scale
 from taskmix.tasks import Inputs
 from taskmix.training import Score, score_outputs
@@ -26,6 +28,8 @@ def evaluate_members(
     members = [fleet.members[place] for place in places]
     if len(places) < len(fleet.members):
         parameters = parameters.keep(torch.tensor(places, device=fleet.device))
+    if isinstance(fleet.encoder, LossEncoder):
+        return written_scores(fleet, members, parameters, split)
     most = max(_length(member, split) for member in members)
     heads = max(len(_slots(member, split)) for member in members)
     classes = max(task.outputs for member in members for task in member.tasks)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from taskmix.engine._fleet._ahead import Ahead, Moment, words_of
+from taskmix.engine._fleet._decisions import AllTasks
 from taskmix.engine._fleet._dropout import Dropout, Masked, Shapes
 from taskmix.engine._fleet._encoder import build_encoder
 from taskmix.engine._fleet._heads import Heads, Slots, losses_of
@@ -16,8 +17,9 @@ from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._lookout import Lookout
 from taskmix.engine._fleet._members import Member, Start
 from taskmix.engine._fleet._optimizer import StackedOptimizer, clip
-from taskmix.engine._fleet._perceptron import Room
+from taskmix.engine._fleet._perceptron import LossEncoder, Room
 from taskmix.engine._fleet._pool import Numbering
+from taskmix.engine._fleet._weighing import Weighing, build_weighing
 from taskmix.engine._run import find_device
 
 
@@ -58,7 +60,9 @@ class StackedModels:
         )
         self.numbering = Numbering(tasks)
         self._precision: torch.dtype = getattr(torch, run.precision)
-        self.encoder = build_encoder(run.architecture, self.numbering, self.device, self._precision)
+        self.encoder = build_encoder(
+            run.architecture, self.numbering, self.device, self._precision, run.steps - self.step
+        )
         self._slots = Slots.of(tasks, self.device)
         self._lay_out()
         for member in self.members:
@@ -83,10 +87,15 @@ class StackedModels:
             self._lookout.active,
             self._lookout.words,
         )
-        weights = torch.zeros(len(members), self.slots_count)
-        for place, member in enumerate(members):
-            weights[place, : len(member.tasks)] = member.decision.weights
-        self._weights = weights.to(device)
+        self.weighing: Weighing | None = None
+        decisions = [each.decision for each in members if isinstance(each.decision, AllTasks)]
+        if decisions:
+            self.weighing = build_weighing(decisions, device)
+            weights = torch.zeros(len(members), self.slots_count)
+            for place, decision in enumerate(decisions):
+                if decision.weights is not None:
+                    weights[place, : len(decision.sizes)] = decision.weights
+            self._weights = weights.to(device)
         norms = [member.run.clip_norm for member in members]
         clips = [torch.inf if norm is None else norm for norm in norms]
         self._clips = torch.tensor(clips, device=device) if min(clips) < torch.inf else None
@@ -95,7 +104,7 @@ class StackedModels:
         self._dropout = Dropout(
             encoder_rate=getattr(options, "dropout", 0.0),
             widths=self.encoder.widths,
-            head_rate=options.head_dropout,
+            head_rate=getattr(options, "head_dropout", 0.0),
             head_width=self.parameters.tensors[keys[-2]].shape[-1] if keys else 0,
             groups=self.groups,
             slots=self.active,
@@ -107,8 +116,13 @@ class StackedModels:
         """Decides for every member what it trains on in the next steps."""
         return self._lookout.look(count, self.step, with_seeds=bool(self._dropout))
 
+    @property
+    def told(self) -> int:
+        """How many numbers a step tells of each loss: its value, and its weight where that changes."""
+        return 1 if self.weighing is None else 2
+
     def take(self, ahead: Ahead, moment: Moment, room: Room) -> Tensor:
-        """Trains every member by one step; the losses before it, [member, active slot]."""
+        """Trains every member by one step; what it tells, [told, member, active slot]."""
         now = ahead.at(moment)
         masks, mask = self._masks(now)
         encoder = {key: self.parameters.tensors[key] for key in self._encoder_keys}
@@ -124,12 +138,17 @@ class StackedModels:
             flat = {key: leaves[key] for key in heads}
             if now.drawn is None:
                 flat = {key: value.flatten(0, 1) for key, value in flat.items()}
-            codes = self.encoder(leaves, now.rows, masks, room)
-            outputs = self._heads(flat, self._by_slot(codes), mask)
-            losses = losses_of(outputs, slots, now.classes, now.values, now.shares)
+            if isinstance(self.encoder, LossEncoder):
+                losses = self.encoder.losses(
+                    leaves, now.rows, now.classes, now.shares, self._lookout.code_of
+                )
+            else:
+                codes = self.encoder(leaves, now.rows, masks, room)
+                outputs = self._heads(flat, self._by_slot(codes), mask)
+                losses = losses_of(outputs, slots, now.classes, now.values, now.shares)
             losses = losses.view(len(self.members), self.active)
-            total = losses.sum() if self.one_task else (losses * self._weights).sum()
-        found = torch.autograd.grad(total, list(leaves.values()))
+        weights = self._weigh(losses.detach(), moment)
+        found = torch.autograd.grad(losses, list(leaves.values()), weights)
         gradients = {key: value.contiguous() for key, value in zip(leaves, found, strict=True)}
         if self._clips is not None:
             gradients = clip(gradients, self._clips)
@@ -141,7 +160,15 @@ class StackedModels:
                 of_heads = {key: gradients.pop(key) for key in heads}
                 self.optimizer.step_all(gradients, factor)
                 self.optimizer.step_drawn(now.drawn, heads, of_heads, factor)
-        return losses.detach()
+        values = losses.detach()
+        return values.unsqueeze(0) if self.weighing is None else torch.stack([values, weights])
+
+    @torch.no_grad()
+    def _weigh(self, losses: Tensor, moment: Moment) -> Tensor:
+        """What each loss counts in this step."""
+        if self.one_task:
+            return torch.ones_like(losses)
+        return self._weights if self.weighing is None else self.weighing(losses, moment)
 
     def _by_slot(self, codes: Tensor) -> Tensor:
         """[member, group * row * word, feature] to [member * active slot, row * word, feature]."""
@@ -193,12 +220,22 @@ class StackedModels:
             }
             return self._heads(flat, codes, None).float().unflatten(2, (length, words))
 
+    @torch.no_grad()
+    def codes(self, parameters: StackedParameters, rows: Tensor) -> Tensor:
+        """What the encoders of some members give for rows [member, group, row]."""
+        with self._autocast():
+            return self.encoder(
+                parameters.tensors, rows, (), self.encoder.room(rows[None], self.words)
+            )
+
     def keep(self, places: Sequence[int]) -> None:
         """Goes on with these members alone."""
         chosen = torch.tensor(places, device=self.device)
         heads = (chosen.unsqueeze(1) * self.slots_count).add(
             torch.arange(self.slots_count, device=self.device)
         )
+        if self.weighing is not None:
+            self.weighing.settle()
         self.members = [self.members[place] for place in places]
         self.parameters = self.parameters.keep(chosen)
         self.best = self.best.keep(chosen)

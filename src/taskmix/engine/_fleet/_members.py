@@ -108,7 +108,7 @@ def _decision(run: Run, tasks: EncodedTasks, generator: np.random.Generator, see
         weighting: Any = run.weighting
         return AllTasks(tasks, weighting, batch_size=run.batch_size, seed=seed)
     policy = run.policy or Uniform()
-    return OneTask(tasks, policy, generator, batch_size=run.batch_size, seed=seed)
+    return OneTask(tasks, policy, run.reward, generator, batch_size=run.batch_size, seed=seed)
 
 
 def _start(

@@ -8,7 +8,7 @@ solo names, with that axis in front, and so is the arithmetic, up to the order o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -32,6 +32,22 @@ class Encoder(Protocol):
 
     def __call__(self, parameters: Parameters, rows: Tensor, masks: Masks, room: Any) -> Tensor:
         """Codes [member, group * row * word, feature]; a row has one word unless it is a sentence."""
+        ...
+
+
+@runtime_checkable
+class LossEncoder(Protocol):
+    """An encoder with the output layer of all tasks in it, which finds the losses by itself."""
+
+    def losses(
+        self,
+        parameters: Parameters,
+        rows: Tensor,  # [member, group, row]
+        classes: Tensor,  # [member * slot, row * word]
+        shares: Tensor,  # [member * slot, row * word]
+        code_of: Tensor | None,  # [member * slot], which of the [member * group] a slot reads
+    ) -> Tensor:
+        """The mean loss of each slot, [member * slot]."""
         ...
 
 

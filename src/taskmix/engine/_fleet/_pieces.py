@@ -10,10 +10,12 @@ A network whose attention cannot be replaced reads padded rows instead, as it wo
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,6 +25,8 @@ from taskmix.engine._fleet._pool import Numbering
 from taskmix.models import FrozenBase
 from taskmix.tasks import Pooling, SubwordInputs, pool
 
+SHORT_ROW = 128  # pieces, up to which a kernel for short rows is faster
+LONG_ROW = 256  # beyond, padding costs attention more than the kernel for rows of any length does
 TILE = 64  # pieces: of a smaller one the adapters' products are too thin, a larger one pads more
 PACKED = "taskmix_packed"  # the name of our attention among those of transformers
 
@@ -52,9 +56,9 @@ class Layout:
     member_of_tile: Tensor  # [tile]
     tiles_of_member: Tensor  # [member]; all tiles belong to one
     row_of_piece: Tensor | None  # [piece]; None where rows are padded
-    bounds: (
-        Tensor | None
-    )  # [sequence + 1]: rows, and the gaps between them, as attention reads them
+    is_read: Tensor  # [piece], whether it belongs to its row, and not to the gap after it
+    bounds: Tensor | None  # [sequence + 1], where rows and the gaps between them begin
+    even: bool = False  # whether all rows have `longest` pieces, and nothing lies between them
 
     @property
     def tiles(self) -> int:
@@ -65,10 +69,25 @@ class Layout:
         steps = torch.arange(self.longest, device=self.starts.device)
         return self.starts[:, None] + torch.minimum(steps, self.sizes[:, None] - 1)
 
+    def place_of_piece(self) -> Tensor:
+        """[piece], its number among the places of all rows."""
+        assert self.row_of_piece is not None
+        return self.row_of_piece * self.longest + self.positions
+
     def inside(self) -> Tensor:
         """[row, place], which places a row has."""
         steps = torch.arange(self.longest, device=self.starts.device)
         return steps < self.sizes[:, None]
+
+
+class Room(NamedTuple):
+    """The sizes of a step's tensors."""
+
+    tiles: int
+    longest: int  # row
+    words: int  # of a row
+    spare: int = 0  # sequences that the tiles which no member needs are cut into
+    even: bool = False  # whether all rows are as long, and nothing lies between them
 
 
 class PiecePool:
@@ -89,15 +108,21 @@ class PiecePool:
         self._types = torch.cat(types).to(device) if typed else None
         self._words = _word_starts(parts, device)
 
-    def room(self, rows: Tensor, words: int, way: Way) -> tuple[int, int, int]:
-        """Tiles, the longest row and words a row, for rows [step, member, ...]."""
+    def room(self, rows: Tensor, words: int, way: Way) -> Room:
+        """What rows [step, member, ...] need."""
         sizes = self._sizes[rows.flatten(2)]
         longest = -(-int(sizes.max()) // 16) * 16
         if not way.packed:
-            return rows.shape[1], longest, words
-        tiles = int((-(-sizes.sum(dim=2) // TILE)).sum(dim=1).max())
-        grain = max(1, 1 << (tiles.bit_length() - 4))  # a graph for each: not one for every number
-        return -(-tiles // grain) * grain, longest, words
+            return Room(rows.shape[1], longest, words)
+        needed = (-(-sizes.sum(dim=2) // TILE)).sum(dim=1)
+        least, tiles = int(needed.min()), int(needed.max())
+        grain = 1 << max(0, tiles.bit_length() - 4)  # a graph for each: not one for every number
+        even = bool((sizes == longest).all()) and sizes[0, 0].numel() * longest % TILE == 0
+        if even:
+            return Room(tiles, longest, words, 0, even=True)
+        tiles = -(-tiles // grain) * grain
+        spare = -(-(tiles - least) * TILE // longest)
+        return Room(tiles, longest, words, 1 << spare.bit_length())
 
     def probe(self) -> Tensor:
         """A few rows [member, row] of different lengths, to try a network on."""
@@ -105,12 +130,12 @@ class PiecePool:
         places = torch.linspace(0, len(order) - 1, 4, device=order.device).long()
         return order[places].view(2, 2)
 
-    def lay_out(self, rows: Tensor, room: tuple[int, int, int], way: Way) -> Layout:
+    def lay_out(self, rows: Tensor, room: Room, way: Way) -> Layout:
         """Rows [member, row], without asking the host."""
         return self._packed(rows, room, way) if way.packed else self._padded(rows, room)
 
-    def _packed(self, rows: Tensor, room: tuple[int, int, int], way: Way) -> Layout:
-        tiles, longest, _ = room
+    def _packed(self, rows: Tensor, room: Room, way: Way) -> Layout:
+        tiles, longest = room.tiles, room.longest
         device = rows.device
         sizes = self._sizes[rows]
         own = -(-sizes.sum(dim=1) // TILE)
@@ -129,7 +154,7 @@ class PiecePool:
         spare[-1:] = tiles - ends[-1:]  # tiles that no member needs in this step
         # Attention reads every piece, those in the gaps too: as rows of their own.
         lengths = torch.cat([sizes, gaps.unsqueeze(1)], dim=1).flatten().cumsum(0)
-        rest = torch.arange(1, tiles * TILE // longest + 2, device=device) * longest
+        rest = torch.arange(1, room.spare + 1, device=device) * longest
         rest = (rest + ends[-1] * TILE).clamp_(max=tiles * TILE)
         bounds = torch.cat([lengths.new_zeros(1), lengths, rest]).int()
         return Layout(
@@ -143,11 +168,13 @@ class PiecePool:
             member_of_tile=member,
             tiles_of_member=own + spare,
             row_of_piece=row,
+            is_read=inside,
             bounds=bounds,
+            even=room.even,
         )
 
-    def _padded(self, rows: Tensor, room: tuple[int, int, int]) -> Layout:
-        _, longest, _ = room
+    def _padded(self, rows: Tensor, room: Room) -> Layout:
+        longest = room.longest
         members, device = len(rows), rows.device
         sizes = self._sizes[rows].flatten()
         places = torch.arange(longest, device=device)
@@ -163,6 +190,7 @@ class PiecePool:
             member_of_tile=torch.arange(members, device=device),
             tiles_of_member=torch.ones(members, dtype=torch.long, device=device),
             row_of_piece=None,
+            is_read=(places < sizes[:, None]).flatten(),
             bounds=None,
         )
 
@@ -175,7 +203,7 @@ class PiecePool:
                 return states.index_select(0, layout.starts)
             if pooling == "last":
                 return states.index_select(0, layout.starts + layout.sizes - 1)
-            wide = states.index_select(0, layout.places().flatten())
+            wide = states if layout.row_of_piece is None else _padded_rows(states, layout)
             wide = wide.view(len(layout.starts), layout.longest, -1)
             return pool(wide, layout.inside().long(), pooling)
         places = self._words[rows.flatten()]
@@ -271,37 +299,88 @@ def _attention(
         key = key.repeat_interleave(groups, dim=1)
         value = value.repeat_interleave(groups, dim=1)
     query, key, value = (each[0].transpose(0, 1) for each in (query, key, value))
-    if query.is_cuda and query.dtype in (torch.float16, torch.bfloat16):
+    if not layout.even and layout.longest > LONG_ROW and can_flash(query):
         return _flash(query, key, value, layout, scaling).unsqueeze(0), None
-    places = layout.places().flatten()
     shape = (len(layout.starts), layout.longest, *query.shape[1:])
-    wide = (
-        each.index_select(0, places).view(shape).transpose(1, 2) for each in (query, key, value)
-    )
-    mask = None if _now.causal else layout.inside()[:, None, None, :]
-    found = functional.scaled_dot_product_attention(
-        *wide, attn_mask=mask, is_causal=_now.causal, scale=scaling
-    )
+    rows = [_padded_rows(each, layout).view(shape).transpose(1, 2) for each in (query, key, value)]
+    # After the end of a row come its gaps, which a causal model does not look at.
+    mask = None if _now.causal or layout.even else layout.inside()[:, None, None, :]
+    with _kernel(query, layout.longest):
+        found = functional.scaled_dot_product_attention(
+            *rows, attn_mask=mask, is_causal=_now.causal, scale=scaling
+        )
     found = found.transpose(1, 2).flatten(0, 1)
-    within = layout.row_of_piece * layout.longest + layout.positions
-    return found.index_select(0, within).unsqueeze(0), None
+    return _packed_rows(found, layout).unsqueeze(0), None
+
+
+def _kernel(query: Tensor, longest: int) -> AbstractContextManager[object]:
+    """For short rows PyTorch's second kernel is twice as fast as those that it takes first."""
+    if not query.is_cuda or longest > SHORT_ROW:
+        return nullcontext()
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    return sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+
+
+def _padded_rows(pieces: Tensor, layout: Layout) -> Tensor:
+    """[piece, ...] to [row * place, ...]."""
+    if layout.even:
+        return pieces
+    return _looked_up(pieces, layout.places().flatten(), layout.place_of_piece(), layout.is_read)
+
+
+def _packed_rows(rows: Tensor, layout: Layout) -> Tensor:
+    """[row * place, ...] to [piece, ...]."""
+    if layout.even:
+        return rows
+    return _looked_up(
+        rows, layout.place_of_piece(), layout.places().flatten(), layout.inside().flatten()
+    )
+
+
+def _looked_up(values: Tensor, places: Tensor, back: Tensor, is_there: Tensor) -> Tensor:
+    found: Tensor = _LookUp.apply(values, places, back, is_there)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _LookUp(torch.autograd.Function):
+    """`values[places]`, whose gradient is looked up at `back` too: it has no sums over places."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, places: Tensor, back: Tensor, is_there: Tensor) -> Tensor:
+        ctx.save_for_backward(back, is_there)
+        return values.index_select(0, places)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        back, is_there = ctx.saved_tensors
+        found = gradient.index_select(0, back)
+        return found * is_there.view(-1, *[1] * (found.dim() - 1)), None, None, None
+
+
+def can_flash(query: Tensor) -> bool:
+    """Whether the kernel for rows of any length takes these."""
+    return query.is_cuda and query.dtype in (torch.float16, torch.bfloat16)
 
 
 def _flash(
     query: Tensor, key: Tensor, value: Tensor, layout: Layout, scaling: float | None
 ) -> Tensor:
+    """Attention over rows of any length, by the kernel that is made for that."""
     from torch.nn.attention.varlen import varlen_attn
 
     assert layout.bounds is not None
-    found: Any = varlen_attn(
-        query,
-        key,
-        value,
-        layout.bounds,
-        layout.bounds,
-        layout.longest,
-        layout.longest,
-        scale=scaling,
-        window_size=(-1, 0) if _now.causal else (-1, -1),
-    )
+    known = inspect.signature(varlen_attn).parameters  # it has changed since PyTorch 2.10
+    options: dict[str, Any] = {}
+    if "window_size" in known:
+        options["window_size"] = (-1, 0) if _now.causal else (-1, -1)
+    else:
+        options["is_causal"] = _now.causal
+    if scaling is not None:
+        if "scale" in known:
+            options["scale"] = scaling
+        else:
+            query = query * (scaling * math.sqrt(query.shape[-1]))
+    bounds, longest = layout.bounds, layout.longest
+    found: Any = varlen_attn(query, key, value, bounds, bounds, longest, longest, **options)
     return found  # type: ignore[no-any-return]

@@ -10,19 +10,21 @@ import torch
 
 from taskmix.engine._encodings import tensors_of
 from taskmix.engine._fleet._encoder import STACKABLE
+from taskmix.engine._fleet._weighing import can_be_stacked
 from taskmix.engine._run import Run, encode, find_device, first_model
 from taskmix.files import free_memory
 from taskmix.models import (
     READ_PIECE_BY_PIECE,
+    CausalTransformer,
     Perceptron,
     TextConvolution,
     Transformer,
     WindowBiLSTM,
 )
-from taskmix.policies import Unchanging
+from taskmix.policies import Unchanging, steps_without_draws
 from taskmix.tasks import EncodedTasks
 from taskmix.training import input_groups
-from taskmix.weighting import Equal, FixedWeights
+from taskmix.weighting import Equal, FixedWeights, Needs
 
 MEMORY_SHARE = 0.5  # of what is free, for a chunk: with more, a guess that is off has no room
 PARAMETER_COPIES = 8  # gradients, moments, the best ones, and what a checkpoint copies
@@ -34,11 +36,19 @@ WIDEST_LAYER = 256  # of a perceptron that is faster in a fleet on the CPU: wide
 
 
 def can_join(run: Run) -> bool:
-    """Whether a fleet can take the run: its decisions must not depend on its losses."""
-    if run.reward is not None or why_alone(run) is not None:
+    """Whether a fleet can take the run.
+
+    Its rows must not depend on its losses, nor may its weights on anything else of a step.
+    """
+    if why_alone(run) is not None:
         return False
     if run.weighting is not None:
-        return run.policy is None and isinstance(run.weighting, Equal | FixedWeights)
+        needs = run.weighting.needs
+        return (
+            run.policy is None and not needs.gradients_of_tasks and Needs.LOSSES_AFTER not in needs
+        )
+    if run.reward is not None and run.reward.needs_loss_after:
+        return False
     return run.policy is None or isinstance(run.policy, Unchanging)
 
 
@@ -66,7 +76,19 @@ def family_of(run: Run) -> Hashable:
         architecture = replace(architecture, adapters=replace(architecture.adapters, rank=1))
     data = (run.source, architecture, run.device, run.precision)
     times = (run.steps, run.batch_size, run.evaluate_every, run.checkpoint_every, run.patience)
-    return data, optimization, times, run.weighting is None
+    return data, optimization, times, _pace(run)
+
+
+def _pace(run: Run) -> str:
+    """What a step has to wait for: members that wait for more would hold the others up."""
+    weighting: Any = run.weighting
+    if weighting is None:
+        waits = run.reward is not None and steps_without_draws(run.reward) < run.steps
+        return "drawn one by one" if waits else "drawn"
+    if isinstance(weighting, Equal | FixedWeights):
+        return "weighed ahead"
+    tasks = len(run.tasks or run.load())
+    return "weighed on the device" if can_be_stacked(weighting, tasks) else "weighed on the host"
 
 
 def fleet_pays(runs: Sequence[Run]) -> bool:
@@ -103,6 +125,8 @@ def plan_chunks(
     size = chunk
     if size is None:
         encodings = len({runs[number].tasks for number in order})
+        if isinstance(runs[order[0]].architecture, CausalTransformer):
+            encodings = 1  # all members read the same rows of a table
         size = fitting(runs[order[0]], encodings / len(order), workers)
         if find_device(runs[order[0]].device).type == "cpu":  # a GPU gains from company
             size = min(size, -(-len(order) // workers))
@@ -123,11 +147,8 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
     tasks = encode(run)
     model = first_model(run, tasks)
     parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    needed = 4 * (
-        PARAMETER_COPIES * parameters
-        + NUMBERS_PER_OUTPUT * _working(run, tasks)
-        + encodings * _data(tasks)
-    )
+    needed = 4 * (PARAMETER_COPIES * parameters + encodings * _data(tasks))
+    needed += _working_bytes(run, tasks)
     device = find_device(run.device)
     on_cuda = device.type == "cuda"
     free = torch.cuda.mem_get_info(device)[0] if on_cuda else free_memory()
@@ -137,6 +158,20 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
             count, max(FEWEST_MEMBERS, min(MOST_MEMBERS, CACHED_PARAMETERS // max(parameters, 1)))
         )
     return count
+
+
+def _working_bytes(run: Run, tasks: EncodedTasks) -> float:
+    """What one member holds in a step besides its parameters."""
+    options = run.architecture
+    if not isinstance(options, CausalTransformer):
+        return 4 * NUMBERS_PER_OUTPUT * _working(run, tasks)
+    # Of each place: what the layers keep for the way back, what one of them is at work on, and the
+    # scores with their gradients.
+    layer = 12 * options.width + 4 * options.inner
+    each = (options.layers + 1) * layer + NUMBERS_PER_OUTPUT * tasks[0].outputs
+    batches = 1 if run.weighting is None else len(input_groups(tasks))
+    size = 4 if run.precision == "float32" else 2
+    return size * batches * run.batch_size * options.context * each
 
 
 def _working(run: Run, tasks: EncodedTasks) -> float:

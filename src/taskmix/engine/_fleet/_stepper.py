@@ -23,8 +23,10 @@ from taskmix.engine._fleet._perceptron import Room
 from taskmix.errors import TaskmixWarning
 
 AHEAD_BYTES = 1 << 27  # that the steps decided ahead may take
-AHEAD_SECONDS = 0.5  # of work, after which the host wants to hear: a stop waits for so long
+AHEAD_SECONDS = 1.0  # of work, after which the host wants to hear: a stop waits for so long
 AHEAD_STEPS = 512  # at most
+# Where steps are slow a device is given a few at first, and is busy while the others are decided.
+SLOW_SECONDS, FIRST_STEPS = 5e-3, 4
 WARM_UP_STEPS = 3  # before a capture: libraries set themselves up in the first ones
 
 
@@ -38,7 +40,9 @@ class Stepper:
         self._most = int(np.clip(AHEAD_BYTES // bytes_a_step, 1, AHEAD_STEPS))
         self._pace = 0.0  # seconds a step, 0 until known
         on_cuda = fleet.device.type == "cuda"
-        self._replayed = _Replayed(fleet, self._most) if on_cuda and graphs is not False else None
+        replays = on_cuda and graphs is not False
+        replays &= fleet.weighing is None or fleet.weighing.on_device
+        self._replayed = _Replayed(fleet, self._most) if replays else None
         self._side = _stream(fleet.device) if on_cuda else None
         if self._side is not None:  # what the fleet is made of has to be there first
             self._side.wait_stream(torch.cuda.current_stream(fleet.device))
@@ -49,13 +53,19 @@ class Stepper:
         return self._replayed is not None and self._replayed.works
 
     def advance(self, count: int) -> tuple[NDArray[np.float64], float]:
-        """Takes at most `count` steps; their losses [step, member, slot] and the seconds it took."""
+        """Takes at most `count` steps; what they tell, and the seconds it took.
+
+        A step tells of each loss [told, member, slot] its value, and its weight where that changes.
+        """
         begin = time.perf_counter()
         fleet = self._fleet
         wanted = max(1, int(AHEAD_SECONDS / self._pace)) if self._pace else min(self._most, 16)
-        count, left, parts = min(count, wanted), min(count, wanted), []
+        count = left = min(count, wanted)
+        parts: list[Tensor] = []
         while left:
             size = min(left, self._most)
+            if self._side is not None and not parts and self._pace > SLOW_SECONDS:
+                size = min(size, FIRST_STEPS)
             with self._aside():
                 ahead = fleet.look_ahead(size)
                 room = fleet.encoder.room(ahead.rows, fleet.words)
@@ -66,24 +76,29 @@ class Stepper:
             parts.append(self._take(ahead, size, room))
             fleet.step += size
             left -= size
-        losses = torch.cat(parts).cpu().double().numpy()
+        told = torch.cat(parts).cpu().double().numpy()
         seconds = time.perf_counter() - begin
         self._pace = seconds / count
-        return losses, seconds
+        return told, seconds
 
     def _aside(self) -> AbstractContextManager[object]:
         """Copies to the device that do not wait for the steps at work there."""
         return nullcontext() if self._side is None else torch.cuda.stream(self._side)
 
     def _take(self, ahead: Ahead, size: int, room: Room) -> Tensor:
-        """The losses of steps that are, perhaps, still at work."""
+        """What steps tell that are, perhaps, still at work."""
         if self._replayed is not None and self._replayed.works:
             return self._replayed.take(ahead, size, room)
         fleet = self._fleet
-        losses = torch.empty(size, len(fleet.members), fleet.active, device=fleet.device)
+        told = torch.empty(size, *_shape(fleet), device=fleet.device)
         for moment in range(size):
-            losses[moment] = fleet.take(ahead, moment, room)
-        return losses
+            told[moment] = fleet.take(ahead, moment, room)
+        return told
+
+
+def _shape(fleet: StackedModels) -> tuple[int, int, int]:
+    """Of what a step tells."""
+    return fleet.told, len(fleet.members), fleet.active
 
 
 def _stream(device: torch.device) -> torch.cuda.Stream:
@@ -98,10 +113,11 @@ class _Replayed:
         self._fleet = fleet
         self._most = most
         self._ahead: Ahead | None = None  # what the graphs read
-        self._losses = torch.zeros(most, len(fleet.members), fleet.active, device=fleet.device)
+        self._told = torch.zeros(most, *_shape(fleet), device=fleet.device)
         self._counter = torch.zeros(1, dtype=torch.long, device=fleet.device)
         self._graphs: dict[Room, torch.cuda.CUDAGraph] = {}
         self._pool: Any = None  # memory that the graphs share: one runs at a time
+        self._stream = _stream(fleet.device)  # of captures and of the steps that prepare them
 
     def take(self, ahead: Ahead, size: int, room: Room) -> Tensor:
         if self._ahead is None:
@@ -120,17 +136,17 @@ class _Replayed:
                 graph.replay()
             else:
                 self._step(room)
-        return self._losses[:size].clone()
+        return self._told[:size].clone()
 
     def _step(self, room: Room) -> None:
         assert self._ahead is not None
-        losses = self._fleet.take(self._ahead, self._counter, room)
-        self._losses.index_copy_(0, self._counter, losses.unsqueeze(0))
+        told = self._fleet.take(self._ahead, self._counter, room)
+        self._told.index_copy_(0, self._counter, told.unsqueeze(0))
         self._counter += 1
 
     def _warm_up(self, count: int, room: Room) -> None:
         """Real steps, on a stream of their own as a capture wants it."""
-        stream = _stream(self._fleet.device)
+        stream = self._stream
         here = torch.cuda.current_stream(self._fleet.device)
         stream.wait_stream(here)
         with torch.cuda.stream(stream):
@@ -141,13 +157,17 @@ class _Replayed:
     def _capture(self, room: Room) -> None:
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.device(self._fleet.device), torch.cuda.graph(graph, pool=self._pool):
+            with (
+                torch.cuda.device(self._fleet.device),
+                torch.cuda.graph(graph, pool=self._pool, stream=self._stream),
+            ):
                 self._step(room)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:  # some operation that cannot be captured: slower, as right
             self.works = False
-            words = f"Steps are not replayed as CUDA graphs: {str(error).splitlines()[0]}"
+            first = error.__context__ or error  # what ended the capture, before that was noticed
+            words = f"Steps are not replayed as CUDA graphs: {str(first).splitlines()[0]}"
             warnings.warn(words, TaskmixWarning, stacklevel=2)
             return
         self._graphs[room] = graph

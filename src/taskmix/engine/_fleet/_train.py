@@ -46,8 +46,8 @@ def train_fleet(
                 fleet.keep(at_work)
                 stepper = Stepper(fleet, graphs=graphs)
                 at_work = list(range(len(at_work)))
-            losses, seconds = stepper.advance(_next_stop(fleet) - fleet.step)
-            _record_steps(fleet, at_work, losses, seconds)
+            told, seconds = stepper.advance(_next_stop(fleet) - fleet.step)
+            _record_steps(fleet, at_work, told, seconds)
             asked = should_stop is not None and should_stop()
             _after_steps(fleet, at_work, threads, asked=asked)
             over = [place for place in at_work if _is_over(fleet, place)]
@@ -65,8 +65,10 @@ def train_fleet(
 def _next_stop(fleet: StackedModels) -> int:
     """The next step after which something other than a step is due."""
     run, step = fleet.run, fleet.step
+    free = min(member.decision.free_until for member in fleet.members)
     times = [every for every in (run.evaluate_every, run.checkpoint_every) if every is not None]
-    return min([run.steps, *((step // every + 1) * every for every in times)])
+    due = [(step // every + 1) * every for every in times]
+    return int(min([run.steps, max(free, step + 1), *due]))
 
 
 def _is_over(fleet: StackedModels, place: int) -> bool:
@@ -75,28 +77,31 @@ def _is_over(fleet: StackedModels, place: int) -> bool:
 
 
 def _record_steps(
-    fleet: StackedModels, at_work: Sequence[int], losses: NDArray[np.float64], seconds: float
+    fleet: StackedModels, at_work: Sequence[int], told: NDArray[np.float64], seconds: float
 ) -> None:
-    """Adds the steps just taken, [step, member, active slot], to the records."""
-    count = len(losses)
+    """Adds the steps just taken, [step, told, member, active slot], to the records."""
+    count = len(told)
     first = fleet.step - count + 1
     share = seconds / count / len(fleet.members)
-    finite = np.isfinite(losses)
     for place in at_work:
         member = fleet.members[place]
-        own, sound = losses[:, place], finite[:, place]
-        if not fleet.one_task:
-            own, sound = own[:, : len(member.tasks)], sound[:, : len(member.tasks)]
+        slots = 1 if fleet.one_task else len(member.tasks)
+        losses, *weights = told[:, :, place, :slots].swapaxes(0, 1)
+        sound = np.isfinite(losses)
         if not sound.all():
             bad = int(np.flatnonzero(~sound.all(axis=1))[0])
             place_of_bad = int(np.flatnonzero(~sound[bad])[0])
             slot = place_of_bad if not fleet.one_task else member.decision.slot_at(bad)
-            member.diverged(first + bad, slot, float(own[bad, place_of_bad]))
-            own = own[:bad]
-        else:
-            member.decision.learn(own)
-        if len(own):
-            member.writer.add_steps(**member.decision.columns(own, first, share))
+            member.diverged(first + bad, slot, float(losses[bad, place_of_bad]))
+            losses, weights = losses[:bad], [each[:bad] for each in weights]
+        try:
+            columns = member.decision.learn(losses, weights[0] if weights else None)
+        except TaskmixError as error:  # of the member's own reward: the others go on
+            member.error = error
+            continue
+        if len(losses):
+            steps = np.repeat(np.arange(first, first + len(losses)), slots)
+            member.writer.add_steps(steps=steps, seconds=share / slots, **columns)
 
 
 def _after_steps(
@@ -142,6 +147,8 @@ def _must_be_finite(fleet: StackedModels, places: Sequence[int]) -> list[int]:
 
 def _checkpoint(fleet: StackedModels, places: Sequence[int], threads: ThreadPoolExecutor) -> None:
     places = _must_be_finite(fleet, places)
+    if fleet.weighing is not None:
+        fleet.weighing.settle()
     chosen = torch.tensor(places, device=fleet.device)
     parameters, best = (s.keep(chosen).to("cpu") for s in (fleet.parameters, fleet.best))
     moments = {name: s.keep(chosen).to("cpu") for name, s in fleet.optimizer.moments.items()}

@@ -18,6 +18,7 @@ from taskmix.tasks._encoding._inputs import (
     SubwordInputs,
     WindowInputs,
 )
+from taskmix.tasks._encoding._passages import PassageEncoding
 from taskmix.tasks._encoding._pooling import Pooling, find_pooling, is_causal, pool
 from taskmix.tasks._encoding._pretrained import (
     load_pretrained,
@@ -42,6 +43,7 @@ __all__ = [
     "Inputs",
     "PaddedInputs",
     "PairInputs",
+    "PassageEncoding",
     "Pooling",
     "RaggedInputs",
     "SubwordEncoding",

@@ -26,8 +26,9 @@ class EncodedSplit:
     """Rows as tensors.
 
     `targets` is [row], or [row, word] padded with `MISSING` where a row is a whole sentence.
-    `sentences` marks where sentences begin when every token is a row of its own. Where text is to be
-    written, `targets` [row, place] are the pieces, and `target_bytes` the length of what they spell.
+    `sentences` marks where sentences begin when every token is a row of its own, and where texts begin
+    that are several rows each. Where text is to be written, `targets` [row, place] are its pieces,
+    and `target_bytes` the length of what they spell.
 
     >>> split = EncodedSplit(DenseInputs(torch.eye(2)), targets=torch.tensor([0, 1]))
     >>> len(split), split.inputs.batch(torch.tensor([1])).tolist()

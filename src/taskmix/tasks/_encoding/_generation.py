@@ -13,7 +13,8 @@ the model has to begin its answer after the pieces of a prompt that it is given 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -25,6 +26,7 @@ from torch import Tensor
 
 from taskmix.errors import InputError
 from taskmix.tasks._encoding._inputs import SubwordInputs
+from taskmix.tasks._encoding._pooling import context_length
 from taskmix.tasks._encoding._pretrained import quiet_transformers
 from taskmix.tasks._task import MISSING
 
@@ -40,6 +42,7 @@ class WrittenSplit:
     targets: Tensor  # [row, place], `MISSING` beyond the last
     target_bytes: Tensor  # [row]
     longest: int  # places of the longest row
+    texts: Tensor | None = None  # [text + 1], the first row of each text, where rows are not shared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +64,19 @@ class PieceWriter:
     @property
     def limit(self) -> int:
         """Pieces that a row may have: those allowed, and those of the model's context."""
-        context = self.tokenizer.model_max_length
-        return int(min(self.max_length, context if context < _NO_LIMIT else self.max_length))
+        return min(self.max_length, self.context or self.max_length)
+
+    @cached_property
+    def context(self) -> int | None:
+        """Pieces that the model can read at most, where tokenizer or model say so."""
+        said = (self.tokenizer.model_max_length, context_length(self.path))
+        return min((int(each) for each in said if each and each < _NO_LIMIT), default=None)
 
     @property
     def end(self) -> int:
         return int(self.tokenizer.eos_token_id)
 
-    @property
+    @cached_property
     def begin(self) -> int | None:
         """The piece that the tokenizer puts before every text, if there is one."""
         first = self.tokenizer.bos_token_id
@@ -84,8 +92,8 @@ class PieceWriter:
         """One row for each prompt. What is too long loses the beginning of its prompt."""
         prompts = self._prompt_pieces(table.column("prompt").to_pylist())
         if "answer" not in table.column_names:
-            context = self.tokenizer.model_max_length
-            room = max(min(self.max_length, int(min(context, _NO_LIMIT)) - longest + 1), 2)
+            room = self.max_length if self.context is None else self.context + 1 - longest
+            room = max(min(self.max_length, room), 2)
             rows = [self._cut(prompt, room) for prompt in prompts]
             unknown = [[MISSING] for _ in rows]
             return self._split(rows, [[len(row) - 1] for row in rows], unknown, [0] * len(rows))
@@ -119,7 +127,7 @@ class PieceWriter:
         streams = [np.concatenate([first, *texts])] if packed and texts else []
         if not packed:
             streams = [np.concatenate([first, text]) for text in texts]
-        rows, starts, targets, sizes = [], [], [], []
+        rows, starts, targets, sizes, begins = [], [], [], [], [0]
         for stream in streams:
             for begin in range(0, len(stream) - 1, self.limit):
                 window = stream[begin : begin + self.limit + 1]
@@ -127,7 +135,9 @@ class PieceWriter:
                 starts.append(list(range(len(window) - 1)))
                 targets.append(window[1:, 0].tolist())
                 sizes.append(int(window[1:, 1].sum()))
-        return self._split(rows, starts, targets, sizes)
+            begins.append(len(rows))
+        found = self._split(rows, starts, targets, sizes)
+        return found if packed else replace(found, texts=torch.tensor(begins))
 
     def _texts(self, texts: Sequence[str]) -> Iterator[NDArray[np.int64]]:
         """[piece, 2], for each text its pieces and how many bytes each of them adds."""
@@ -194,6 +204,7 @@ class PieceWriter:
             offsets,
             self.end if padding is None else padding,
             word_starts=torch.from_numpy(places),
+            places=torch.tensor([len(row) for row in targets], dtype=torch.int64),
         )
         found = torch.tensor(sizes, dtype=torch.int64)
         return WrittenSplit(inputs, torch.from_numpy(wanted), found, longest)

@@ -158,7 +158,8 @@ class SubwordInputs:
 
     `input_ids` and `attention_mask` are padded to the longest row of the batch, and so is
     `token_type_ids` where the tokenizer gives types. Where rows are lists of words, `word_starts`
-    [row, word] says at which piece each word begins, as wide as the targets and 0 beyond the last.
+    [row, word] says at which piece each word begins, as wide as the targets and 0 beyond the last;
+    in a batch only as wide as its rows need, where `places` says how many of them a row has.
 
     >>> inputs = SubwordInputs(torch.tensor([101, 7, 102, 101, 102]), offsets=torch.tensor([0, 3, 5]))
     >>> batch = inputs.batch(torch.tensor([0, 1]))
@@ -171,6 +172,7 @@ class SubwordInputs:
     padding: int = 0
     types: Tensor | None = None  # [piece]
     word_starts: Tensor | None = None  # [row, word]
+    places: Tensor | None = None  # [row], of `word_starts` that mean something
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -188,7 +190,8 @@ class SubwordInputs:
         if self.types is not None:
             result["token_type_ids"] = self.types[places] * inside
         if self.word_starts is not None:
-            result["word_starts"] = self.word_starts[rows]
+            width = None if self.places is None else int(self.places[rows].max())
+            result["word_starts"] = self.word_starts[rows, :width]
         return result
 
     @property
@@ -203,4 +206,5 @@ class SubwordInputs:
             self.padding,
             None if self.types is None else self.types.to(device),
             None if self.word_starts is None else self.word_starts.to(device),
+            None if self.places is None else self.places.to(device),
         )

@@ -68,7 +68,7 @@ def find_pooling(path: str) -> Pooling:
 
 
 def is_causal(path: str) -> bool:
-    """Whether a model reads from left to right and can go on with a text, by its configuration.
+    """Whether a model reads from left to right and can continue a text, by its configuration.
 
     >>> from pathlib import Path
     >>> Path("encoder").mkdir()
@@ -78,6 +78,22 @@ def is_causal(path: str) -> bool:
     """
     # All that transformers reads of GGUF files is causal.
     return locate(path).gguf is not None or _is_causal(_document(path, "config.json"))
+
+
+def context_length(path: str) -> int | None:
+    """How many pieces a model can read at once, where its configuration says so.
+
+    >>> from pathlib import Path
+    >>> Path("small").mkdir()
+    >>> _ = Path("small/config.json").write_text('{"n_positions": 1024}')
+    >>> context_length("small")
+    1024
+    """
+    config = _document(path, "config.json")
+    for name in ("max_position_embeddings", "n_positions"):  # the second is GPT-2's
+        if isinstance(config, dict) and isinstance(config.get(name), int):
+            return int(config[name])
+    return None
 
 
 def pool(

@@ -29,6 +29,7 @@ from taskmix.tasks._encoding._cache import cached
 from taskmix.tasks._encoding._encoded import EncodedTasks
 from taskmix.tasks._encoding._generation import PieceWriter, WrittenSplit
 from taskmix.tasks._encoding._inputs import SubwordInputs
+from taskmix.tasks._encoding._pooling import context_length
 from taskmix.tasks._encoding._pretrained import load_pretrained, stamp_of
 from taskmix.tasks._task import MISSING, Task, TaskSet
 
@@ -48,7 +49,7 @@ class SubwordEncoding:
     A prompt with its answer is one row and its targets are [row, piece], those of the answer; so is a
     window of `max_length` pieces of passages (`_generation.py` has the rules). A prompt that is too
     long loses its beginning. `extra["longest_answer"]` has the pieces of the longest answer in
-    training by task.
+    training by task, and `extra["context"]` those that the model can read, where that is known.
 
     >>> SubwordEncoding(path="bert-base-uncased", max_length=64)
     SubwordEncoding(path='bert-base-uncased', max_length=64)
@@ -77,7 +78,7 @@ class SubwordEncoding:
         options = repr((self, tokenizer.pad_token_id, tokenizer.model_input_names, rules))
         if any(task.inputs in _WRITTEN for task in tasks):
             ends = tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.model_max_length
-            options += repr((tokenizer.chat_template, ends))
+            options += repr((tokenizer.chat_template, ends, context_length(self.path)))
         return cached(lambda: self._encode(tasks, tokenizer), tasks, options, cache)
 
     def encode_with(self, learned: Mapping[str, Any], tasks: TaskSet) -> EncodedTasks:
@@ -136,8 +137,15 @@ class SubwordEncoding:
         }
         if answers:
             extra["longest_answer"] = answers | dict(longest or {})
+            extra["context"] = self._writer(tokenizer).context
         sizes = {key: split.target_bytes for key, split in written.items()}
-        return encoded_tasks(tasks, inputs, targets=targets, target_bytes=sizes, extra=extra)
+        texts = {key: split.texts for key, split in written.items() if split.texts is not None}
+        return encoded_tasks(
+            tasks, inputs, targets=targets, sentences=texts, target_bytes=sizes, extra=extra
+        )
+
+    def _writer(self, tokenizer: Any) -> PieceWriter:
+        return PieceWriter(tokenizer=tokenizer, path=self.path, max_length=self.max_length)
 
     def _written(
         self,
@@ -147,7 +155,7 @@ class SubwordEncoding:
         tokenizer: Any,
         longest: Mapping[str, int] | None,  # of answers, where rows come after training
     ) -> WrittenSplit:
-        writer = PieceWriter(tokenizer=tokenizer, path=self.path, max_length=self.max_length)
+        writer = self._writer(tokenizer)
         if key.inputs == "passage":
             return writer.passages(table, packed=longest is None)
         name = next(task.name for task in tasks if task.source == key.source)

@@ -21,6 +21,7 @@ from taskmix.tasks._loading._inputs import (
     build_inputs,
     name_columns,
     plan_inputs,
+    plan_written,
     remarks_on_cells,
     target_column,
     tokens_column,
@@ -36,7 +37,8 @@ from taskmix.tasks._loading._targets import (
     read_target,
     settle_labels,
 )
-from taskmix.tasks._reading import Reading, TaskKind
+from taskmix.tasks._loading._written import find_written
+from taskmix.tasks._reading import WRITTEN, Reading, TaskKind
 from taskmix.tasks._task import Split, Task
 
 _ONE_LABEL = "all rows of train have the same label"
@@ -109,7 +111,7 @@ def make_tasks(
         stack, inner = gather_sequences(stack, settings, beside)
         task_column = inner or task_column
     else:
-        targets = [_read_target(stack, want) for want in wanted]
+        targets = [_read_target(stack, want, beside) for want in wanted]
     kept = np.ones(len(stack), dtype=np.bool_)
     for target in targets:
         if target is not None and settings.labels is not None:
@@ -142,8 +144,13 @@ def make_tasks(
     return tasks
 
 
-def _read_target(stack: StackedFiles, want: Wanted) -> Target:
+def _read_target(stack: StackedFiles, want: Wanted, beside: Sequence[str]) -> Target:
     column = target_column(stack, want.settings, want.label)
+    said = want.settings.kind in WRITTEN or want.settings.prompt or want.settings.answer
+    if said or column not in stack.names:
+        written = find_written(stack, want.settings, want.label, beside)
+        if written is not None:
+            return Target(written.answer or written.columns[0], written.kind, written=written)
     return read_target(stack, column, want.settings, tokens_column(stack, want.settings))
 
 
@@ -155,11 +162,14 @@ def _column(
     layout: RowLayout,
     features_not: Collection[str],
 ) -> _Column:
+    nothing: list[dict[str, NDArray[Any]]] = [
+        {split: np.empty(0) for split in pieces} for pieces in layout.pieces
+    ]
+    if target is not None and target.written is not None:
+        plan = plan_written(stack, target.written, features_not)
+        return _Column(want, target, plan, (), nothing)
     if target is None:
         shape = "symbols" if "symbols" in stack.names else "values"
-        nothing: list[dict[str, NDArray[Any]]] = [
-            {split: np.empty(0) for split in pieces} for pieces in layout.pieces
-        ]
         return _Column(want, None, InputPlan("sequences", (shape,)), (), nothing)
     is_tagging = target.kind == "tagging"
     plan = plan_inputs(
@@ -192,10 +202,11 @@ def _task(
     alone = len(columns) == 1
     kind: TaskKind = "sequences" if column.target is None else column.target.kind
     metric = choose_metric(column.target, column.labels, column.want.settings.metric)
+    label = None if column.target is None else column.target.column
     reading = Reading(
         inputs=column.plan.kind,
         columns=column.plan.columns,
-        label=None if column.target is None else column.target.column,
+        label=None if kind in WRITTEN and label in column.plan.columns else label,
         kind=kind,
         classes=len(column.labels),
         metric=metric,

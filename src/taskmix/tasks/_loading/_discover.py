@@ -28,6 +28,7 @@ from taskmix.tasks._loading._settings import (
 )
 from taskmix.tasks._loading._splits import split_files
 from taskmix.tasks._loading._table_cache import TableReader
+from taskmix.tasks._reading import WITHOUT_TARGETS
 from taskmix.tasks._task import Task
 
 _PROSE = ("readme", "license", "licence", "notice", "changelog", "requirements")
@@ -252,7 +253,9 @@ def _asked_columns(settings: TaskSettings) -> set[str]:
     """Columns that a table must have to be the one that is meant."""
     single = (settings.task_column, settings.split_column, settings.text, settings.text2)
     asked = {*single, settings.tokens, settings.sequence, settings.time, *(settings.values or ())}
-    asked |= {*(settings.features or ())}
-    is_sequences = settings.kind == "sequences" or settings.sequence or settings.time
-    asked |= set(settings.label or (() if is_sequences else ("label",)))
+    asked |= {settings.answer, *(settings.prompt or ()), *(settings.features or ())}
+    unlabelled = (
+        settings.kind in WITHOUT_TARGETS or settings.sequence or settings.time or settings.prompt
+    )
+    asked |= set(settings.label or (() if unlabelled else ("label",)))
     return {name for name in asked if name is not None}

@@ -24,6 +24,8 @@ def load_tasks(
     label_columns: Sequence[str] | None = None,
     text_columns: Sequence[str] | None = None,
     tokens_column: str | None = None,
+    prompt_columns: Sequence[str] | None = None,
+    answer_column: str | None = None,
     feature_columns: Sequence[str] | None = None,
     ignore_columns: Sequence[str] | None = None,
     split_column: str | None = None,
@@ -58,6 +60,9 @@ def load_tasks(
       that name, the only one that holds sentences;
     - `tokens` with a list of tags, or CoNLL columns, where the tags are the last column unless
       `label_columns` has others, by number from 1 or by the names of `conll_columns`;
+    - `prompt` and `answer`, or usual names for them (`_written.py` has them), or `messages`, where
+      there is no label: answers to be written; `prompt_columns` and `answer_column` name others;
+    - with `kind="language"`, `text` or the lines of a `.txt` file: texts to be written;
     - otherwise a table: all columns are features but the label, the task, the split, names and
       numbers of rows, and `ignore_columns`; or just `feature_columns`;
     - sequences: lines of symbols in a `.txt` file, cells of the column `sequence_column`, or rows
@@ -92,6 +97,8 @@ def load_tasks(
         text=texts[0],
         text2=texts[1],
         tokens=tokens_column,
+        prompt=_names("prompt_columns", prompt_columns),
+        answer=answer_column,
         columns=_names("conll_columns", conll_columns),
         features=_names("feature_columns", feature_columns),
         ignore=_names("ignore_columns", ignore_columns),

@@ -26,6 +26,7 @@ from taskmix.tasks._columns import (
 from taskmix.tasks._formats import Rows, quoted
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import flatten
+from taskmix.tasks._loading._written import WrittenColumns, build_passages, build_written
 from taskmix.tasks._reading import InputKind
 
 _REMEDY = "Correct that row or take it out."
@@ -43,6 +44,7 @@ class InputPlan:
     columns: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...] = ()  # other columns, and why
     remarks: tuple[str, ...] = ()
+    answer: str | None = None  # the column of answers to prompts, where they are known
 
 
 def name_columns(part: Rows, settings: TaskSettings) -> Rows:
@@ -124,6 +126,14 @@ def plan_inputs(
     return _beside("text", (text,), names, remarks)
 
 
+def plan_written(stack: StackedFiles, written: WrittenColumns, apart: Collection[str]) -> InputPlan:
+    """Prompts or passages, beside which other columns are left alone."""
+    used = {*written.columns, written.answer, *apart}
+    kind: InputKind = "prompt" if written.kind == "generation" else "passage"
+    others = tuple((name, f"beside the {kind}") for name in stack.names if name not in used)
+    return InputPlan(kind, written.columns, others, answer=written.answer)
+
+
 def _called(word: str, names: Collection[str], target: str) -> str | None:
     """The column of that name; where there is none, the only one that differs in case."""
     if word in names:
@@ -196,6 +206,10 @@ def build_inputs(stack: StackedFiles, plan: InputPlan) -> pa.Table:
         return _build_table(stack, plan.columns)
     if plan.kind == "tokens":
         return pa.table({"tokens": _build_tokens(stack, plan.columns[0])})
+    if plan.kind == "prompt":
+        return build_written(stack, plan.columns, plan.answer)
+    if plan.kind == "passage":
+        return build_passages(stack, plan.columns[0])
     if plan.kind == "sequences":
         return pa.table({name: stack.column(name) for name in plan.columns})
     columns = {}

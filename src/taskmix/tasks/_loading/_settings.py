@@ -27,7 +27,7 @@ from taskmix.tasks._scoring import find_metric
 Symbols = Literal["words", "characters"]
 
 _SIZE_LIMIT = 2**20
-_LISTS = ("label", "labels", "columns", "features", "ignore", "values")
+_LISTS = ("label", "labels", "columns", "features", "ignore", "values", "prompt")
 _FLAGS = ("first_symbol_is_task", "extend_labels")
 
 
@@ -42,6 +42,8 @@ class TaskSettings:
     text: str | None = None  # the column that holds the text
     text2: str | None = None  # the column that holds the second text of a pair
     tokens: str | None = None  # the column that holds lists of tokens
+    prompt: tuple[str, ...] | None = None  # the columns that a prompt is made of
+    answer: str | None = None  # the column that holds the answer to a prompt
     columns: tuple[str, ...] | None = None  # names for the columns of CoNLL
     features: tuple[str, ...] | None = None  # the columns of a table that are inputs
     ignore: tuple[str, ...] | None = None  # the columns of a table that are not

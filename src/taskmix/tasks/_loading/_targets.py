@@ -36,7 +36,8 @@ from taskmix.errors import OptionError
 from taskmix.tasks._columns import SpelledColumn, StackedFiles, cell_family, normal, spell, words_of
 from taskmix.tasks._formats import quoted
 from taskmix.tasks._loading._settings import TaskSettings
-from taskmix.tasks._reading import TaskKind
+from taskmix.tasks._loading._written import WrittenColumns
+from taskmix.tasks._reading import WRITTEN, TaskKind
 from taskmix.tasks._scoring import find_metric
 from taskmix.tasks._task import MISSING
 
@@ -58,6 +59,7 @@ class Target:
     offsets: NDArray[np.int64] | None = None  # [row + 1], the first token of each row
     values: NDArray[np.float64] | None = None  # [row]
     remarks: tuple[str, ...] = ()  # what was decided about it
+    written: WrittenColumns | None = None  # where text is to be written
 
 
 def read_target(
@@ -187,11 +189,21 @@ def is_chunked(labels: Sequence[str]) -> bool:
 def choose_metric(target: Target | None, labels: Sequence[str], wanted: str | None) -> str:
     """The metric asked for, if it fits the kind of task; otherwise the usual one."""
     kind: TaskKind = "sequences" if target is None else target.kind
-    usual = {"classification": "accuracy", "regression": "rmse", "sequences": "log_loss"}
+    usual = {
+        "classification": "accuracy",
+        "regression": "rmse",
+        "sequences": "log_loss",
+        "generation": "exact_match",
+        "language": "bits_per_byte",
+    }
     if wanted is None:
         return usual.get(kind) or ("entity_f1" if is_chunked(labels) else "accuracy")
-    needs = find_metric(wanted).needs
+    metric = find_metric(wanted)
+    needs = metric.needs
     fits = (needs == "values") == (kind == "regression") and (needs != "tags" or kind == "tagging")
+    fits &= metric.is_of_text == (kind in WRITTEN)
+    if kind == "language":  # the windows of a passage are no answers
+        fits &= not {"exact_match", "word_f1", "rouge_l"} & set(wanted.split("+"))
     if not fits:
         raise OptionError(
             f"`metric` should fit the kind of task. Found `{wanted}` for {kind} "

@@ -30,8 +30,8 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 class WrittenText:
     """What came of the rows of a split, added up; `+` joins that of two parts.
 
-    >>> half = WrittenText(rows=1, right_rows=1, pieces=2, right_pieces=2, loss=2 * math.log(2), bytes=4)
-    >>> both = half + WrittenText(rows=1, pieces=2, right_pieces=1, loss=6 * math.log(2), bytes=4)
+    >>> one = WrittenText(rows=1, right_rows=1, pieces=2, right_pieces=2, loss=2 * np.log(2), bytes=4)
+    >>> both = one + WrittenText(rows=1, pieces=2, right_pieces=1, loss=6 * np.log(2), bytes=4)
     >>> evaluate_written("exact_match", both), evaluate_written("bits_per_byte", both)
     (0.5, 1.0)
     """

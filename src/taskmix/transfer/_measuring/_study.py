@@ -235,8 +235,8 @@ def _check_task(task: Task, outcome: OutcomeKind, *, is_target: bool, one_class:
             "A target should have a dev split, on which its outcome is measured. Found no row in that "
             f"of `{task.name}`. Give it a dev file, or choose another target."
         )
-    if is_target and outcome == "margin" and task.kind == "regression":
+    if is_target and outcome == "margin" and task.kind not in ("classification", "tagging"):
         raise InputError(
-            "The margin should be that of a task with classes. Found the regression task "
+            f"The margin should be that of a task with classes. Found the {task.kind} task "
             f"`{task.name}`. Ask for another outcome."
         )

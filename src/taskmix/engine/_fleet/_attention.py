@@ -1,0 +1,95 @@
+"""Attention over short rows as one kernel each way.
+
+Where a head's scores fit a processor's registers, turning queries and keys, attending and all of the way
+back need to read and write the projected states once. A general kernel turns them in another pass and
+adds up parts of the gradients in float32 in memory. The kernels are compared with plain attention
+before they are used.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from taskmix.engine._fleet._compiled import SWITCH
+from taskmix.errors import TaskmixWarning
+from taskmix.models import attend, rotary_table
+
+Attend = Callable[[Tensor, Tensor], Tensor]
+
+KERNELS = f"{__package__}._attention_kernels"  # there is no Triton to import it with everywhere
+LONGEST = 128  # places whose scores fit the registers
+WIDTHS = (32, 64, 128)  # of a head, whose halves a product of the device takes
+TRIED_ROWS = 1024  # enough to keep a device busy: the kernels time their variants on them, too
+AGREES = 0.03  # of the root mean square: what bfloat16 rounds off, and no mistake
+
+
+def attention_for(
+    places: int, heads: int, width: int, precision: torch.dtype, device: torch.device
+) -> Attend:
+    """The fastest attention that is known to be right for rows of these sizes."""
+    short = device.type == "cuda" and places <= LONGEST and width in WIDTHS
+    if not short or precision == torch.float32 or os.environ.get(SWITCH, "1") != "1":
+        return attend
+    try:
+        off = largest_error(places, heads, width, precision, device, rows=TRIED_ROWS)
+    except Exception as error:  # no compiler, another version of it: what is plain does as well
+        words = f"{type(error).__name__}: {error}".splitlines()[0]
+    else:
+        if off < AGREES:
+            return attend_short_rows
+        words = f"its results were off by {off:.2g}"
+    warnings.warn(f"Attention is not fused, and slower: {words}", TaskmixWarning, stacklevel=2)
+    return attend
+
+
+def largest_error(
+    places: int,
+    heads: int,
+    width: int,
+    precision: torch.dtype,
+    device: torch.device,
+    *,
+    rows: int = 3,
+) -> float:
+    """Of the kernels' results and gradients against plain attention, by root mean squares."""
+    import_module(KERNELS)
+    generator = torch.Generator().manual_seed(0)
+    shape = (rows, places, 3 * heads, width)
+    drawn = torch.randn(shape, generator=generator).to(device, precision)
+    weights = torch.randn(rows, places, heads, width, generator=generator).to(device, precision)
+    table = rotary_table(places, width, device)
+    results = []
+    for function, kind in ((attend_short_rows, precision), (attend, torch.float32)):
+        given = drawn.to(kind).requires_grad_()
+        with torch.enable_grad():
+            found = function(given, table)
+        (back,) = torch.autograd.grad(found, given, weights.to(kind))
+        results.append((found.detach().float(), back.float()))
+    errors = [(mine - right).norm() / right.norm() for mine, right in zip(*results, strict=True)]
+    return float(torch.stack(errors).max())
+
+
+def attend_short_rows(projected: Tensor, table: Tensor) -> Tensor:
+    """What `attend` gives, by the kernels, which have to be imported."""
+    return cast("Tensor", _Attention.apply(projected, table))  # type: ignore[no-untyped-call]
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, projected: Tensor, table: Tensor) -> Tensor:
+        projected, table = projected.contiguous(), table.contiguous()
+        ctx.save_for_backward(projected, table)
+        return cast("Tensor", torch.ops.taskmix.attend_short(projected, table))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        projected, table = ctx.saved_tensors
+        back = torch.ops.taskmix.attend_short_back
+        return back(gradient.contiguous(), projected, table), None

@@ -1,0 +1,116 @@
+"""Scores of members that write text: sums over places, taken on the device.
+
+What a model says to every place of a split is far more than its score; only the sums leave the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from taskmix.engine._fleet._ahead import words_of
+from taskmix.engine._fleet._causal import place_losses
+from taskmix.engine._fleet._fleet import StackedModels
+from taskmix.engine._fleet._layout import StackedParameters
+from taskmix.engine._fleet._members import Member
+from taskmix.tasks import MISSING, EncodedSplit, WrittenText
+from taskmix.training import Score, score_written
+
+BLOCK = 1 << 28  # numbers that members may put out at once
+
+
+def written_scores(
+    fleet: StackedModels, members: Sequence[Member], parameters: StackedParameters, split: str
+) -> list[tuple[Score, ...]]:
+    """The scores of members with these parameters, in order, as `evaluate` gives them."""
+    rows = _SplitRows(fleet, members, split)
+    sums = torch.zeros(len(members), rows.slots, 5, dtype=torch.float64, device=fleet.device)
+    classes = max(task.outputs for member in members for task in member.tasks)
+    size = max(1, BLOCK // max(1, len(members) * rows.slots * rows.words * classes))
+    for begin in range(0, rows.longest, size):
+        places, targets = rows.some(begin, begin + size)
+        scores = fleet.codes(parameters, places).view(*targets.shape, -1)
+        sums += _sums(scores, targets)
+    found = sums.cpu()
+    return [
+        tuple(
+            score
+            for slot, task in enumerate(member.tasks)
+            if split in task.splits and len(task.splits[split])
+            for score in score_written(
+                task, split, _text(task.splits[split], found[place, slot]), loss=True
+            )
+        )
+        for place, member in enumerate(members)
+    ]
+
+
+class _SplitRows:
+    """The rows of a split, of each slot of each member, and their targets."""
+
+    def __init__(self, fleet: StackedModels, members: Sequence[Member], split: str) -> None:
+        self.slots = max(len(member.tasks) for member in members)
+        shape = (len(members), self.slots)
+        starts, sizes, first = (torch.zeros(shape, dtype=torch.long) for _ in range(3))
+        self.words = 1
+        known: dict[int, int] = {}
+        targets: list[Tensor] = []
+        for place, member in enumerate(members):
+            for slot, task in enumerate(member.tasks):
+                if split not in task.splits or not len(task.splits[split]):
+                    continue
+                data = task.splits[split]
+                if id(data.targets) not in known:
+                    known[id(data.targets)] = sum(map(len, targets))
+                    targets.append(data.targets)
+                    self.words = max(self.words, words_of(task, split))
+                starts[place, slot] = fleet.numbering.start(data.inputs)
+                sizes[place, slot], first[place, slot] = len(data), known[id(data.targets)]
+        self.longest = int(sizes.max())
+        self._starts, self._sizes, self._first = (
+            each.unsqueeze(-1).to(fleet.device) for each in (starts, sizes, first)
+        )
+        self._targets = torch.cat(targets).to(fleet.device) if targets else None
+
+    def some(self, begin: int, end: int) -> tuple[Tensor, Tensor]:
+        """Numbers in the pool [member, slot, row], and targets [member, slot, row, place].
+
+        Rows beyond a split's end are its last one again, without targets.
+        """
+        assert self._targets is not None
+        wanted = torch.arange(begin, min(end, self.longest), device=self._starts.device)
+        rows = torch.minimum(wanted, (self._sizes - 1).clamp(min=0))
+        targets = self._targets[self._first + rows]
+        beyond = (wanted >= self._sizes).unsqueeze(-1)
+        return self._starts + rows, targets.masked_fill(beyond, MISSING)
+
+
+def _sums(scores: Tensor, targets: Tensor) -> Tensor:
+    """Losses, known places, those whose target scores best, rows with any, rows in which all do."""
+    known = targets != MISSING
+    classes = targets.clamp(min=0)
+    losses = torch.where(known, place_losses(scores, classes), 0.0).double()
+    right = scores.argmax(dim=-1) == classes
+    any_known = known.any(dim=-1)
+    counts = [
+        losses.sum((-2, -1)),
+        known.sum((-2, -1)),
+        (right & known).sum((-2, -1)),
+        any_known.sum(-1),
+        ((right | ~known).all(dim=-1) & any_known).sum(-1),
+    ]
+    return torch.stack([count.double() for count in counts], dim=-1)  # [..., 5]
+
+
+def _text(data: EncodedSplit, sums: Tensor) -> WrittenText:
+    loss, pieces, right_pieces, rows, right_rows = sums.tolist()
+    return WrittenText(
+        rows=int(rows),
+        right_rows=int(right_rows),
+        pieces=int(pieces),
+        right_pieces=int(right_pieces),
+        loss=loss,
+        bytes=0 if data.target_bytes is None else int(data.target_bytes.sum()),
+    )

@@ -1,0 +1,123 @@
+"""Models that write text: trained in a study, kept in a folder, asked again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from taskmix.engine import FolderSource, Optimization, Run, execute, load_model, save_models
+from taskmix.errors import InputError, OptionError
+from taskmix.models import Transformer, choose_architecture
+from taskmix.records import Study
+
+SaveModel = Callable[..., str]
+ROWS = [("big?", "yes"), ("small?", "no"), ("red?", "yes"), ("blue?", "no")]
+TEXTS = ["once upon a time", "there was a letter é", "the end"]
+
+
+def written_tasks(folder: Path) -> Path:
+    """Answers, scored by their words, and texts."""
+    for name in ("ask", "books"):
+        (folder / name).mkdir(parents=True)
+    answers = "".join(json.dumps({"prompt": ask, "answer": say}) + "\n" for ask, say in ROWS)
+    texts = "".join(json.dumps({"text": text}) + "\n" for text in TEXTS)
+    for split in ("train", "dev", "test"):
+        (folder / "ask" / f"{split}.jsonl").write_text(answers)
+        (folder / "books" / f"{split}.jsonl").write_text(texts)
+    (folder / "ask" / "task.toml").write_text('metric = "exact_match+word_f1"\n')
+    (folder / "books" / "task.toml").write_text('kind = "language"\n')
+    return folder
+
+
+@pytest.fixture
+def kept(save_language_model: SaveModel, tmp_path: Path) -> tuple[Path, dict[str, float]]:
+    """A model in a folder, and its test scores by task."""
+    path = save_language_model()
+    run = Run(
+        label="text",
+        source=FolderSource(path=str(written_tasks(tmp_path / "tasks"))),
+        architecture=Transformer(path=path, max_length=24),
+        optimization=Optimization(learning_rate=0.01),
+        steps=80,
+        batch_size=4,
+        seed=0,
+    )
+    study = Study(tmp_path / "study")
+    execute(run, study)
+    save_models(tmp_path / "model", [(run, ("ask", "books"))], study)
+    shutil.rmtree(path)  # the model needs nothing from outside
+    summary = study.run(run.specification()).summary()
+    assert summary is not None
+    scores = {s.task: s.value for s in summary.scores if s.split == "test" and s.metric != "loss"}
+    return tmp_path / "model", scores
+
+
+def test_a_kept_model_writes_what_was_scored_in_training(
+    kept: tuple[Path, dict[str, float]], tmp_path: Path
+) -> None:
+    folder, recorded = kept
+    model = load_model(folder)
+    answers = model.predict([{"prompt": ask} for ask, _ in ROWS], "ask")
+    assert all(sorted(each) == ["answer", "log_probability"] for each in answers)
+    assert all(each["log_probability"] <= 0 for each in answers)
+    same = [each["answer"] == say for each, (_, say) in zip(answers, ROWS, strict=True)]
+    from taskmix.tasks import WrittenText, evaluate_written
+
+    text = WrittenText(
+        rows=len(ROWS),
+        right_rows=sum(same),
+        answers=tuple((a["answer"], say) for a, (_, say) in zip(answers, ROWS, strict=True)),
+    )
+    assert sum(same) > 0, "some answer is right"
+    assert recorded["ask"] == pytest.approx(evaluate_written("exact_match+word_f1", text))
+    rows = tmp_path / "new.jsonl"
+    rows.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS))
+    bits = [each["bits_per_byte"] for each in model.predict(rows, "books")]
+    assert len(bits) == len(TEXTS)
+    assert all(each > 0 for each in bits)
+    # A text of more pieces than fit into a row is one text still.
+    (long,) = model.predict([{"text": "once upon a time " * 4}], "books")
+    assert long["bits_per_byte"] > bits[0], "what comes again and again was never trained on"
+
+
+def test_predict_prints_and_writes_answers(
+    kept: tuple[Path, dict[str, float]], tmp_path: Path
+) -> None:
+    from taskmix.cli._app import app
+
+    rows = tmp_path / "new.csv"
+    rows.write_text("prompt\nbig?\nsmall?\n")
+    command = ["predict", str(kept[0]), str(rows), "--task", "ask"]
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 0, found.output
+    lines = [json.loads(line) for line in found.stdout.splitlines()]
+    assert [sorted(line) for line in lines] == [["answer", "log_probability"]] * 2
+    table = tmp_path / "answers.csv"
+    assert CliRunner().invoke(app, [*command, "--answers", str(table)]).exit_code == 0
+    assert table.read_text().splitlines()[0] == '"answer","log_probability"'
+
+
+@pytest.mark.parametrize("word", ["auto", "convolution"])
+def test_a_model_without_a_vocabulary_to_write_in_is_refused(tmp_path: Path, word: str) -> None:
+    tasks = FolderSource(path=str(written_tasks(tmp_path / "tasks"))).load()
+    with pytest.raises(OptionError, match=f"a causal language model.* `ask` .*`{word}`"):
+        choose_architecture(word, tasks)
+
+
+def test_an_encoder_is_refused_for_answers(
+    save_letters: Callable[..., str], tmp_path: Path
+) -> None:
+    transformers = pytest.importorskip("transformers")
+    options: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.BertConfig(vocab_size=70, intermediate_size=8, **options)
+    transformers.BertModel(config).save_pretrained(tmp_path / "bert")
+    architecture = Transformer(path=save_letters(tmp_path / "bert"))
+    tasks = FolderSource(path=str(written_tasks(tmp_path / "tasks"))).load()
+    with pytest.raises(InputError, match=r"`ask` should be learned by a causal language model"):
+        architecture.build(architecture.encoding.encode(tasks))
