@@ -1,6 +1,6 @@
 """Ten classifications of short English texts, cut to a common size, from the data at hand.
 
-    python benchmarks/_ten_tasks.py FOLDER    # reads $TASKMIX_DATA
+python benchmarks/_ten_tasks.py FOLDER    # reads $TASKMIX_DATA
 """
 
 from __future__ import annotations
