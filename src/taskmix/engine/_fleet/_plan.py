@@ -62,9 +62,8 @@ def why_alone(run: Run) -> str | None:
             return "every weight of a pretrained model is trained, which takes a copy for each run"
         if options.adapters.dropout:
             return "its adapters have dropout"
-        kinds = {task.kind in READ_PIECE_BY_PIECE for task in run.load()}
-        if len(kinds) > 1:
-            return "some of its tasks are answered by classes and others by text"
+        if any(task.kind in READ_PIECE_BY_PIECE for task in run.load()):
+            return "it answers by text, for which a fleet has no output layer"
     return None
 
 
