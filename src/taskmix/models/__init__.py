@@ -1,6 +1,6 @@
 """Encoders with heads."""
 
-from taskmix.models._adapters import Adapters, AddTo, adapter_key
+from taskmix.models._adapters import Adapters, AddTo, adapter_key, is_linear
 from taskmix.models._adversarial import AdversarialSharing, SharedCode
 from taskmix.models._base import FrozenBase, frozen_base, outline_of
 from taskmix.models._causal import (
@@ -67,6 +67,7 @@ __all__ = [
     "choose_architecture",
     "computing_type",
     "frozen_base",
+    "is_linear",
     "make_head",
     "named_last_layer",
     "outline_of",

@@ -123,7 +123,11 @@ def linear_shape(module: nn.Module) -> tuple[int, int]:
 
 
 def is_linear(module: nn.Module) -> bool:
-    """Whether a module is one that adapters are added to."""
+    """Whether a module is one that adapters are added to.
+
+    >>> is_linear(torch.nn.Linear(1, 1)), is_linear(torch.nn.Embedding(1, 1))
+    (True, False)
+    """
     return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
 
 

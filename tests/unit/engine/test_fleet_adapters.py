@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,14 +13,17 @@ import pytest
 import torch
 from fleet_toys import RUN, WORDS, changed, runs_of, side_by_side, tag_source, text_source
 
-from taskmix.engine import Run
+from taskmix.engine import FolderSource, Run
+from taskmix.engine._fleet import _writing
 from taskmix.engine._fleet._adapters import find_way
 from taskmix.engine._fleet._pieces import PiecePool, Way
+from taskmix.engine._fleet._plan import why_alone
 from taskmix.engine._fleet._pool import Numbering
 from taskmix.engine._run import encode
 from taskmix.models import Adapters, Transformer, frozen_base
+from taskmix.policies import HardProgress
 from taskmix.tasks import TaskSet, tables_as_tasks
-from taskmix.weighting import Equal
+from taskmix.weighting import Equal, GroupDRO
 
 transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="the extra `text` is not installed")
@@ -155,7 +159,54 @@ def test_members_of_different_ranks_train_together(tmp_path: Path) -> None:
     side_by_side(runs, tmp_path, tolerance=1e-4)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"weighting": GroupDRO()}, {"weighting": None, "reward": HardProgress(per_cost=True)}],
+    ids=["weighed", "rewarded"],
+)
+def test_what_is_learned_from_losses_is_learned_as_alone(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    side_by_side(runs_of(adapted(tmp_path), TEXTS, **changes), tmp_path, tolerance=1e-4)
+
+
 @pytest.mark.parametrize("pooling", ["first", "last", "max"])
 def test_any_pooling_is_that_of_a_model_alone(tmp_path: Path, pooling: Any) -> None:
     runs = runs_of(adapted(tmp_path, pooling=pooling), TEXTS[:2], weighting=None)
     side_by_side(runs, tmp_path, tolerance=1e-4)
+
+
+def prompts(folder: Path) -> FolderSource:
+    """Two tasks of prompts with answers of one to four words, and one of plain text."""
+    chance = random.Random(0)
+
+    def words(most: int) -> str:
+        return " ".join(chance.choices(WORDS, k=chance.randint(1, most)))
+
+    for name in ("first", "second"):
+        for split, count in (("train", 24), ("dev", 6), ("test", 6)):
+            rows = [{"prompt": words(9), "answer": words(4)} for _ in range(count)]
+            path = folder / "prompts" / name / f"{split}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return FolderSource(path=str(folder / "prompts"))
+
+
+@pytest.mark.parametrize("weighting", [Equal(), None], ids=["all", "drawn"])
+def test_answers_are_learned_and_scored_as_alone(
+    tmp_path: Path, weighting: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_writing, "SCORES_AT_ONCE", 80 * 5)  # some places at a time
+    base = adapted(tmp_path, "llama", source=prompts(tmp_path))
+    subsets = (("first", "second"), ("second",), ("second", "first"))
+    side_by_side(runs_of(base, subsets, weighting=weighting), tmp_path, tolerance=1e-4)
+
+
+def test_what_no_fleet_takes_is_said_with_the_reason(tmp_path: Path) -> None:
+    run = adapted(tmp_path)
+    architecture: Any = run.architecture
+    assert why_alone(run) is None
+    whole = replace(run, architecture=replace(architecture, tune="all"))
+    assert "every weight" in str(why_alone(whole))
+    dropping = replace(architecture, adapters=Adapters(dropout=0.1))
+    assert "dropout" in str(why_alone(replace(run, architecture=dropping)))

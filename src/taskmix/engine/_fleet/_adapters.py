@@ -9,11 +9,13 @@ tried on a few rows before anything is trained.
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from taskmix.engine._fleet._compiled import SWITCH
 from taskmix.engine._fleet._perceptron import Masks, Parameters
 from taskmix.engine._fleet._pieces import PADDED, Layout, PiecePool, Room, Way, states_of
 from taskmix.engine._fleet._pool import Numbering
@@ -45,6 +47,8 @@ class AdapterStack:
         numbering: Numbering,
         device: torch.device,
         precision: torch.dtype,
+        *,
+        compiled: bool,
     ) -> None:
         self._base = frozen_base(options.path, device, precision)
         self._pool = PiecePool(numbering, device)
@@ -52,6 +56,7 @@ class AdapterStack:
         self._names = tuple(outline_of(options.path).shapes(options.adapters.targets))
         self._scale = options.adapters.scale
         self._way = find_way(self._base, self._pool, precision)
+        self._compiled = compiled and os.environ.get(SWITCH, "1") != "0"
 
     def room(self, rows: Tensor, words: int) -> Room:
         return self._pool.room(rows, words, self._way)
@@ -68,10 +73,12 @@ class AdapterStack:
             )
             for name in self._names
         }
+        # Evaluation has batches of many sizes, and a compiler would be asked about each.
+        compiled = self._compiled and torch.is_grad_enabled()
         with (
             torch.autocast(rows.device.type, enabled=False),
             self._base.adding(added),
-            self._base.compiled(bool(os.environ.get("TMC"))),
+            self._base.compiled() if compiled else nullcontext(),
         ):
             states = states_of(self._base, layout)
             codes = self._pool.read(states, layout, rows, room.words, self._pooling)

@@ -17,6 +17,7 @@ from taskmix.engine._fleet._pool import (
     text_pools,
 )
 from taskmix.engine._fleet._words import StackedWords
+from taskmix.engine._fleet._writing import WritingStack
 from taskmix.errors import OptionError
 from taskmix.models import (
     Architecture,
@@ -26,6 +27,7 @@ from taskmix.models import (
     Transformer,
     WindowBiLSTM,
 )
+from taskmix.tasks import WRITTEN
 
 STACKABLE = (Perceptron, TextConvolution, WindowBiLSTM, CausalTransformer, Transformer)
 
@@ -36,6 +38,8 @@ def build_encoder(
     device: torch.device,
     precision: torch.dtype,
     steps: int,  # to come
+    *,
+    compiled: bool,  # where there is a choice
 ) -> Encoder:
     """The stacked encoder over the rows of all members."""
     if isinstance(options, Perceptron):
@@ -51,7 +55,8 @@ def build_encoder(
             return TextConvolutionStack(options, *text_pools(numbering, tables, device), words)
         return WindowBiLSTMStack(options, WindowPool(numbering, tables, device), words)
     if isinstance(options, Transformer):
-        return AdapterStack(options, numbering, device, precision)
+        kind = WritingStack if numbering.encodings[0][0].kind in WRITTEN else AdapterStack
+        return kind(options, numbering, device, precision, compiled=compiled)
     raise OptionError(
         f"A fleet should be of {', '.join(kind.__name__ for kind in STACKABLE)}. Found "
         f'{type(options).__name__}. Run it with engine="here".'

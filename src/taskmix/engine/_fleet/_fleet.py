@@ -26,7 +26,7 @@ from taskmix.engine._run import find_device
 class StackedModels:
     """The members' parameters, stacked, and what a step on all of them needs."""
 
-    def __init__(self, members: Sequence[Member]) -> None:
+    def __init__(self, members: Sequence[Member], *, compiled: bool = False) -> None:
         self.members = list(members)
         run = members[0].run
         self.run = run  # what holds for all: anything but seed, tasks, rates and labels
@@ -61,7 +61,12 @@ class StackedModels:
         self.numbering = Numbering(tasks)
         self._precision: torch.dtype = getattr(torch, run.precision)
         self.encoder = build_encoder(
-            run.architecture, self.numbering, self.device, self._precision, run.steps - self.step
+            run.architecture,
+            self.numbering,
+            self.device,
+            self._precision,
+            run.steps - self.step,
+            compiled=compiled,
         )
         self._slots = Slots.of(tasks, self.device)
         self._lay_out()
@@ -140,7 +145,7 @@ class StackedModels:
                 flat = {key: value.flatten(0, 1) for key, value in flat.items()}
             if isinstance(self.encoder, LossEncoder):
                 losses = self.encoder.losses(
-                    leaves, now.rows, now.classes, now.shares, self._lookout.code_of
+                    leaves, now.rows, now.classes, now.shares, self._lookout.code_of, room
                 )
             else:
                 codes = self.encoder(leaves, now.rows, masks, room)
@@ -221,12 +226,10 @@ class StackedModels:
             return self._heads(flat, codes, None).float().unflatten(2, (length, words))
 
     @torch.no_grad()
-    def codes(self, parameters: StackedParameters, rows: Tensor) -> Tensor:
-        """What the encoders of some members give for rows [member, group, row]."""
+    def codes(self, parameters: StackedParameters, rows: Tensor, words: int) -> Tensor:
+        """What the encoders of some members give for rows [member, group, row] of so many words."""
         with self._autocast():
-            return self.encoder(
-                parameters.tensors, rows, (), self.encoder.room(rows[None], self.words)
-            )
+            return self.encoder(parameters.tensors, rows, (), self.encoder.room(rows[None], words))
 
     def keep(self, places: Sequence[int]) -> None:
         """Goes on with these members alone."""

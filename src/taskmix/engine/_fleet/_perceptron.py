@@ -46,6 +46,7 @@ class LossEncoder(Protocol):
         classes: Tensor,  # [member * slot, row * word]
         shares: Tensor,  # [member * slot, row * word]
         code_of: Tensor | None,  # [member * slot], which of the [member * group] a slot reads
+        room: Any,
     ) -> Tensor:
         """The mean loss of each slot, [member * slot]."""
         ...

@@ -107,6 +107,9 @@ class PiecePool:
         typed = any(part.types is not None for part in parts)
         self._types = torch.cat(types).to(device) if typed else None
         self._words = _word_starts(parts, device)
+        self._tiles: dict[
+            torch.Size, int
+        ] = {}  # that steps of members and rows of these numbers had
 
     def room(self, rows: Tensor, words: int, way: Way) -> Room:
         """What rows [step, member, ...] need."""
@@ -121,6 +124,11 @@ class PiecePool:
         if even:
             return Room(tiles, longest, words, 0, even=True)
         tiles = -(-tiles // grain) * grain
+        # The steps before had about as many: one graph, compiled once, serves them all.
+        known = self._tiles.get(rows.shape[1:], 0)
+        if 3 * known >= 4 * tiles or tiles > known:
+            self._tiles[rows.shape[1:]] = known = tiles
+        tiles = known
         spare = -(-(tiles - least) * TILE // longest)
         return Room(tiles, longest, words, 1 << spare.bit_length())
 

@@ -20,15 +20,21 @@ from taskmix.models import (
     TextConvolution,
     Transformer,
     WindowBiLSTM,
+    is_linear,
+    outline_of,
 )
 from taskmix.policies import Unchanging, steps_without_draws
-from taskmix.tasks import EncodedTasks
+from taskmix.tasks import EncodedTasks, FeatureEncoding, find_metric
 from taskmix.training import input_groups
 from taskmix.weighting import Equal, FixedWeights, Needs
 
 MEMORY_SHARE = 0.5  # of what is free, for a chunk: with more, a guess that is off has no room
 PARAMETER_COPIES = 8  # gradients, moments, the best ones, and what a checkpoint copies
 NUMBERS_PER_OUTPUT = 4  # that a step holds for each one that a layer puts out: on the way back, too
+NUMBERS_PER_PIECE = 26  # and feature and layer, that a pretrained network keeps for the way back
+MOST_PIECES = 1 << 18  # of all members in a step: more of them train no faster, and take memory
+PRODUCTS_A_SECOND = 1.5e14  # of a frozen base on a large GPU: to guess how long runs take
+COMPILED_SECONDS = 100.0  # of runs, below which a compiler takes longer than it saves
 # Parameters of all members, on the CPU: more fall out of the caches and gain nothing.
 CACHED_PARAMETERS = 1 << 19
 FEWEST_MEMBERS, MOST_MEMBERS = 4, 64  # on the CPU: fewer gain little, more wait for the last
@@ -62,8 +68,11 @@ def why_alone(run: Run) -> str | None:
             return "every weight of a pretrained model is trained, which takes a copy for each run"
         if options.adapters.dropout:
             return "its adapters have dropout"
-        if any(task.kind in READ_PIECE_BY_PIECE for task in run.load()):
-            return "it answers by text, for which a fleet has no output layer"
+        kinds = {task.kind in READ_PIECE_BY_PIECE for task in run.load()}
+        if len(kinds) > 1:
+            return "some of its tasks are answered by classes and others by text"
+        if any(find_metric(task.metric).needs == "answers" for task in run.load()):
+            return "its metric is one of whole answers, which are written one model after another"
     return None
 
 
@@ -152,6 +161,8 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
     on_cuda = device.type == "cuda"
     free = torch.cuda.mem_get_info(device)[0] if on_cuda else free_memory()
     count = max(1, min(int(MEMORY_SHARE * free / workers / needed), _most_open()))
+    if on_cuda and isinstance(run.architecture, Transformer):
+        count = min(count, max(1, int(MOST_PIECES / _pieces(run, tasks))))
     if not on_cuda:
         count = min(
             count, max(FEWEST_MEMBERS, min(MOST_MEMBERS, CACHED_PARAMETERS // max(parameters, 1)))
@@ -159,9 +170,49 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
     return count
 
 
+def compiling_pays(runs: Sequence[Run]) -> bool:
+    """Whether these runs take so long that a compiler's minute is saved again.
+
+    A compiled base is faster by a fifth (MiniLM) to more than a half (SmolLM2) on an H200.
+    """
+    seconds = 0.0
+    for run in runs:
+        options = run.architecture
+        if not isinstance(options, Transformer) or find_device(run.device).type != "cuda":
+            return False
+        linear = [m.weight for m in outline_of(options.path).network.modules() if is_linear(m)]
+        products = 4.0 * sum(each.numel() for each in linear)
+        seconds += run.steps * products * _pieces(run, encode(run)) / PRODUCTS_A_SECOND
+        if seconds > COMPILED_SECONDS:
+            return True
+    return False
+
+
+def _pieces(run: Run, tasks: EncodedTasks) -> float:
+    """Of one member's rows in a step, about."""
+    longest = 0.0
+    for task in tasks:
+        inputs: Any = task.splits["train"].inputs
+        longest = max(longest, float(inputs.lengths.double().mean()))
+    batches = 1 if run.weighting is None else len(input_groups(tasks))
+    return batches * run.batch_size * longest
+
+
+def _shares_rows(run: Run) -> bool:
+    """Whether what is made of a task's rows does not depend on the other tasks."""
+    options = run.architecture
+    reads = getattr(options, "reads", None)
+    return isinstance(options, Transformer) or isinstance(reads, FeatureEncoding)
+
+
 def _working_bytes(run: Run, tasks: EncodedTasks) -> float:
     """What one member holds in a step besides its parameters."""
     options = run.architecture
+    if isinstance(options, Transformer):
+        network: Any = outline_of(options.path).network
+        width = int(network.config.num_hidden_layers) * outline_of(options.path).features
+        numbers = NUMBERS_PER_PIECE * width * _pieces(run, tasks)
+        return numbers * (4 if run.precision == "float32" else 2)
     if not isinstance(options, CausalTransformer):
         return 4 * NUMBERS_PER_OUTPUT * _working(run, tasks)
     # Of each place: what the layers keep for the way back, what one of them is at work on, and the

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,6 @@ class _Replayed:
         self._counter = torch.zeros(1, dtype=torch.long, device=fleet.device)
         self._graphs: dict[Room, torch.cuda.CUDAGraph] = {}
         self._pool: Any = None  # memory that the graphs share: one runs at a time
-        self._stream = _stream(fleet.device)  # of captures and of the steps that prepare them
 
     def take(self, ahead: Ahead, size: int, room: Room) -> Tensor:
         if self._ahead is None:
@@ -143,6 +143,11 @@ class _Replayed:
         told = self._fleet.take(self._ahead, self._counter, room)
         self._told.index_copy_(0, self._counter, told.unsqueeze(0))
         self._counter += 1
+
+    @cached_property
+    def _stream(self) -> torch.cuda.Stream:
+        """Of captures and of the steps that prepare them."""
+        return _stream(self._fleet.device)
 
     def _warm_up(self, count: int, room: Room) -> None:
         """Real steps, on a stream of their own as a capture wants it."""

@@ -13,7 +13,7 @@ import torch
 
 from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._members import Member
-from taskmix.engine._fleet._plan import can_join, family_of, plan_chunks
+from taskmix.engine._fleet._plan import can_join, compiling_pays, family_of, plan_chunks
 from taskmix.engine._fleet._train import WRITERS, train_fleet
 from taskmix.engine._run import Executed, Run, begin_record, encode
 from taskmix.engine._units import Alone, Progress, Stop, Tell, Unit
@@ -36,9 +36,11 @@ def plan_units(runs: Sequence[Run], *, chunk: int | None, workers: int) -> list[
             alone.append(number)
     units: list[Unit] = []
     for numbers in families.values():
+        compiled = compiling_pays([runs[number] for number in numbers])
         for part in plan_chunks(runs, numbers, chunk=chunk, workers=workers):
             if len(part) > 1:
-                units.append(Together(tuple(part), tuple(runs[number] for number in part)))
+                some = tuple(runs[number] for number in part)
+                units.append(Together(tuple(part), some, compiled=compiled))
             else:
                 alone += part
     # The longest first: no process is left with one of them in the end.
@@ -52,6 +54,7 @@ class Together:
 
     numbers: tuple[int, ...]
     runs: tuple[Run, ...]
+    compiled: bool = False  # whether what the members share is worth compiling
 
     def work(self, study: Study, tell: Tell, stop: Stop, *, fresh: bool) -> list[Executed]:
         """Trains them; where that takes more memory than there is, in halves."""
@@ -63,7 +66,7 @@ class Together:
         torch.cuda.empty_cache()
         half = len(self.runs) // 2
         parts = [
-            Together(self.numbers[part], self.runs[part])
+            Together(self.numbers[part], self.runs[part], compiled=self.compiled)
             for part in (slice(half), slice(half, None))
         ]
         # Whatever was to be started over has been, when all were claimed the first time.
@@ -92,7 +95,7 @@ def _train(unit: Together, study: Study, tell: Tell, stop: Stop, *, fresh: bool)
                 else:
                     results[number] = Executed(outcome="busy", summary=folder.summary())
             members = _members(claimed)
-            for fleet in _fleets(members):
+            for fleet in _fleets(members, compiled=unit.compiled):
                 train_fleet(fleet, tell=_thinned(tell), should_stop=stop)
         except Exception as error:
             if not _is_memory(error):
@@ -132,13 +135,13 @@ def _members(claimed: Sequence[_Claimed]) -> list[Member]:
     return members
 
 
-def _fleets(members: Sequence[Member]) -> Iterator[StackedModels]:
+def _fleets(members: Sequence[Member], *, compiled: bool) -> Iterator[StackedModels]:
     """Members that begin at the same step: all of them, but for what was interrupted."""
     by_step: dict[int, list[Member]] = {}
     for member in members:
         by_step.setdefault(member.checkpoint or 0, []).append(member)
     for group in by_step.values():
-        yield StackedModels(group)
+        yield StackedModels(group, compiled=compiled)
 
 
 def _executed(member: Member, folder: RunFolder) -> Executed:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from taskmix.engine._fleet._ahead import words_of
 from taskmix.engine._fleet._causal import place_losses
@@ -31,7 +32,7 @@ def written_scores(
     size = max(1, BLOCK // max(1, len(members) * rows.slots * rows.words * classes))
     for begin in range(0, rows.longest, size):
         places, targets = rows.some(begin, begin + size)
-        scores = fleet.codes(parameters, places).view(*targets.shape, -1)
+        scores = fleet.codes(parameters, places, rows.words).view(*targets.shape, -1)
         sums += _sums(scores, targets)
     found = sums.cpu()
     return [
@@ -72,7 +73,10 @@ class _SplitRows:
         self._starts, self._sizes, self._first = (
             each.unsqueeze(-1).to(fleet.device) for each in (starts, sizes, first)
         )
-        self._targets = torch.cat(targets).to(fleet.device) if targets else None
+        wide = [
+            functional.pad(each, (0, self.words - each.shape[1]), value=MISSING) for each in targets
+        ]
+        self._targets = torch.cat(wide).to(fleet.device) if wide else None
 
     def some(self, begin: int, end: int) -> tuple[Tensor, Tensor]:
         """Numbers in the pool [member, slot, row], and targets [member, slot, row, place].
