@@ -104,12 +104,15 @@ def test_predict_prints_and_writes_answers(
     assert table.read_text().splitlines()[0] == '"answer","log_probability"'
 
 
+@pytest.mark.parametrize("metric", ["exact_match", "word_f1"])  # the second needs what is written
 def test_runs_that_write_text_are_trained_where_a_fleet_is_asked_for(
-    save_language_model: SaveModel, tmp_path: Path
+    save_language_model: SaveModel, tmp_path: Path, metric: str
 ) -> None:
+    tasks = written_tasks(tmp_path / "tasks")
+    (tasks / "ask" / "task.toml").write_text(f'metric = "{metric}"\n')
     run = Run(
         label="text",
-        source=FolderSource(path=str(written_tasks(tmp_path / "tasks"))),
+        source=FolderSource(path=str(tasks)),
         architecture=Transformer(path=save_language_model(), tune="adapters", max_length=24),
         steps=3,
         batch_size=2,
