@@ -91,13 +91,13 @@ def _labelled(
     )
 
 
-def _run(source: Any, architecture: Architecture, steps: int) -> Run:
+def _run(source: Any, architecture: Architecture, steps: int, rate: float = 2e-3) -> Run:
     return Run(
         label="agree",
         source=source,
         architecture=architecture,
         weighting=Equal(),
-        optimization=Optimization(learning_rate=2e-3),
+        optimization=Optimization(learning_rate=rate),
         steps=steps,
         evaluate_every=steps // 5,
         batch_size=32,
@@ -117,7 +117,7 @@ def convolutions() -> Run:
 
 def bilstms() -> Run:
     architecture = WindowBiLSTM(hidden=16, dimension=16, head_dropout=0.3)
-    return _run(GeneratedTags(), architecture, 300)
+    return _run(GeneratedTags(), architecture, 300, rate=2e-2)
 
 
 # Every architecture that the fleet takes, each with dropout.
