@@ -24,6 +24,7 @@ from taskmix.weighting import Equal
 
 SPLITS = {"train": 600, "dev": 200, "test": 1000}
 ALIKE = 1e-4  # losses that differ in the last bits alone; a tie that such a bit breaks shows later
+TAGGED_WORDS = 40
 WORDS, LENGTH, NOISE = 400, 24, 0.1  # NOISE: the share of labels that nothing in the text tells
 
 
@@ -61,12 +62,12 @@ class GeneratedTags:
 
     def _task(self, name: str, classes: int, seed: int) -> Task:
         generator = np.random.default_rng(seed)
-        tag_of = generator.integers(classes, size=WORDS)
+        tag_of = generator.integers(classes, size=TAGGED_WORDS)
         splits = {}
         for split, count in SPLITS.items():
             sentences, tags = [], []
             for _ in range(count // 8):
-                words = generator.integers(WORDS, size=generator.integers(4, 12))
+                words = generator.integers(TAGGED_WORDS, size=generator.integers(4, 12))
                 found = np.where(words % 3 == 0, np.roll(tag_of[words], 1), tag_of[words])
                 wrong = generator.random(len(words)) < NOISE
                 sentences.append([f"w{number}" for number in words])

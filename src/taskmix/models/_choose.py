@@ -52,7 +52,7 @@ def choose_architecture(
             word = "bilstm"
         elif kinds == {"passage"}:
             word = "causal"
-        elif kinds == {"prompt"}:
+        elif kinds & GENERATED:
             raise OptionError(
                 "Answers should be written by a pretrained language model. Found no `model`. Give the "
                 "folder, the GGUF file or the hub's name of a causal one.",
