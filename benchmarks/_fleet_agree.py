@@ -17,7 +17,13 @@ import pyarrow as pa
 
 from _common import row
 from taskmix.engine import DigitsSource, Executor, Fleet, Here, Optimization, Run
-from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.models import (
+    Architecture,
+    CausalTransformer,
+    Perceptron,
+    TextConvolution,
+    WindowBiLSTM,
+)
 from taskmix.records import Study
 from taskmix.tasks import Split, Task, TaskSet
 from taskmix.weighting import Equal
@@ -76,6 +82,28 @@ class GeneratedTags:
         return _labelled(name, "tagging", "tokens", "accuracy", classes, splits)
 
 
+@dataclass(frozen=True)
+class GeneratedPassages:
+    """The texts of `GeneratedTexts`, to be continued instead of labelled."""
+
+    def load(self) -> TaskSet:
+        return TaskSet(
+            tuple(
+                replace(
+                    task,
+                    kind="language",
+                    inputs="passage",
+                    labels=(),
+                    metric="bits_per_byte",
+                    splits={
+                        name: Split(its.inputs, np.empty(0)) for name, its in task.splits.items()
+                    },
+                )
+                for task in GeneratedTexts().load()
+            )
+        )
+
+
 def _labelled(
     name: str, kind: Any, inputs: Any, metric: str, classes: int, splits: dict[str, Split]
 ) -> Task:
@@ -120,11 +148,22 @@ def bilstms() -> Run:
     return _run(GeneratedTags(), architecture, 300)
 
 
-# Every architecture that the fleet takes, each with dropout.
+def causal() -> Run:
+    architecture = CausalTransformer(layers=1, width=64, attention_heads=2, context=32)
+    return _run(GeneratedPassages(), architecture, 60)
+
+
+def lower_causal() -> Run:
+    return replace(causal(), precision="bfloat16")
+
+
+# Every architecture that the fleet takes, with dropout where it has any.
 CASES: dict[str, Callable[[], Run]] = {
     "perceptrons": perceptrons,
     "text convolutions": convolutions,
     "window BiLSTMs": bilstms,
+    "causal transformers": causal,
+    "causal transformers in bfloat16": lower_causal,
 }
 
 
