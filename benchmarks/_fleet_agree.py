@@ -174,7 +174,7 @@ def adapted() -> Run:
 
 def causal() -> Run:
     """Causal transformers from scratch, which have no dropout."""
-    architecture = CausalTransformer(layers=2, width=32, attention_heads=2, context=32)
+    architecture = CausalTransformer(layers=2, width=32, attention_heads=1, context=32)
     return _run(GeneratedPassages(), architecture, 100)
 
 

@@ -66,7 +66,7 @@ class Stacked:
         return dict(zip(self.parameters, found, strict=True))
 
     def losses(self) -> Tensor:
-        return self.stack.losses(self.parameters, self.rows, self.classes, self.shares, None)
+        return self.stack.losses(self.parameters, self.rows, self.classes, self.shares, None, 0)
 
 
 @pytest.mark.parametrize("tied", [True, False], ids=["tied", "apart"])
@@ -88,7 +88,7 @@ def test_slots_that_read_the_same_rows_read_them_once() -> None:
     made = Stacked(TINY)
     twice = torch.tensor([0, 0, 1, 2])
     found = made.stack.losses(
-        made.parameters, made.rows, made.classes[twice], made.shares[twice], twice
+        made.parameters, made.rows, made.classes[twice], made.shares[twice], twice, 0
     )
     torch.testing.assert_close(found, made.losses()[twice])
 
