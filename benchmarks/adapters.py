@@ -1,13 +1,12 @@
 """Adapters of many models over one frozen base against the usual loop, one model at a time.
 
-Ours is the executor `Fleet` on runs that each draw a task a step: rows of each member's own, tiles,
-the optimiser, losses fetched for the record. The seconds are those in the records, so evaluation and
-the writing of records are apart, and so is the first half of the steps, with the compiler and the first
-graph in it; the fleet compiles here whatever the length of the runs, as it does for long ones. The usual
-loop has the same network of transformers in bfloat16 (on the CPU float32) with low-rank adapters put into
-its linear modules, the fused AdamW, and batches that lie on the device. Weights are random, in the shapes
-of the models named: speed does not depend on them. All texts have the length named, so nothing is padding
-on either side.
+Ours is the executor `Fleet` on runs that each draw a task a step: rows of each member's own, tiles, the
+optimiser, losses fetched for the record. The seconds are those in the records, so evaluation and the
+writing of records are apart, and so is the first half of the steps, with the compiler and a graph made
+in it; the fleet compiles here whatever the length of the runs, as it does for long ones. The usual loop
+has the same network of transformers in bfloat16 (on the CPU float32) with low-rank adapters put into its
+linear modules, the fused AdamW, and batches that lie on the device. Weights are random, in the shapes of
+the models named: speed does not depend on them. All texts have the length named, so nothing is padding.
 
     python benchmarks/adapters.py [--device cuda] [--only minilm,smollm,heads] [--quick] [--json]
 """

@@ -28,6 +28,7 @@ from taskmix.models._base import (
 )
 from taskmix.models._sharing import HardSharing, make_head
 from taskmix.tasks import (
+    WRITTEN,
     EncodedTask,
     EncodedTasks,
     Pooling,
@@ -36,8 +37,6 @@ from taskmix.tasks import (
     is_causal,
     pool,
 )
-
-READ_PIECE_BY_PIECE = ("generation", "language")  # kinds of tasks whose answers are pieces
 
 
 class TransformerEncoder(nn.Module):
@@ -177,7 +176,7 @@ class Transformer:
 
     def build(self, tasks: EncodedTasks) -> HardSharing:
         pooling = self.pooling or find_pooling(self.path)
-        generated = [task.name for task in tasks if task.kind in READ_PIECE_BY_PIECE]
+        generated = [task.name for task in tasks if task.kind in WRITTEN]
         if generated and not is_causal(self.path):
             raise InputError(
                 f"Task `{generated[0]}` should be learned by a causal language model, which generates "
@@ -193,7 +192,7 @@ class Transformer:
             encoder = AdaptedEncoder(self.path, adapters, pooling, outline.features)
 
         def head(task: EncodedTask) -> nn.Module:
-            if task.kind in READ_PIECE_BY_PIECE:
+            if task.kind in WRITTEN:
                 return LanguageHead(encoder)
             return make_head(tasks, task, encoder.features, dropout=self.head_dropout)
 

@@ -319,9 +319,9 @@ def _attention(
     with _kernel(query, layout.longest):
         some = [
             functional.scaled_dot_product_attention(
-                *three, attn_mask=own, is_causal=_now.causal, scale=scaling
+                q, k, v, attn_mask=own, is_causal=_now.causal, scale=scaling
             )
-            for *three, own in zip(*parts, masks, strict=True)
+            for q, k, v, own in zip(*parts, masks, strict=True)
         ]
     found = (some[0] if len(some) == 1 else torch.cat(some)).transpose(1, 2).flatten(0, 1)
     return _packed_rows(found, layout).unsqueeze(0), None
