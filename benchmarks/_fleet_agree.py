@@ -7,23 +7,34 @@ within its standard error.
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from _common import row
+from adapters import make_model
 from taskmix.engine import DigitsSource, Executor, Fleet, Here, Optimization, Run
-from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
+from taskmix.models import (
+    Architecture,
+    CausalTransformer,
+    Perceptron,
+    TextConvolution,
+    Transformer,
+    WindowBiLSTM,
+)
 from taskmix.records import Study
 from taskmix.tasks import Split, Task, TaskSet
 from taskmix.weighting import Equal
 
 SPLITS = {"train": 600, "dev": 200, "test": 1000}
 ALIKE = 1e-4  # losses that differ in the last bits alone; a tie that such a bit breaks shows later
+TAGGED_WORDS = 40
 WORDS, LENGTH, NOISE = 400, 24, 0.1  # NOISE: the share of labels that nothing in the text tells
 
 
@@ -61,18 +72,44 @@ class GeneratedTags:
 
     def _task(self, name: str, classes: int, seed: int) -> Task:
         generator = np.random.default_rng(seed)
-        tag_of = generator.integers(classes, size=WORDS)
+        tag_of = generator.integers(classes, size=TAGGED_WORDS)
         splits = {}
         for split, count in SPLITS.items():
             sentences, tags = [], []
             for _ in range(count // 8):
-                words = generator.integers(WORDS, size=generator.integers(4, 12))
+                words = generator.integers(TAGGED_WORDS, size=generator.integers(4, 12))
                 found = np.where(words % 3 == 0, np.roll(tag_of[words], 1), tag_of[words])
                 wrong = generator.random(len(words)) < NOISE
-                sentences.append([f"w{number}" for number in words])
+                # By letters: digits are all read as 0.
+                sentences.append([chr(97 + n // 26) + chr(97 + n % 26) for n in words.tolist()])
                 tags.append(np.where(wrong, generator.integers(classes, size=len(words)), found))
             splits[split] = Split(pa.table({"tokens": sentences}), np.concatenate(tags))
         return _labelled(name, "tagging", "tokens", "accuracy", classes, splits)
+
+
+@dataclass(frozen=True)
+class GeneratedPassages:
+    """Two tasks of plain text, each of words of its own."""
+
+    def load(self) -> TaskSet:
+        return TaskSet((self._task("north", 0), self._task("south", 1)))
+
+    def _task(self, name: str, seed: int) -> Task:
+        generator = np.random.default_rng(seed)
+        words = ["".join(generator.choice(list("abcdefgh"), size=4)) for _ in range(30)]
+        splits = {}
+        for split, count in SPLITS.items():
+            texts = [" ".join(generator.choice(words, size=12)) for _ in range(count // 4)]
+            splits[split] = Split(pa.table({"text": texts}), np.empty(0))
+        return Task(
+            name=name,
+            kind="language",
+            inputs="passage",
+            labels=(),
+            metric="bits_per_byte",
+            source=name,
+            splits=splits,
+        )
 
 
 def _labelled(
@@ -90,13 +127,13 @@ def _labelled(
     )
 
 
-def _run(source: Any, architecture: Architecture, steps: int) -> Run:
+def _run(source: Any, architecture: Architecture, steps: int, rate: float = 2e-3) -> Run:
     return Run(
         label="agree",
         source=source,
         architecture=architecture,
         weighting=Equal(),
-        optimization=Optimization(learning_rate=2e-3),
+        optimization=Optimization(learning_rate=rate),
         steps=steps,
         evaluate_every=steps // 5,
         batch_size=32,
@@ -116,27 +153,57 @@ def convolutions() -> Run:
 
 def bilstms() -> Run:
     architecture = WindowBiLSTM(hidden=16, dimension=16, head_dropout=0.3)
-    return _run(GeneratedTags(), architecture, 300)
+    return _run(GeneratedTags(), architecture, 300, rate=2e-2)
 
 
-# Every architecture that the fleet takes, each with dropout.
+def adapted() -> Run:
+    """Adapters over a small base with random weights, in bfloat16 on a GPU."""
+    from transformers import BertConfig
+
+    config = BertConfig(
+        vocab_size=512,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+    )
+    path = make_model(Path(tempfile.mkdtemp()), config)
+    architecture = Transformer(path=path, max_length=48, tune="adapters", head_dropout=0.1)
+    return replace(_run(GeneratedTexts(), architecture, 200), weighting=None)
+
+
+def causal() -> Run:
+    """Causal transformers from scratch, which have no dropout."""
+    architecture = CausalTransformer(layers=2, width=32, attention_heads=1, context=32)
+    return _run(GeneratedPassages(), architecture, 100)
+
+
+# Every architecture that the fleet takes, each with dropout where it has any.
 CASES: dict[str, Callable[[], Run]] = {
     "perceptrons": perceptrons,
     "text convolutions": convolutions,
     "window BiLSTMs": bilstms,
+    "adapters": adapted,
+    "causal transformers": causal,
 }
+HALVES = ("adapters", "causal transformers")  # that compute in bfloat16 on a GPU
 
 
 def agree(device: str, seeds: int) -> list[dict[str, Any]]:
     """The rows of every architecture."""
-    return [
-        found for name, make in CASES.items() for found in _compare(name, make(), device, seeds)
-    ]
+    rows = []
+    for name, make in CASES.items():
+        rows += _compare(name, make(), device, seeds)
+        mean = rows[-4]
+        print(f"{mean['case']}: {mean['ours']:+.3f} ({mean['peer']:.3f})", file=sys.stderr)
+    return rows
 
 
 def _compare(name: str, run: Run, device: str, seeds: int) -> list[dict[str, Any]]:
-    runs = [replace(run, device=device, seed=seed) for seed in range(seeds)]
-    together, alone = _trained(runs, Fleet(workers=1)), _trained(runs, Here(workers=1))
+    halves: Any = "bfloat16" if device != "cpu" and name in HALVES else "float32"
+    runs = [replace(run, device=device, seed=seed, precision=halves) for seed in range(seeds)]
+    here = Here(workers=1 if device == "cpu" else None)
+    together, alone = _trained(runs, Fleet(workers=1)), _trained(runs, here)
     scores = together.scores.mean(axis=1), alone.scores.mean(axis=1)  # [seed]
     differences = scores[0] - scores[1]
     error = float(differences.std(ddof=1) / np.sqrt(seeds)) if seeds > 1 else 0.0

@@ -211,7 +211,7 @@ def end_to_end(device: str, quick: bool) -> list[dict[str, Any]]:
     return [
         row(name, 1 / whole, 1 / solo, "one by one, one process", "model-steps/s"),
         row(f"{name}: cost of a step", whole * 1e6, step * 1e6, "the step alone", "us"),
-        *learning(run),
+        *learning(run if quick else replace(run, steps=1000, evaluate_every=250)),
     ]
 
 
@@ -231,7 +231,8 @@ def learning(run: Run) -> list[dict[str, Any]]:
     for name, changes in cases.items():
         whole, solo = both_ways(replace(run, **changes), 12, alone=2)
         peer, unit = "one by one, one process", "model-steps/s"
-        rows.append(row(f"end to end: 12 perceptrons, {name}", 1 / whole, 1 / solo, peer, unit))
+        name = f"end to end: 12 perceptrons, {name}, {run.steps} steps"
+        rows.append(row(name, 1 / whole, 1 / solo, peer, unit))
     return rows
 
 

@@ -309,7 +309,7 @@ def main() -> None:
     begin = time.monotonic()
     rows = measure(options, Prompts(dev=20, test=given.test_rows))
     if given.json:
-        words = [word for word in sys.argv[1:] if word != given.model]
+        words = ["PATH" if word == given.model else word for word in sys.argv[1:]]
         command = "python benchmarks/generation.py " + " ".join(words)
         seconds = round(time.monotonic() - begin, 1)
         found = {"experiment": "generation", "command": command, "seconds": seconds, "rows": rows}

@@ -125,6 +125,7 @@ MAY_OPEN = {
     ("cli/_commands/_predict.py", "open"): "writes standard input to a file of its own",
     ("report/_page/_html.py", "read_text"): "reads a file of the package",
     ("tasks/_encoding/_cache.py", "safe_open"): "after check_plain",
+    ("tasks/_encoding/_weights.py", "safe_open"): "after check_plain",
     ("tasks/_encoding/_vector_archive.py", "ZipFile"): "of a file that open_plain opened",
     ("tasks/_encoding/_vector_archive.py", "np.load"): "of a file that open_plain opened",
     ("tasks/_formats/_readers.py", "ParquetFile"): "of a file that open_plain opened",

@@ -216,7 +216,9 @@ class Adviser:
 
             def decide() -> Any:
                 self._tell_stage("reading", "Measuring how fast the encoder reads.")
-                return to_plain(rows_to_read(self.template, tasks, self.timer.left()))
+                # What it took to get here, imports and the folder, it takes every process again.
+                seconds = self.timer.left() - (self.timer.used() - self.timer.before)
+                return to_plain(rows_to_read(self.template, tasks, max(seconds, 0.0)))
 
             decided = ledger.decide(_ROWS, decide, seconds=self.timer.used())
             rows = RowsToRead(most=decided["most"], words=decided["words"])

@@ -71,7 +71,7 @@ class SampledSource:
 
     >>> few = SampledSource(source=DigitsSource(), most=(("train", 100), ("dev", 50)))
     >>> few.load()["parity"].sizes
-    {'train': 100, 'dev': 50, 'test': 361}
+    {'train': 100, 'dev': 50, 'test': 497}
     """
 
     source: TaskSource

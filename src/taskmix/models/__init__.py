@@ -25,7 +25,6 @@ from taskmix.models._sharing import (
 )
 from taskmix.models._text_convolution import TextConvolution, TextConvolutionEncoder
 from taskmix.models._transformer import (
-    READ_PIECE_BY_PIECE,
     AdaptedEncoder,
     LanguageHead,
     Transformer,
@@ -42,7 +41,6 @@ from taskmix.models._tuning import (
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
-    "READ_PIECE_BY_PIECE",
     "USUAL_RATES",
     "AdaptedEncoder",
     "Adapters",

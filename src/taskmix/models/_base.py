@@ -84,7 +84,7 @@ class FrozenBase:
         """The modules of the network's longest list of like ones."""
         lists = [each for each in self.network.modules() if isinstance(each, nn.ModuleList)]
         like = [each for each in lists if len({type(block) for block in each}) == 1]
-        return list(max(like, key=len, default=nn.ModuleList()))
+        return max((list(each) for each in like), key=len, default=[])
 
     def logits(self, codes: Tensor) -> Tensor:
         """The scores of the next piece, for the codes of a causal network."""

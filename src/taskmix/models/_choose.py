@@ -16,7 +16,7 @@ from taskmix.models._tuning import Tuning, check_tuning, pretrained, usual_tunin
 from taskmix.models._window_bilstm import WindowBiLSTM
 from taskmix.tasks import WRITTEN, InputKind, TaskSet
 
-GENERATED: set[InputKind] = {"prompt", "passage"}  # inputs whose answers are text
+WRITTEN_INPUTS: set[InputKind] = {"prompt", "passage"}  # inputs whose answers are text
 
 
 def choose_architecture(
@@ -54,7 +54,7 @@ def choose_architecture(
             word = "bilstm"
         elif kinds == {"passage"}:
             word = "causal"
-        elif kinds == {"prompt"}:
+        elif kinds & WRITTEN_INPUTS:
             raise OptionError(
                 "Answers should be written by a pretrained language model. Found no `model`. Give the "
                 "folder, the GGUF file or the hub's name of a causal one.",
@@ -114,7 +114,7 @@ def _pretrained(
         path, adapter = _named_base(path), path
     if tune is not None:
         check_tuning(tune)
-    written = sorted(kinds & GENERATED)
+    written = sorted(kinds & WRITTEN_INPUTS)
     if written and tune == "heads":
         raise OptionError(
             "Heads on vectors should be given tasks with labels. Found tasks of text to be generated. "

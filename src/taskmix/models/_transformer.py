@@ -29,6 +29,7 @@ from taskmix.models._base import (
 from taskmix.models._peft import fill_adapters
 from taskmix.models._sharing import HardSharing, make_head
 from taskmix.tasks import (
+    WRITTEN,
     EncodedTask,
     EncodedTasks,
     Pooling,
@@ -38,7 +39,6 @@ from taskmix.tasks import (
     pool,
 )
 
-READ_PIECE_BY_PIECE = ("generation", "language")  # kinds of tasks whose answers are pieces
 UNREAD = "pooler"  # a layer after the states: a network may have it, and nothing here reads it
 
 
@@ -194,7 +194,7 @@ class Transformer:
 
     def build(self, tasks: EncodedTasks) -> HardSharing:
         pooling = self.pooling or find_pooling(self.path)
-        generated = [task.name for task in tasks if task.kind in READ_PIECE_BY_PIECE]
+        generated = [task.name for task in tasks if task.kind in WRITTEN]
         if generated and not is_causal(self.path):
             raise InputError(
                 f"Task `{generated[0]}` should be learned by a causal language model, which generates "
@@ -213,7 +213,7 @@ class Transformer:
             encoder = AdaptedEncoder(self.path, adapters, pooling, outline.features)
 
         def head(task: EncodedTask) -> nn.Module:
-            if task.kind in READ_PIECE_BY_PIECE:
+            if task.kind in WRITTEN:
                 return LanguageHead(encoder)
             return make_head(tasks, task, encoder.features, dropout=self.head_dropout)
 

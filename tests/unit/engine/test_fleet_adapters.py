@@ -21,8 +21,9 @@ from taskmix.engine._fleet._plan import why_alone
 from taskmix.engine._fleet._pool import Numbering
 from taskmix.engine._run import encode
 from taskmix.models import Adapters, Transformer, frozen_base
+from taskmix.policies import HardProgress
 from taskmix.tasks import TaskSet, tables_as_tasks
-from taskmix.weighting import Equal
+from taskmix.weighting import Equal, GroupDRO
 
 transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="the extra `text` is not installed")
@@ -156,6 +157,17 @@ def test_members_of_different_ranks_train_together(tmp_path: Path) -> None:
         for run, rank in zip(runs_of(base, TEXTS[:3], weighting=None), (2, 8, 3), strict=True)
     ]
     side_by_side(runs, tmp_path, tolerance=1e-4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"weighting": GroupDRO()}, {"weighting": None, "reward": HardProgress(per_cost=True)}],
+    ids=["weighed", "rewarded"],
+)
+def test_what_is_learned_from_losses_is_learned_as_alone(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    side_by_side(runs_of(adapted(tmp_path), TEXTS, **changes), tmp_path, tolerance=1e-4)
 
 
 @pytest.mark.parametrize("pooling", ["first", "last", "max"])

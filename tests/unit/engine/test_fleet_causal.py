@@ -17,7 +17,7 @@ from torch.nn import functional
 from taskmix.engine import Fleet, Here, Run
 from taskmix.engine._fleet import _attention, _plan
 from taskmix.engine._fleet._attention import attention_for
-from taskmix.engine._fleet._causal import CausalStack, place_losses
+from taskmix.engine._fleet._causal import CausalStack, place_losses, sums_by_id
 from taskmix.engine._fleet._compiled import SWITCH, Compiled
 from taskmix.engine._fleet._pool import DensePool
 from taskmix.errors import TaskmixWarning
@@ -25,7 +25,7 @@ from taskmix.models import CausalEncoder, CausalTransformer, attend
 from taskmix.policies import Tempered
 from taskmix.records import Study
 from taskmix.tasks import DenseInputs
-from taskmix.weighting import Equal, FixedWeights
+from taskmix.weighting import Equal, FixedWeights, GroupDRO
 
 TINY = CausalTransformer(layers=2, width=16, attention_heads=2, context=12)
 MEMBERS, ROWS, IDS = 3, 4, 257
@@ -66,7 +66,7 @@ class Stacked:
         return dict(zip(self.parameters, found, strict=True))
 
     def losses(self) -> Tensor:
-        return self.stack.losses(self.parameters, self.rows, self.classes, self.shares, None)
+        return self.stack.losses(self.parameters, self.rows, self.classes, self.shares, None, 0)
 
 
 @pytest.mark.parametrize("tied", [True, False], ids=["tied", "apart"])
@@ -88,7 +88,7 @@ def test_slots_that_read_the_same_rows_read_them_once() -> None:
     made = Stacked(TINY)
     twice = torch.tensor([0, 0, 1, 2])
     found = made.stack.losses(
-        made.parameters, made.rows, made.classes[twice], made.shares[twice], twice
+        made.parameters, made.rows, made.classes[twice], made.shares[twice], twice, 0
     )
     torch.testing.assert_close(found, made.losses()[twice])
 
@@ -122,6 +122,16 @@ def test_losses_of_places_are_cross_entropies_and_so_are_their_gradients() -> No
     each = functional.cross_entropy(scores.transpose(1, 2), classes, reduction="none")
     torch.testing.assert_close(place_losses(scores, classes), each)
     torch.testing.assert_close(mine, torch.autograd.grad((each * weights).sum(), scores)[0])
+
+
+def test_sums_by_id_are_those_of_places_added_one_by_one() -> None:
+    torch.manual_seed(0)
+    ids, vectors = torch.randint(0, 13, (2, 40)), torch.randn(2, 40, 3)
+    expected = torch.zeros(2, 13, 3)
+    for member in range(2):
+        for place in range(40):
+            expected[member, ids[member, place]] += vectors[member, place]
+    torch.testing.assert_close(sums_by_id(ids, vectors, 13, torch.float32), expected)
 
 
 def double(weights: dict[str, Tensor], factor: Tensor) -> Tensor:
@@ -181,6 +191,7 @@ def test_kernels_that_are_wrong_or_do_not_start_are_not_used(
     def fail(*_: object, **__: object) -> float:
         raise ImportError("no Triton here")
 
+    monkeypatch.setattr(_attention, "share_of_plain_time", lambda *_: 0.8)
     for error, words in ((fail, "no Triton here"), (lambda *_, **__: 0.5, "off by 0.5")):
         monkeypatch.setattr(_attention, "largest_error", error)
         with pytest.warns(TaskmixWarning, match=f"not fused.*{words}"):
@@ -189,6 +200,8 @@ def test_kernels_that_are_wrong_or_do_not_start_are_not_used(
     monkeypatch.setattr(_attention, "largest_error", lambda *_, **__: 0.001)
     fused = attention_for(128, 4, 32, torch.bfloat16, torch.device("cuda"))
     assert fused is _attention.attend_short_rows
+    monkeypatch.setattr(_attention, "share_of_plain_time", lambda *_: 3.0)
+    assert attention_for(128, 4, 32, torch.bfloat16, torch.device("cuda")) is attend
 
 
 @pytest.mark.parametrize(("places", "heads", "width"), [(128, 4, 32), (100, 3, 32), (24, 2, 64)])
@@ -238,6 +251,7 @@ def test_members_have_policies_weights_and_clipping_of_their_own(tmp_path: Path)
         for run, given in zip(runs, weights, strict=True)
     ]
     side_by_side(runs, tmp_path / "all")
+    side_by_side([replace(run, weighting=GroupDRO()) for run in runs], tmp_path / "by losses")
 
 
 def test_a_member_that_stops_leaves_the_others_as_they_are_alone(tmp_path: Path) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from taskmix.engine import FolderSource, Optimization, Run, execute, load_model, save_models
+from taskmix.engine import Fleet, FolderSource, Optimization, Run, execute, load_model, save_models
 from taskmix.errors import InputError, OptionError
 from taskmix.models import Transformer, choose_architecture
 from taskmix.records import Study
@@ -103,11 +104,38 @@ def test_predict_prints_and_writes_answers(
     assert table.read_text().splitlines()[0] == '"answer","log_probability"'
 
 
-@pytest.mark.parametrize("word", ["auto", "convolution"])
-def test_a_model_without_a_vocabulary_to_write_in_is_refused(tmp_path: Path, word: str) -> None:
+@pytest.mark.parametrize("metric", ["exact_match", "word_f1"])  # the second needs what is written
+def test_runs_that_write_text_are_trained_where_a_fleet_is_asked_for(
+    save_language_model: SaveModel, tmp_path: Path, metric: str
+) -> None:
+    tasks = written_tasks(tmp_path / "tasks")
+    (tasks / "ask" / "task.toml").write_text(f'metric = "{metric}"\n')
+    run = Run(
+        label="text",
+        source=FolderSource(path=str(tasks)),
+        architecture=Transformer(path=save_language_model(), tune="adapters", max_length=24),
+        steps=3,
+        batch_size=2,
+        seed=0,
+    )
+    runs = [replace(run, seed=seed) for seed in range(2)]
+    found = Fleet(workers=1).run(runs, Study(tmp_path / "fleet"))
+    alone = execute(run, Study(tmp_path / "alone"))
+    assert [each.outcome for each in found] == ["finished"] * 2
+    assert found[0].summary is not None
+    assert alone.summary is not None
+    for ours, theirs in zip(found[0].summary.scores, alone.summary.scores, strict=True):
+        assert ours.value == pytest.approx(theirs.value, abs=1e-4)
+
+
+def test_a_model_without_a_vocabulary_to_write_in_is_refused(tmp_path: Path) -> None:
     tasks = FolderSource(path=str(written_tasks(tmp_path / "tasks"))).load()
-    with pytest.raises(OptionError, match=f"a causal language model.* `ask` .*`{word}`"):
-        choose_architecture(word, tasks)
+    with pytest.raises(
+        OptionError, match=r"Answers should be written by a pretrained .*no `model`"
+    ):
+        choose_architecture("auto", tasks)
+    with pytest.raises(OptionError, match=r"a causal language model.* `ask` .*`convolution`"):
+        choose_architecture("convolution", tasks)
 
 
 def test_an_encoder_is_refused_for_answers(

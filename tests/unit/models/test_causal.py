@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
 from taskmix.errors import OptionError
-from taskmix.models import CausalEncoder, CausalTransformer, attend, rotary_table
+from taskmix.models import (
+    CausalEncoder,
+    CausalTransformer,
+    attend,
+    choose_architecture,
+    rotary_table,
+)
+from taskmix.tasks import Split, Task, TaskSet
 
 TINY = CausalTransformer(layers=2, width=16, attention_heads=2, context=12)
 
@@ -55,6 +65,17 @@ def test_attention_is_a_mean_of_values_by_scaled_products() -> None:
     weights = torch.softmax(keys @ query / math.sqrt(4), dim=0)
     torch.testing.assert_close(found[0], values[0])
     torch.testing.assert_close(found[1], weights @ values)
+
+
+def test_passages_are_read_by_a_causal_model_of_the_size_asked_for() -> None:
+    split = Split(pa.table({"text": ["a text"]}), np.empty(0))
+    kind: dict[str, Any] = {"kind": "language", "inputs": "passage", "metric": "bits_per_byte"}
+    task = Task(name="a", source="a", labels=(), splits={"train": split}, **kind)
+    tasks = TaskSet((task,))
+    for word, size in (("auto", "1M"), ("causal", "1M"), ("causal-20M", "20M")):
+        found, pretrained = choose_architecture(word, tasks, max_length=64)
+        assert found == CausalTransformer.of_size(size, context=64)
+        assert not pretrained
 
 
 def test_first_weights_are_small_and_smaller_where_they_write_to_the_residual_path() -> None:

@@ -56,7 +56,7 @@ def rows_of(encoded: EncodedTasks, name: str = "ask", part: str = "train") -> li
     for row in range(len(data)):
         batch = data.inputs.batch(torch.tensor([row]))
         read = batch["input_ids"][0][batch["word_starts"][0]]
-        assert len(read) == int((data.targets[row] != MISSING).sum()), "no wider than it needs"
+        assert len(read) == int(data.inputs.places[row]), "no wider than it needs"
         found.append((spelled(read), spelled(data.targets[row])))
     return found
 
@@ -119,16 +119,16 @@ def test_an_answer_longer_than_the_context_is_told_with_task_row_and_both_number
     encoding.encode(TaskSet((written(dev=rows),)))
 
 
-def test_passages_are_windows_in_which_every_piece_is_to_be_written_once(
+def test_passages_are_windows_in_which_every_letter_is_to_be_written_once(
     save_letters: Callable[..., str],
 ) -> None:
     tasks = TaskSet((written(train={"text": ["abc", "déf", ""]}),))
     encoded = SubwordEncoding(path=save_letters(), max_length=4).encode(tasks)
-    assert rows_of(encoded) == [("$abc", "abc$"), ("$déf", "déf$"), ("$", "$___")]
-    # An é has two bytes in UTF-8, and the end piece none.
+    assert rows_of(encoded) == [("$abc", "abc_"), ("$déf", "déf_"), ("$", "____")]
+    # An é has two bytes in UTF-8. Where a text ends is read, and not to be written.
     assert encoded["ask"].splits["train"].target_bytes.tolist() == [3, 4, 0]
     begun = SubwordEncoding(path=save_letters(begins=True), max_length=5).encode(tasks)
-    assert rows_of(begun) == [("^abc$", "abc$d"), ("déf$", "éf$$_")]
+    assert rows_of(begun) == [("^abc$", "abc_d"), ("déf$", "éf___")]
     assert begun["ask"].splits["train"].target_bytes.tolist() == [4, 3]
 
 
@@ -173,7 +173,7 @@ def test_rows_to_be_answered_are_read_at_the_end_of_their_prompt_and_passages_on
     # Four pieces may be written, of which three are read again: they fit into the context of eight.
     assert whole(encoded, 0, part="rows") == "ghij\n"
     assert encoded["ask"].splits["rows"].targets.tolist() == [[MISSING]]
-    assert rows_of(encoded, "books", "rows") == [("$abc", "abc$"), ("$de", "de$_")]
+    assert rows_of(encoded, "books", "rows") == [("$abc", "abc_"), ("$de", "de__")]
 
 
 def test_a_model_that_cannot_write_is_refused_in_a_sentence(tokenizer_folder: str) -> None:

@@ -131,6 +131,26 @@ def test_loss_and_counts_are_those_of_the_whole_matrix_of_scores(
     assert {each.metric: each.value for each in whole} == pytest.approx(found, rel=1e-5)
 
 
+@pytest.mark.parametrize("begins", [False, True])
+def test_the_loss_is_the_one_that_transformers_finds_for_the_answer(
+    save_language_model: SaveModel, begins: bool
+) -> None:
+    import transformers
+
+    path = save_language_model(begins=begins)
+    model, encoded = built(path, asked())
+    network = transformers.AutoModelForCausalLM.from_pretrained(path)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path)
+    total, count = 0.0, 0
+    for prompt, answer in zip(PROMPTS, ANSWERS, strict=True):
+        read = tokenizer(prompt + "\n")["input_ids"]
+        said = [*tokenizer(answer, add_special_tokens=False)["input_ids"], END]
+        labels = torch.tensor([[MISSING] * len(read) + said])
+        loss = network(input_ids=torch.tensor([read + said]), labels=labels).loss
+        total, count = total + loss.item() * len(said), count + len(said)
+    assert scores_of(model, encoded)["loss"] == pytest.approx(total / count, rel=1e-5)
+
+
 def test_the_scores_of_a_split_are_never_all_in_memory(
     save_language_model: SaveModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,7 +174,7 @@ def test_bits_per_byte_are_those_of_the_text_and_not_of_its_pieces(
     texts = ["once upon a time", "é was a letter", "the end"]
     model, encoded = built(path, told(tmp_path / "told", texts))
     found = scores_of(model, encoded)
-    pieces = sum(len(text) + 1 for text in texts)  # letters, and an end each
+    pieces = sum(map(len, texts))  # a letter each; their ends are only read
     size = sum(len(text.encode()) for text in texts)
     assert found["bits_per_byte"] == pytest.approx(found["loss"] * pieces / math.log(2) / size)
 

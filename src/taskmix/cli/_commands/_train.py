@@ -119,7 +119,10 @@ class LengthOptions:
         int | None,
         typer.Option("--patience", min=1, help="Evaluations without a better mean dev score."),
     ] = None
-    precision: Annotated[Precision, typer.Option("--precision")] = Precision.FLOAT32
+    precision: Annotated[
+        Precision | None,
+        typer.Option("--precision", help="[float32; bfloat16 for adapters on a GPU]"),
+    ] = None
 
     def apply(self, run: Run) -> Run:
         """The run with these."""
@@ -129,7 +132,7 @@ class LengthOptions:
             evaluate_every=self.evaluate_every or tenth,
             checkpoint_every=self.checkpoint_every or tenth,
             patience=self.patience,
-            precision=self.precision.value,
+            precision=run.precision if self.precision is None else self.precision.value,
         )
 
 

@@ -157,6 +157,7 @@ def make_template(
         batch_size=model.batch_size,
         clip_norm=given.clip_norm,
         device=device,
+        precision="bfloat16" if tuning == "adapters" and device.startswith("cuda") else "float32",
         seed=seed,
     )
     return run, loaded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,8 @@ def score_table(
     summaries: Iterable[RunSummary], split: str, tasks: Sequence[str] | None = None
 ) -> ScoreTable:
     """Gathers the final scores of a split; runs of one label and seed are one model's (or, for
-    single-task training, one set of models') scores. The mean is over `tasks`, or all."""
+    single-task training, one set of models') scores. The mean is over `tasks`, or all, where their
+    metrics can be averaged."""
     values: dict[tuple[str, str], dict[int, float]] = {}
     metrics: dict[str, str] = {}
     for summary in summaries:
@@ -68,7 +69,8 @@ def score_table(
         for key, by_seed in values.items()
     }
     means = {}
-    for label in labels:
+    averaged = {metric for task, metric in metrics.items() if tasks is None or task in tasks}
+    for label in labels if _can_be_averaged(averaged) else ():
         columns = [
             by_seed
             for (task, other), by_seed in values.items()
@@ -80,6 +82,14 @@ def score_table(
                 [sum(column[seed] for column in columns) / len(columns) for seed in seeds]
             )
     return ScoreTable(split, metrics, labels, cells, means)
+
+
+def _can_be_averaged(metrics: Collection[str]) -> bool:
+    """As on the page: one metric, or such as are all better when they are higher."""
+    from taskmix.tasks import METRICS
+
+    lower = {name for name, metric in METRICS.items() if not metric.higher_is_better}
+    return len(metrics) == 1 or not any(lower & set(metric.split("+")) for metric in metrics)
 
 
 def print_table(
@@ -102,9 +112,10 @@ def print_table(
     for task, metric in table.metrics.items():
         cells = [_cell(table.cells.get((task, label))) for label in table.labels]
         drawn.add_row(task, f"{sizes.get(task, 0):,}", *([metric] if metrics else []), *cells)
-    drawn.add_section()
-    means = [_cell(table.means.get(label)) for label in table.labels]
-    drawn.add_row(mean_name, "", *([""] if metrics else []), *means)
+    if table.means:
+        drawn.add_section()
+        means = [_cell(table.means.get(label)) for label in table.labels]
+        drawn.add_row(mean_name, "", *([""] if metrics else []), *means)
     show(drawn)
 
 

@@ -56,7 +56,8 @@ class AdapterStack:
         self._names = tuple(outline_of(options.path).shapes(options.adapters.targets))
         self._scale = options.adapters.scale
         self._way = find_way(self._base, self._pool, precision)
-        self._compiled = compiled and os.environ.get(SWITCH, "1") != "0"
+        wanted = os.environ.get(SWITCH, "1")
+        self._compiled = wanted == "always" or (compiled and wanted != "0")
 
     def room(self, rows: Tensor, words: int) -> Room:
         return self._pool.room(rows, words, self._way)

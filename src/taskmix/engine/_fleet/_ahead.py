@@ -73,7 +73,7 @@ class Targets:
         known: dict[int, int] = {}
         classes, values, begin = [], [], 0
         regressions = any(task.kind == "regression" for tasks in members for task in tasks)
-        self.words = max(words_of(task) for tasks in members for task in tasks)
+        self.words = max(targets_of_a_row(task) for tasks in members for task in tasks)
         for member, tasks in enumerate(members):
             for slot, task in enumerate(tasks):
                 targets = task.splits["train"].targets
@@ -110,7 +110,7 @@ class Targets:
         return classes.clamp_(min=0), known / counts, values
 
 
-def words_of(task: EncodedTask, split: str = "train") -> int:
+def targets_of_a_row(task: EncodedTask, split: str = "train") -> int:
     """How many targets a row of a task has: one, or one for each word of its longest sentence."""
     targets = task.splits[split].targets
     return 1 if targets.dim() == 1 else targets.shape[1]

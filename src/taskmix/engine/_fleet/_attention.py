@@ -9,13 +9,17 @@ before they are used.
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from taskmix.engine._fleet._compiled import SWITCH
 from taskmix.errors import TaskmixWarning
@@ -26,7 +30,8 @@ Attend = Callable[[Tensor, Tensor], Tensor]
 KERNELS = f"{__package__}._attention_kernels"  # there is no Triton to import it with everywhere
 LONGEST = 128  # places whose scores fit the registers
 WIDTHS = (32, 64, 128)  # of a head, whose halves a product of the device takes
-TRIED_ROWS = 1024  # enough to keep a device busy: the kernels time their variants on them, too
+TRIED_ROWS = 2048  # enough to keep a device busy: the kernels time their variants on them, too
+WORTH = 1.5  # times PyTorch's kernel, which needs about as long again to turn queries and keys
 AGREES = 0.03  # of the root mean square: what bfloat16 rounds off, and no mistake
 
 
@@ -39,14 +44,24 @@ def attention_for(
         return attend
     try:
         off = largest_error(places, heads, width, precision, device, rows=TRIED_ROWS)
+        share = share_of_plain_time(places, heads, width, precision, device)
     except Exception as error:  # no compiler, another version of it: what is plain does as well
         words = f"{type(error).__name__}: {error}".splitlines()[0]
     else:
         if off < AGREES:
-            return attend_short_rows
+            return attend_short_rows if share < WORTH else attend
         words = f"its results were off by {off:.2g}"
     warnings.warn(f"Attention is not fused, and slower: {words}", TaskmixWarning, stacklevel=2)
     return attend
+
+
+def kernel_for(places: int, device: torch.device) -> AbstractContextManager[object]:
+    """For short rows PyTorch's second kernel is twice as fast as the one that it takes first."""
+    if device.type != "cuda" or places > LONGEST:
+        return nullcontext()
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    return sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 def largest_error(
@@ -60,10 +75,9 @@ def largest_error(
 ) -> float:
     """Of the kernels' results and gradients against plain attention, by root mean squares."""
     import_module(KERNELS)
-    generator = torch.Generator().manual_seed(0)
-    shape = (rows, places, 3 * heads, width)
-    drawn = torch.randn(shape, generator=generator).to(device, precision)
-    weights = torch.randn(rows, places, heads, width, generator=generator).to(device, precision)
+    draw = partial(torch.randn, generator=torch.Generator(device).manual_seed(0), device=device)
+    drawn = draw((rows, places, 3 * heads, width)).to(precision)
+    weights = draw((rows, places, heads, width)).to(precision)
     table = rotary_table(places, width, device)
     results = []
     for function, kind in ((attend_short_rows, precision), (attend, torch.float32)):
@@ -74,6 +88,35 @@ def largest_error(
         results.append((found.detach().float(), back.float()))
     errors = [(mine - right).norm() / right.norm() for mine, right in zip(*results, strict=True)]
     return float(torch.stack(errors).max())
+
+
+def share_of_plain_time(
+    places: int, heads: int, width: int, precision: torch.dtype, device: torch.device
+) -> float:
+    """The time of the kernels over that of PyTorch's own, which turns nothing; both ways."""
+    shape = (TRIED_ROWS, places, 3 * heads, width)
+    given = torch.zeros(shape, device=device, dtype=precision, requires_grad=True)
+    weights = torch.zeros(*shape[:2], heads, width, device=device, dtype=precision)
+    table = rotary_table(places, width, device)
+
+    def plain(projected: Tensor, _: Tensor) -> Tensor:
+        queries, keys, values = projected.transpose(1, 2).chunk(3, dim=1)
+        found = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+        return found.transpose(1, 2)
+
+    times = []
+    for function in (attend_short_rows, plain):
+        for count in (3, 20):  # the first ones are slower
+            torch.cuda.synchronize(device)
+            begin = time.perf_counter()
+            for _ in range(count):
+                with torch.enable_grad(), kernel_for(places, device):
+                    found = function(given, table)
+                torch.autograd.grad(found, given, weights)
+            torch.cuda.synchronize(device)
+            seconds = time.perf_counter() - begin
+        times.append(seconds)
+    return times[0] / times[1]
 
 
 def attend_short_rows(projected: Tensor, table: Tensor) -> Tensor:

@@ -9,13 +9,15 @@ products in float32, as the optimiser wants them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from taskmix.engine._fleet._attention import attend_short_rows, attention_for
+from taskmix.engine._fleet._attention import attend_short_rows, attention_for, kernel_for
 from taskmix.engine._fleet._compiled import Compiled
 from taskmix.engine._fleet._perceptron import Masks, Parameters, Room
 from taskmix.engine._fleet._pool import DensePool
@@ -23,6 +25,7 @@ from taskmix.models import CausalTransformer, rms_normed, rotary_table
 
 IDS = "encoder.ids.weight"
 OUTPUT = "encoder.output.weight"
+WIDE_SUMS = hasattr(torch.ops.aten.bmm, "dtype")  # torch before 2.8 cannot give them
 # The gradient of a table of so few ids is a product with indicators: in the same order every time.
 FEW_IDS = 1024
 # Rows that attention is given at once: its kernels cannot number more than twice as many.
@@ -71,7 +74,7 @@ class CausalStack:
     def __call__(self, parameters: Parameters, rows: Tensor, masks: Masks, room: Room) -> Tensor:
         """Scores [member, group * row * place, output]."""
         ids = self._pool.gather(rows.flatten(1))
-        with torch.autocast(ids.device.type, enabled=False):
+        with self._as_chosen():
             return self._scores(dict(parameters), ids)
 
     def losses(
@@ -85,8 +88,15 @@ class CausalStack:
     ) -> Tensor:
         """The mean loss of each slot's places, [member * slot]."""
         ids = self._pool.gather(rows.flatten(1))
-        with torch.autocast(ids.device.type, enabled=False):
+        with self._as_chosen():
             return self._step(dict(parameters), ids, classes, shares, code_of)
+
+    @contextmanager
+    def _as_chosen(self) -> Iterator[None]:
+        """In the types that are chosen here, and by the kernel of attention that is fast for rows."""
+        device = self._table.device
+        with torch.autocast(device.type, enabled=False), kernel_for(self._table.shape[1], device):
+            yield
 
     def _losses(
         self,
@@ -188,19 +198,24 @@ class _LookUp(torch.autograd.Function):
         (ids,) = ctx.saved_tensors
         members, count, width = len(ids), ctx.count, gradient.shape[-1]
         if gradient.is_cuda and count <= FEW_IDS:
-            numbers = torch.arange(count + -count % 8, device=ids.device)
-            indicators = (ids.unsqueeze(1) == numbers.unsqueeze(1)).to(gradient.dtype)
-            return _wide_product(indicators, gradient, ctx.kind)[:, :count], None, None
+            return sums_by_id(ids, gradient, count, ctx.kind), None, None
         flat = ids + torch.arange(members, device=ids.device).unsqueeze(1) * count
         found = torch.zeros(members * count, width, dtype=ctx.kind, device=ids.device)
         found.index_add_(0, flat.flatten(), gradient.flatten(0, 1).to(ctx.kind))
         return found.view(members, count, width), None, None
 
 
+def sums_by_id(ids: Tensor, vectors: Tensor, count: int, kind: torch.dtype) -> Tensor:
+    """Of vectors [member, place, feature] the sum over the places of each id, [member, id, feature]."""
+    numbers = torch.arange(count + -count % 8, device=ids.device)  # eights are what products want
+    indicators = (ids.unsqueeze(1) == numbers.unsqueeze(1)).to(vectors.dtype)
+    return _wide_product(indicators, vectors, kind)[:, :count]
+
+
 def _wide_product(first: Tensor, second: Tensor, kind: torch.dtype) -> Tensor:
     """A batched product of lower types whose sums are not lowered, where the device can do that."""
     if first.dtype == kind:
         return torch.bmm(first, second)
-    if first.is_cuda:
+    if first.is_cuda and WIDE_SUMS:
         return torch.bmm(first, second, out_dtype=kind)
     return torch.bmm(first, second).to(kind)

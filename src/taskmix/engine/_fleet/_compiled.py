@@ -12,7 +12,8 @@ from torch import Tensor
 
 from taskmix.errors import TaskmixWarning
 
-SWITCH = "TASKMIX_COMPILE"  # in the environment: 0 for nothing, "step" for all but own kernels
+# In the environment: 0 for nothing, "step" for all but own kernels, "always" also for short runs.
+SWITCH = "TASKMIX_COMPILE"
 
 
 class Compiled:

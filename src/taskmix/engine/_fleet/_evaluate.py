@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from taskmix.engine._fleet._ahead import words_of
+from taskmix.engine._fleet._ahead import targets_of_a_row
 from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._members import Member
@@ -57,7 +57,9 @@ def _length(member: Member, split: str) -> int:
 
 
 def _words(member: Member, split: str) -> int:
-    return max([words_of(member.tasks[slot], split) for slot in _slots(member, split)] or [1])
+    return max(
+        [targets_of_a_row(member.tasks[slot], split) for slot in _slots(member, split)] or [1]
+    )
 
 
 def _outputs(
@@ -118,7 +120,7 @@ def _scores(member: Member, outputs: Tensor, split: str) -> tuple[Score, ...]:
         task = member.tasks[slot]
         own = outputs[place, : task.outputs, : len(task.splits[split])].permute(1, 2, 0)
         tagged = task.splits[split].targets.dim() > 1
-        own = (own[:, : words_of(task, split)] if tagged else own[:, 0]).contiguous()
+        own = (own[:, : targets_of_a_row(task, split)] if tagged else own[:, 0]).contiguous()
         if task.kind == "regression":
             mean, deviation = target_scale(member.tasks, task)
             own = (own * torch.tensor(deviation) + torch.tensor(mean)).squeeze(-1)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from taskmix.engine._fleet._ahead import Ahead, Moment, words_of
+from taskmix.engine._fleet._ahead import Ahead, Moment, targets_of_a_row
 from taskmix.engine._fleet._decisions import AllTasks
 from taskmix.engine._fleet._dropout import Dropout, Masked, Shapes
 from taskmix.engine._fleet._encoder import build_encoder
@@ -223,7 +223,8 @@ class StackedModels:
                 key: parameters.tensors[key].flatten(0, 1).index_select(0, heads)
                 for key in self._heads.keys
             }
-            return self._heads(flat, codes, None).float().unflatten(2, (length, words))
+            outputs = self._heads(flat, codes, None).float()
+            return outputs.view(*outputs.shape[:2], length, words)
 
     @torch.no_grad()
     def codes(self, parameters: StackedParameters, rows: Tensor, words: int) -> Tensor:
@@ -261,7 +262,7 @@ def _shapes(member: Member, drawn: int | None) -> Shapes:
         if place.slot is not None:
             features[place.slot] = place.shape[1]  # the output layer comes last
     decision = member.decision
-    words = [words_of(task) for task in member.tasks]
+    words = [targets_of_a_row(task) for task in member.tasks]
     if drawn is not None:
         return Shapes([(decision.sizes[drawn], [drawn])], features, words)
     batches = [(decision.sizes[group[0]], group) for group in decision.groups]

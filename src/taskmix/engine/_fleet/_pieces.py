@@ -27,6 +27,7 @@ from taskmix.tasks import Pooling, SubwordInputs, pool
 
 SHORT_ROW = 128  # pieces, up to which a kernel for short rows is faster
 LONG_ROW = 256  # beyond, padding costs attention more than the kernel for rows of any length does
+MOST_ROWS = 1 << 15  # that a kernel of attention is given at once: it cannot number twice as many
 TILE = 64  # pieces: of a smaller one the adapters' products are too thin, a larger one pads more
 PACKED = "taskmix_packed"  # the name of our attention among those of transformers
 
@@ -313,11 +314,16 @@ def _attention(
     rows = [_padded_rows(each, layout).view(shape).transpose(1, 2) for each in (query, key, value)]
     # After the end of a row come its gaps, which a causal model does not look at.
     mask = None if _now.causal or layout.even else layout.inside()[:, None, None, :]
+    parts = [torch.split(each, MOST_ROWS) for each in rows]
+    masks = [None] * len(parts[0]) if mask is None else torch.split(mask, MOST_ROWS)
     with _kernel(query, layout.longest):
-        found = functional.scaled_dot_product_attention(
-            *rows, attn_mask=mask, is_causal=_now.causal, scale=scaling
-        )
-    found = found.transpose(1, 2).flatten(0, 1)
+        some = [
+            functional.scaled_dot_product_attention(
+                q, k, v, attn_mask=own, is_causal=_now.causal, scale=scaling
+            )
+            for q, k, v, own in zip(*parts, masks, strict=True)
+        ]
+    found = (some[0] if len(some) == 1 else torch.cat(some)).transpose(1, 2).flatten(0, 1)
     return _packed_rows(found, layout).unsqueeze(0), None
 
 

@@ -14,7 +14,6 @@ from taskmix.engine._fleet._weighing import can_be_stacked
 from taskmix.engine._run import Run, encode, find_device, first_model
 from taskmix.files import free_memory
 from taskmix.models import (
-    READ_PIECE_BY_PIECE,
     CausalTransformer,
     Perceptron,
     TextConvolution,
@@ -24,7 +23,7 @@ from taskmix.models import (
     outline_of,
 )
 from taskmix.policies import Unchanging, steps_without_draws
-from taskmix.tasks import EncodedTasks, FeatureEncoding, find_metric
+from taskmix.tasks import WRITTEN, EncodedTasks, FeatureEncoding, find_metric
 from taskmix.training import input_groups
 from taskmix.weighting import Equal, FixedWeights, Needs
 
@@ -68,7 +67,7 @@ def why_alone(run: Run) -> str | None:
             return "every weight of a pretrained model is trained, which takes a copy for each run"
         if options.adapters.dropout:
             return "its adapters have dropout"
-        kinds = {task.kind in READ_PIECE_BY_PIECE for task in run.load()}
+        kinds = {task.kind in WRITTEN for task in run.load()}
         if len(kinds) > 1:
             return "some of its tasks are answered by classes and others by text"
         if any(find_metric(task.metric).needs == "answers" for task in run.load()):
@@ -180,8 +179,8 @@ def compiling_pays(runs: Sequence[Run]) -> bool:
         options = run.architecture
         if not isinstance(options, Transformer) or find_device(run.device).type != "cuda":
             return False
-        linear = [m.weight for m in outline_of(options.path).network.modules() if is_linear(m)]
-        products = 4.0 * sum(each.numel() for each in linear)
+        linear: list[Any] = list(filter(is_linear, outline_of(options.path).network.modules()))
+        products = 4.0 * sum(each.weight.numel() for each in linear)
         seconds += run.steps * products * _pieces(run, encode(run)) / PRODUCTS_A_SECOND
         if seconds > COMPILED_SECONDS:
             return True

@@ -50,7 +50,7 @@ class DensePool:
     def __init__(self, numbering: Numbering, device: torch.device) -> None:
         parts: list[Any] = numbering.inputs
         width = max(part.values.shape[1] for part in parts)
-        padded = [functional.pad(part.values, (0, width - part.values.shape[1])) for part in parts]
+        padded = [_filled(part.values, width) for part in parts]
         values = padded[0] if len(padded) == 1 else torch.cat(padded)
         self.values = values.to(device)
 
@@ -59,6 +59,12 @@ class DensePool:
         found = self.values.index_select(0, rows.flatten()).view(*rows.shape, -1)
         # Vectors that are kept as halves stay so in the pool: only what a step reads is widened.
         return found.float() if found.dtype == torch.float16 else found
+
+
+def _filled(values: Tensor, width: int) -> Tensor:
+    """Padding by nothing would copy the rows, which may lie in a mapped file."""
+    missing = width - values.shape[1]
+    return functional.pad(values, (0, missing)) if missing else values
 
 
 class WordTables:

@@ -44,7 +44,8 @@ def build_weighing(decisions: Sequence[AllTasks], device: torch.device) -> Weigh
     """None where no member's weights ever change."""
     if all(decision.weights is not None for decision in decisions):
         return None
-    if all(can_be_stacked(each.method, len(each.sizes)) for each in decisions):
+    asked: list[tuple[Any, int]] = [(each.method, len(each.sizes)) for each in decisions]
+    if all(can_be_stacked(method, tasks) for method, tasks in asked):
         return StackedWeighing(decisions, device)
     return MemberWeighing(decisions)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from taskmix.engine._fleet._ahead import words_of
+from taskmix.engine._fleet._ahead import targets_of_a_row
 from taskmix.engine._fleet._causal import place_losses
 from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._layout import StackedParameters
@@ -66,7 +66,7 @@ class _SplitRows:
                 if id(data.targets) not in known:
                     known[id(data.targets)] = sum(map(len, targets))
                     targets.append(data.targets)
-                    self.words = max(self.words, words_of(task, split))
+                    self.words = max(self.words, targets_of_a_row(task, split))
                 starts[place, slot] = fleet.numbering.start(data.inputs)
                 sizes[place, slot], first[place, slot] = len(data), known[id(data.targets)]
         self.longest = int(sizes.max())

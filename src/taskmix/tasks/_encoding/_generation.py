@@ -40,7 +40,7 @@ class WrittenSplit:
 
     inputs: SubwordInputs
     targets: Tensor  # [row, place], `MISSING` beyond the last
-    target_bytes: Tensor  # [row]
+    target_bytes: Tensor  # [row], of what the targets spell
     longest: int  # places of the longest row
     texts: Tensor | None = None  # [text + 1], the first row of each text, where rows are not shared
 
@@ -118,11 +118,11 @@ class PieceWriter:
     def passages(self, table: pa.Table, *, packed: bool = True) -> WrittenSplit:
         """Windows of texts that follow each other, or, not packed, one text after another.
 
-        Every text ends with the end piece. A window begins with the last piece of the one before it,
-        so every piece is a target once; the first of all is predicted from the piece that begins a
-        text, or from the end piece.
+        After every text comes the end piece, which is read but never a target: bits per byte are those
+        of the texts. A window begins with the last piece of the one before it, so every other piece is
+        a target once; the first of all is predicted from the piece that begins a text, or an end.
         """
-        first = np.array([[self.end if self.begin is None else self.begin, 0]])
+        first = np.array([[self.end if self.begin is None else self.begin, 0, MISSING]])
         texts = list(self._texts(table.column("text").to_pylist()))
         streams = [np.concatenate([first, *texts])] if packed and texts else []
         if not packed:
@@ -133,14 +133,14 @@ class PieceWriter:
                 window = stream[begin : begin + self.limit + 1]
                 rows.append(window[:-1, 0].tolist())
                 starts.append(list(range(len(window) - 1)))
-                targets.append(window[1:, 0].tolist())
+                targets.append(window[1:, 2].tolist())
                 sizes.append(int(window[1:, 1].sum()))
             begins.append(len(rows))
         found = self._split(rows, starts, targets, sizes)
         return found if packed else replace(found, texts=torch.tensor(begins))
 
     def _texts(self, texts: Sequence[str]) -> Iterator[NDArray[np.int64]]:
-        """[piece, 2], for each text its pieces and how many bytes each of them adds."""
+        """[piece, 3], for each text its pieces, how many bytes each of them adds, and the target."""
         for begin in range(0, len(texts), _TEXTS):
             some = [text or "" for text in texts[begin : begin + _TEXTS]]
             with quiet_transformers():
@@ -150,7 +150,7 @@ class PieceWriter:
                 # Up to where a piece ends, so that what no piece covers counts with the next one.
                 ends = np.maximum.accumulate([0, *(end for _, end in offsets), len(text)])
                 sizes = np.diff(_bytes_before(text)[ends])
-                yield np.column_stack([[*pieces, self.end], sizes])
+                yield np.column_stack([[*pieces, self.end], sizes, [*pieces, MISSING]])
 
     def _prompt_pieces(self, prompts: Sequence[Any]) -> list[list[int]]:
         if self.tokenizer.chat_template is None:

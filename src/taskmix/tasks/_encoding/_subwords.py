@@ -68,7 +68,7 @@ class SubwordEncoding:
     def encode(self, tasks: TaskSet, *, cache: Path | None = None) -> EncodedTasks:
         """The tasks as tensors; from the folder `cache` where the same was encoded before."""
         return encode_by_source(
-            tasks, (self, stamp_of(self.path)), lambda some: self._cached(some, cache)
+            tasks, (self, stamp_of(self.path), cache), lambda some: self._cached(some, cache)
         )
 
     def _cached(self, tasks: TaskSet, cache: Path | None) -> EncodedTasks:
