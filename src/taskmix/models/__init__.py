@@ -26,7 +26,6 @@ from taskmix.models._sharing import (
 from taskmix.models._text_convolution import TextConvolution, TextConvolutionEncoder
 from taskmix.models._transformer import (
     AdaptedEncoder,
-    LanguageHead,
     Transformer,
     computing_type,
 )
@@ -52,7 +51,6 @@ __all__ = [
     "FrozenBase",
     "HardSharing",
     "Head",
-    "LanguageHead",
     "OwnModule",
     "Perceptron",
     "SavedAdapters",

@@ -112,9 +112,13 @@ class Adapted(nn.Module):
 
 
 class AddTo:
-    """What one adapter makes of the frozen module's inputs and outputs."""
+    """What one adapter makes of the frozen module's inputs and outputs.
 
-    def __init__(self, adapter: Adapter) -> None:
+    >>> AddTo(torch.nn.Identity())(torch.tensor([1.0]), torch.tensor([10.0])).item()
+    11.0
+    """
+
+    def __init__(self, adapter: nn.Module) -> None:
         self._adapter = adapter
 
     def __call__(self, inputs: Tensor, outputs: Tensor) -> Tensor:

@@ -27,7 +27,17 @@ KEPT = 2  # bases at once: a float32 one for a check beside the bfloat16 one tha
 
 
 class FrozenBase:
-    """A network whose linear modules can be given something to add."""
+    """A network whose linear modules can be given something to add.
+
+    >>> from types import SimpleNamespace
+    >>> network = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False))
+    >>> network.config = SimpleNamespace(hidden_size=1)
+    >>> _ = torch.nn.init.ones_(network[0].weight)
+    >>> base = FrozenBase(network, causal=False)
+    >>> with base.adding({"0": AddTo(torch.nn.Identity())}):
+    ...     base.network(torch.tensor([3.0])).item()  # once the weight, once what was added
+    6.0
+    """
 
     def __init__(self, whole: nn.Module, *, causal: bool) -> None:
         self.whole = whole.requires_grad_(False).eval()
@@ -140,7 +150,11 @@ class Outline:
 
 
 def outline_of(path: str) -> Outline:
-    """The network of a path without its weights, found in milliseconds."""
+    """The network of a path without its weights, found in milliseconds.
+
+    >>> outline_of("bert-base-uncased").features  # doctest: +SKIP
+    768
+    """
     return _outline(path, stamp_of(path))
 
 
@@ -155,7 +169,10 @@ _bases: OrderedDict[Hashable, FrozenBase] = OrderedDict()
 
 
 def frozen_base(path: str, device: torch.device, dtype: torch.dtype = torch.float32) -> FrozenBase:
-    """The base of a path, in the memory of a device; the latest ones stay there."""
+    """The base of a path, in the memory of a device; the latest ones stay there.
+
+    >>> base = frozen_base("bert-base-uncased", torch.device("cpu"))  # doctest: +SKIP
+    """
     key = (path, stamp_of(path), str(device), dtype)
     if key not in _bases:
         while len(_bases) >= KEPT:

@@ -69,7 +69,13 @@ class TransformerEncoder(nn.Module):
 
 
 class AdaptedEncoder(nn.Module):
-    """The same over a base that is not trained; what is trained are its adapters."""
+    """The same over a base that is not trained; what is trained are its adapters.
+
+    >>> architecture = Transformer(path="bert-base-uncased", tune="adapters")
+    >>> model = architecture.build(architecture.encoding.encode(tasks))  # doctest: +SKIP
+    >>> model.encoder.adapters.names[0]  # doctest: +SKIP
+    'encoder.layer.0.attention.self.query'
+    """
 
     def __init__(self, path: str, adapters: AdapterSet, pooling: Pooling, features: int) -> None:
         super().__init__()

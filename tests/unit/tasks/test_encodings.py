@@ -24,6 +24,8 @@ from taskmix.tasks import (
     WordEncoding,
     digits_tasks,
 )
+from taskmix.tasks._encoding import _by_source
+from taskmix.tasks._kept import KeptByTable
 
 
 def small_sets(tokenizer_folder: str) -> dict[str, tuple[Encoding, TaskSet]]:
@@ -105,15 +107,18 @@ def test_tasks_of_one_source_hold_the_same_inputs(kind: str, tokenizer_folder: s
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_cache_gives_is_equal_bit_for_bit(
-    kind: str, tokenizer_folder: str, tmp_path: Path
+    kind: str, tokenizer_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoding, tasks = small_sets(tokenizer_folder)[kind]
     plain = encoding.encode(tasks)
     first = encoding.encode(tasks, cache=tmp_path)
-    (entry,) = tmp_path.iterdir()
-    written = entry.stat().st_mtime_ns
+    written = {entry: entry.stat().st_mtime_ns for entry in tmp_path.iterdir()}
+    # What does not depend on the other tasks is kept source by source.
+    assert len(written) == (2 if "pieces" in kind else 1)
+    monkeypatch.setattr(_by_source, "_kept", KeptByTable())  # as another process has it
     again = encoding.encode(tasks, cache=tmp_path)
-    assert entry.stat().st_mtime_ns == written, "the second call reads"
+    found = {entry: entry.stat().st_mtime_ns for entry in tmp_path.iterdir()}
+    assert found == written, "the second call reads"
     assert_equal(plain, first)
     assert_equal(plain, again)
     assert again["one"].splits["train"].inputs is again["two"].splits["train"].inputs
@@ -266,3 +271,10 @@ def test_no_warning_is_raised_when_tensors_are_read_from_the_cache(tmp_path: Pat
         written = entry.stat().st_mtime_ns
         assert_equal(TableEncoding().encode(tasks, cache=tmp_path), first)
     assert entry.stat().st_mtime_ns == written  # it was read, and not written again
+
+
+def test_subsets_of_tasks_hold_the_same_pieces(tokenizer_folder: str) -> None:
+    """A fleet over a thousand subsets has one copy of each task's rows."""
+    encoding, tasks = small_sets(tokenizer_folder)["pieces"]
+    whole, part = encoding.encode(tasks), encoding.encode(tasks.select(["own"]))
+    assert part["own"].splits["train"].inputs is whole["own"].splits["train"].inputs
