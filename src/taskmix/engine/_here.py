@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
-from taskmix.engine._fleet import fleet_pays, plan_units
+from taskmix.engine._fleet import fleet_pays, plan_units, why_alone
 from taskmix.engine._read_ahead import read_ahead
 from taskmix.engine._run import Executed, Run, find_device
 from taskmix.engine._units import Alone, Progress, Stop, Unit, work_off
 from taskmix.engine._workers import Workers, count_workers
-from taskmix.errors import RecordError
+from taskmix.errors import RecordError, TaskmixWarning
 from taskmix.records import RunFolder, Study
 
 Processes = int | Workers | None  # at once; None: one a core. `Workers` stay for the next call
@@ -87,9 +90,9 @@ class Fleet(_ThisMachine):
     Runs of one family (the same source, architecture, steps, batch size, optimiser and times of
     evaluation) are cut into chunks that fit the device's memory; `chunk` sets how many models train at
     once. Runs that no fleet can take, because what they train on depends on their losses or their
-    architecture has no stacked form, are done one by one. On a GPU all is done in this process unless
-    `workers` is a number: several pay where there are several families, as the host of one works while
-    the steps of another run.
+    architecture has no stacked form, are done one by one, and a warning says why. On a GPU all is done
+    in this process unless `workers` is a number: several pay where there are several families, as the
+    host of one works while the steps of another run. With several GPUs each has a process.
 
     >>> from dataclasses import replace
     >>> from taskmix.models import Perceptron
@@ -105,7 +108,8 @@ class Fleet(_ThisMachine):
     def _units(self, runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
         on_cpu = all(find_device(run.device).type == "cpu" for run in runs)
         if not on_cpu and not isinstance(workers, int):
-            workers = 1
+            workers = max(1, torch.cuda.device_count())
+        _say_why_alone(runs)
         units = plan_units(runs, chunk=self.chunk, workers=_count(workers))
         return units, _processes(workers)
 
@@ -124,8 +128,18 @@ class Auto(_ThisMachine):
 
     def _units(self, runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
         if fleet_pays(runs):
-            return Fleet()._units(runs, workers)
+            with warnings.catch_warnings():  # nobody asked for a fleet
+                warnings.simplefilter("ignore", TaskmixWarning)
+                return Fleet()._units(runs, workers)
         return super()._units(runs, workers)
+
+
+def _say_why_alone(runs: Sequence[Run]) -> None:
+    """One sentence for each reason that keeps models out of a fleet."""
+    for reason in dict.fromkeys(map(why_alone, runs)):
+        if reason is not None:
+            words = f"Some runs are trained one by one, because {reason}."
+            warnings.warn(words, TaskmixWarning, stacklevel=5)
 
 
 def _processes(workers: Processes) -> int | Workers:

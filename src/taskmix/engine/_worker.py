@@ -38,8 +38,11 @@ class Warned:
     message: str
 
 
-def serve(connection: Connection[Any, Any]) -> None:
-    """Executes what comes through the pipe until it is closed, or until the parent is gone."""
+def serve(connection: Connection[Any, Any], number: int) -> None:
+    """Executes what comes through the pipe until it is closed, or until the parent is gone.
+
+    `number` tells the processes apart: of several GPUs each has its own.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):  # the mask that it was started with
@@ -50,6 +53,9 @@ def serve(connection: Connection[Any, Any]) -> None:
     import torch
 
     torch.set_num_threads(1)
+    gpus = torch.cuda.device_count()
+    if gpus > 1:
+        torch.cuda.set_device(number % gpus)
     speaking = threading.Lock()
 
     def say(word: Any) -> None:

@@ -93,7 +93,8 @@ class Workers:
     def start(self, wanted: int) -> None:
         """Starts processes until there are so many, or `count`."""
         while len(self._processes) < min(wanted, self.count):
-            self._processes.append(_Process())
+            taken = {process.number for process in self._processes}
+            self._processes.append(_Process(min(set(range(self.count)) - taken)))
 
     def give(self, unit: Unit, study: Study, *, fresh: bool) -> bool:
         """Gives a unit to a process that has none; False where there is no such process."""
@@ -136,14 +137,15 @@ class Workers:
 class _Process:
     """One process, from this side."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self.is_ready = False
         self.unit: Unit | None = None
         context = get_context("spawn")
         self.connection, other = context.Pipe()
         try:
             with _deaf_children():
-                self._process = context.Process(target=serve, args=(other,))
+                self._process = context.Process(target=serve, args=(other, number))
                 self._process.start()
         except BaseException:
             self.connection.close()  # by which a process that has started knows

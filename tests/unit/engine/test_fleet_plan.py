@@ -12,7 +12,7 @@ import pytest
 import torch
 from fleet_toys import RUN, SUBSETS, runs_of
 
-from taskmix.engine import Auto, Optimization, Run, build, fleet_pays
+from taskmix.engine import Auto, Fleet, Optimization, Run, build, fleet_pays
 from taskmix.engine._fleet import _plan
 from taskmix.engine._fleet._dropout import Dropout
 from taskmix.engine._fleet._fleet import StackedModels
@@ -21,6 +21,7 @@ from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._optimizer import clip, slices_of
 from taskmix.engine._fleet._stepper import Stepper, _Replayed
 from taskmix.engine._fleet._together import Together, plan_units
+from taskmix.errors import TaskmixWarning
 from taskmix.models import HardSharing, Head, Perceptron, TextConvolution, Transformer, WindowBiLSTM
 from taskmix.policies import (
     Exp3,
@@ -231,3 +232,27 @@ def test_steps_that_read_a_counter_on_the_device_are_the_same_steps(
         np.testing.assert_array_equal(found, expected)
     for key, value in plain.parameters.tensors.items():
         assert torch.equal(value, counted.parameters.tensors[key])
+
+
+def test_of_several_gpus_each_has_a_process_and_its_share_of_the_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 33, 1 << 33))
+    runs = [replace(RUN, seed=seed, device="cuda") for seed in range(12)]
+    units, workers = Fleet()._units(runs, None)
+    assert workers == 3
+    assert [len(unit.numbers) for unit in units] == [4, 4, 4]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    units, workers = Fleet()._units(runs, None)
+    assert workers == 1
+    assert [len(unit.numbers) for unit in units] == [12]
+
+
+def test_a_fleet_says_why_runs_are_trained_one_by_one(recwarn: pytest.WarningsRecorder) -> None:
+    whole = replace(RUN, architecture=Transformer(path="somewhere"))
+    Auto(workers=1)._units([whole, whole], 1)
+    assert not recwarn.list
+    with pytest.warns(TaskmixWarning, match="one by one, because every weight of a pretrained"):
+        Fleet(workers=1)._units([whole, whole], 1)

@@ -124,7 +124,7 @@ def test_a_worker_whose_parent_is_gone_ends_without_a_word() -> None:
         "_worker._listen = lambda *_: None\n"
         "here, there = Pipe()\n"
         "here.close()\n"
-        "_worker.serve(there)\n"
+        "_worker.serve(there, 0)\n"
     )
     ended = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "")

@@ -134,9 +134,12 @@ def plan_chunks(
         encodings = len({runs[number].tasks for number in order})
         if isinstance(runs[order[0]].architecture, CausalTransformer):
             encodings = 1  # all members read the same rows of a table
-        size = fitting(runs[order[0]], encodings / len(order), workers)
-        if find_device(runs[order[0]].device).type == "cpu":  # a GPU gains from company
-            size = min(size, -(-len(order) // workers))
+        on_cpu = find_device(runs[order[0]].device).type == "cpu"
+        gpus = max(1, torch.cuda.device_count())
+        sharing = workers if on_cpu else -(-workers // gpus)  # the memory of one device
+        size = fitting(runs[order[0]], encodings / len(order), sharing)
+        # A GPU gains from company, but none should be idle.
+        size = min(size, -(-len(order) // (workers if on_cpu else min(gpus, workers))))
     parts = [order[first : first + size] for first in range(0, len(order), size)]
     return [sorted(part, key=lambda number: _rate(runs[number])) for part in parts]
 
