@@ -30,7 +30,7 @@ from taskmix.tasks._encoding._encoded import EncodedTasks
 from taskmix.tasks._encoding._generation import PieceWriter, WrittenSplit
 from taskmix.tasks._encoding._inputs import SubwordInputs
 from taskmix.tasks._encoding._pooling import context_length
-from taskmix.tasks._encoding._pretrained import load_pretrained, stamp_of
+from taskmix.tasks._encoding._pretrained import load_pretrained, locate, stamp_of
 from taskmix.tasks._task import MISSING, Task, TaskSet
 
 _COLUMNS = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
@@ -228,7 +228,18 @@ def _flat(rows: list[list[int]]) -> Tensor:
     return torch.tensor(list(chain.from_iterable(rows)), dtype=torch.int64)
 
 
+# What a tokenizer's pieces are in. Without any of them transformers makes one that knows no word.
+_PIECES = ("tokenizer.json", "vocab.*", "merges.txt", "*.model", "*.tiktoken", "tekken.json")
+
+
 def load_tokenizer(path: str) -> Any:
+    folder = Path(path)
+    found = any(next(folder.glob(pattern), None) for pattern in _PIECES)
+    if folder.is_dir() and locate(path).gguf is None and not found:
+        raise InputError(
+            f"`{path}` should have a tokenizer beside its model, such as `tokenizer.json`. Found none. "
+            "Save the tokenizer there with `save_pretrained`."
+        )
     try:
         tokenizer = load_pretrained("AutoTokenizer", path)
     except (OSError, ValueError, TypeError, AttributeError, LookupError) as error:
