@@ -143,8 +143,8 @@ def test_a_base_that_has_moved_is_asked_for_and_can_be_given(
         load_model(tmp_path / "model")
     found = load_model(tmp_path / "model", base=tmp_path / "elsewhere")
     assert found.predict(TEXTS, "length") == expected
-    with pytest.raises(InputError, match=r"Did not find one at `nowhere`"):
-        load_model(tmp_path / "model", base="nowhere")
+    with pytest.raises(InputError, match=r"Did not find one at `.*nowhere`"):
+        load_model(tmp_path / "model", base=tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"trained on"), pytest.warns(TaskmixWarning):
         load_model(tmp_path / "model", base=save_encoder("wide", hidden=24))
     with pytest.warns(TaskmixWarning, match="are not those that the model"):

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from taskmix.engine._fleet._compiled import SWITCH
+from taskmix.engine._fleet._packed import states_of
 from taskmix.engine._fleet._perceptron import Masks, Parameters
-from taskmix.engine._fleet._pieces import PADDED, Layout, PiecePool, Room, Way, states_of
+from taskmix.engine._fleet._pieces import PADDED, Layout, PiecePool, Room, Way
 from taskmix.engine._fleet._pool import Numbering
 from taskmix.models import (
     AddTo,

@@ -10,10 +10,7 @@ A network whose attention cannot be replaced reads padded rows instead, as it wo
 
 from __future__ import annotations
 
-import inspect
-import math
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,14 +19,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from taskmix.engine._fleet._pool import Numbering
-from taskmix.models import FrozenBase
 from taskmix.tasks import Pooling, SubwordInputs, pool
 
-SHORT_ROW = 128  # pieces, up to which a kernel for short rows is faster
-LONG_ROW = 256  # beyond, padding costs attention more than the kernel for rows of any length does
-MOST_ROWS = 1 << 15  # that a kernel of attention is given at once: it cannot number twice as many
 TILE = 64  # pieces: of a smaller one the adapters' products are too thin, a larger one pads more
-PACKED = "taskmix_packed"  # the name of our attention among those of transformers
 
 
 @dataclass(frozen=True)
@@ -212,7 +204,7 @@ class PiecePool:
                 return states.index_select(0, layout.starts)
             if pooling == "last":
                 return states.index_select(0, layout.starts + layout.sizes - 1)
-            wide = states if layout.row_of_piece is None else _padded_rows(states, layout)
+            wide = states if layout.row_of_piece is None else padded_rows(states, layout)
             wide = wide.view(len(layout.starts), layout.longest, -1)
             return pool(wide, layout.inside().long(), pooling)
         places = self._words[rows.flatten()]
@@ -236,114 +228,14 @@ def _word_starts(parts: Sequence[Any], device: torch.device) -> Tensor | None:
     return torch.cat(found).to(device)
 
 
-def states_of(base: FrozenBase, layout: Layout) -> Tensor:
-    """The last states of a base, [piece, feature]."""
-    network: Any = base.network
-    given: dict[str, Any] = {"use_cache": False} if base.causal else {}
-    if layout.row_of_piece is None:
-        shape = (len(layout.starts), layout.longest)
-        given |= {
-            "input_ids": layout.ids.view(shape),
-            "attention_mask": layout.inside().long(),
-        }
-        if layout.types is not None:
-            given["token_type_ids"] = layout.types.view(shape)
-        found: Tensor = network(**given).last_hidden_state
-        return found.flatten(0, 1)
-    given |= {
-        "input_ids": layout.ids[None],
-        "position_ids": layout.positions[None] + layout.first_position,
-    }
-    if layout.types is not None:
-        given["token_type_ids"] = layout.types[None]
-    with _attending(base, layout):
-        packed: Tensor = network(**given).last_hidden_state
-    return packed.squeeze(0)
-
-
-class _Attending:
-    """The layout that our attention reads by, for the length of a forward pass."""
-
-    layout: Layout | None = None
-    causal = False
-
-
-_now = _Attending()
-
-
-@contextmanager
-def _attending(base: FrozenBase, layout: Layout) -> Iterator[None]:
-    from transformers import AttentionInterface
-
-    AttentionInterface.register(PACKED, _attention)
-    before = base.config._attn_implementation
-    base.config._attn_implementation = PACKED
-    _now.layout, _now.causal = layout, base.causal
-    try:
-        yield
-    finally:
-        base.config._attn_implementation = before
-        _now.layout = None
-
-
-def _attention(
-    module: Any,
-    query: Tensor,  # [1, head, piece, feature]
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    **more: Any,
-) -> tuple[Tensor, None]:
-    """Attention within rows; what transformers calls in place of its own."""
-    layout = _now.layout
-    assert layout is not None
-    assert layout.row_of_piece is not None
-    window = more.get("sliding_window")
-    if more.get("softcap") is not None or (window is not None and window < layout.longest):
-        raise TypeError("this kind of attention")
-    groups = query.shape[1] // key.shape[1]
-    if groups > 1:
-        key = key.repeat_interleave(groups, dim=1)
-        value = value.repeat_interleave(groups, dim=1)
-    query, key, value = (each[0].transpose(0, 1) for each in (query, key, value))
-    if not layout.even and layout.longest > LONG_ROW and can_flash(query):
-        return _flash(query, key, value, layout, scaling).unsqueeze(0), None
-    shape = (len(layout.starts), layout.longest, *query.shape[1:])
-    rows = [_padded_rows(each, layout).view(shape).transpose(1, 2) for each in (query, key, value)]
-    # After the end of a row come its gaps, which a causal model does not look at.
-    mask = None if _now.causal or layout.even else layout.inside()[:, None, None, :]
-    parts = [torch.split(each, MOST_ROWS) for each in rows]
-    masks = [None] * len(parts[0]) if mask is None else torch.split(mask, MOST_ROWS)
-    with _kernel(query, layout.longest):
-        some = [
-            functional.scaled_dot_product_attention(
-                q, k, v, attn_mask=own, is_causal=_now.causal, scale=scaling
-            )
-            for q, k, v, own in zip(*parts, masks, strict=True)
-        ]
-    found = (some[0] if len(some) == 1 else torch.cat(some)).transpose(1, 2).flatten(0, 1)
-    return _packed_rows(found, layout).unsqueeze(0), None
-
-
-def _kernel(query: Tensor, longest: int) -> AbstractContextManager[object]:
-    """For short rows PyTorch's second kernel is twice as fast as those that it takes first."""
-    if not query.is_cuda or longest > SHORT_ROW:
-        return nullcontext()
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    return sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
-
-
-def _padded_rows(pieces: Tensor, layout: Layout) -> Tensor:
+def padded_rows(pieces: Tensor, layout: Layout) -> Tensor:
     """[piece, ...] to [row * place, ...]."""
     if layout.even:
         return pieces
     return _looked_up(pieces, layout.places().flatten(), layout.place_of_piece(), layout.is_read)
 
 
-def _packed_rows(rows: Tensor, layout: Layout) -> Tensor:
+def packed_rows(rows: Tensor, layout: Layout) -> Tensor:
     """[row * place, ...] to [piece, ...]."""
     if layout.even:
         return rows
@@ -370,31 +262,3 @@ class _LookUp(torch.autograd.Function):
         back, is_there = ctx.saved_tensors
         found = gradient.index_select(0, back)
         return found * is_there.view(-1, *[1] * (found.dim() - 1)), None, None, None
-
-
-def can_flash(query: Tensor) -> bool:
-    """Whether the kernel for rows of any length takes these."""
-    return query.is_cuda and query.dtype in (torch.float16, torch.bfloat16)
-
-
-def _flash(
-    query: Tensor, key: Tensor, value: Tensor, layout: Layout, scaling: float | None
-) -> Tensor:
-    """Attention over rows of any length, by the kernel that is made for that."""
-    from torch.nn.attention.varlen import varlen_attn
-
-    assert layout.bounds is not None
-    known = inspect.signature(varlen_attn).parameters  # it has changed since PyTorch 2.10
-    options: dict[str, Any] = {}
-    if "window_size" in known:
-        options["window_size"] = (-1, 0) if _now.causal else (-1, -1)
-    else:
-        options["is_causal"] = _now.causal
-    if scaling is not None:
-        if "scale" in known:
-            options["scale"] = scaling
-        else:
-            query = query * (scaling * math.sqrt(query.shape[-1]))
-    bounds, longest = layout.bounds, layout.longest
-    found: Any = varlen_attn(query, key, value, bounds, bounds, longest, longest, **options)
-    return found  # type: ignore[no-any-return]
