@@ -8,7 +8,7 @@ has the same network of transformers in bfloat16 (on the CPU float32) with low-r
 linear modules, the fused AdamW, and batches that lie on the device. Weights are random, in the shapes of
 the models named: speed does not depend on them. All texts have the length named, so nothing is padding.
 
-    python benchmarks/adapters.py [--device cuda] [--only minilm,smollm,heads] [--quick] [--json]
+    python benchmarks/adapters.py [--device cuda] [--only minilm,smollm,swarm,heads] [--quick] [--json]
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def adapters(
 def main() -> None:
     parser = argparse.ArgumentParser(description="Adapters as a fleet against the usual loop.")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--only", default="minilm,smollm,heads")
+    parser.add_argument("--only", default="minilm,smollm,swarm,heads")
     parser.add_argument("--members", default=None, help="such as 16,128")
     parser.add_argument("--steps", type=int, default=None)
     parser.add_argument("--quick", action="store_true")
@@ -266,6 +266,10 @@ def main() -> None:
             path = make_model(Path(folder) / "smollm", smollm())
             counts = given or ((1, 16, 32) if gpu else (2,))
             rows += adapters("SmolLM2-135M", path, options.device, 8, 128, counts, steps)
+        if "swarm" in wanted:  # whole models, every weight of which is trained
+            import swarm
+
+            rows += swarm.measure(options.quick, options.device)
         if "heads" in wanted:
             rows += heads(options.device, given or (64,), options.steps or 300)
     if options.json:
@@ -281,10 +285,9 @@ def main() -> None:
     for each in rows:
         share = each.get("share_of_bf16_peak")
         words = "" if share is None else f"  {share:.1%} of the bfloat16 limit"
-        print(
-            f"{each['case']:40} {each['ours']:9.1f} {each['unit']}, {each['peer_name']} "
-            f"{each['peer']:9.1f}: x {each['ratio']:.1f}{words}"
-        )
+        beside = "" if not each["peer"] else f", {each['peer_name']} {each['peer']:.1f}"
+        ratio = "" if not each["ratio"] else f": x {each['ratio']:.1f}"
+        print(f"{each['case']:40} {each['ours']:9.1f} {each['unit']}{beside}{ratio}{words}")
 
 
 @dataclass(frozen=True)
