@@ -14,10 +14,13 @@ _SHARED = (
     "model",
     "vectors",
     "max_length",
+    "rank",
+    "adapter",
     "tasks",
     "only",
     "task_column",
     "label",
+    "text",
     "batch_size",
     "learning_rate",
     "device",
@@ -31,13 +34,17 @@ def this_command() -> str:
 
 
 def commands_of_advice(
-    context: typer.Context, folder: str, out: Path, batches: int
+    context: typer.Context, folder: str, out: Path, batches: int, *, tuning: str | None
 ) -> dict[str, str]:
-    """What each line is for, and the line, in the order in which one would want them."""
+    """What each line is for, and the line, in the order in which one would want them.
+
+    `tuning` is what was trained of a pretrained model: on another device another would be usual.
+    """
     from taskmix.adviser import ASK_AGAIN
 
     plan = str(out / "plan.json")
     train = ["taskmix", "train", folder, "--plan", plan, "--steps", str(batches), *_given(context)]
+    train += [] if tuning is None else ["--tune", tuning]
     return {
         "Train by the plan": shlex.join(train),
         ASK_AGAIN: this_command(),
