@@ -129,7 +129,7 @@ def test_what_cannot_be_encoded_is_told(
     numbers = TaskSet((task("numbers", "table", train=split({"x": [1.0]})),))
     with pytest.raises(InputError, match="Use `TableEncoding` for tables"):
         encoding.encode(numbers)
-    with pytest.raises(InputError, match="should be a folder with a tokenizer"):
+    with pytest.raises(InputError, match="should have a tokenizer beside its model"):
         FeatureEncoding(path=str(tmp_path)).encode(texts("we"))
     with pytest.raises(OptionError, match="mean, first, last, max"):
         FeatureEncoding(path="x", pooling="best")  # type: ignore[arg-type]
