@@ -168,12 +168,17 @@ def _outline(path: str, stamp: object) -> Outline:
 _bases: OrderedDict[Hashable, FrozenBase] = OrderedDict()
 
 
-def frozen_base(path: str, device: torch.device, dtype: torch.dtype = torch.float32) -> FrozenBase:
+def frozen_base(
+    path: str,
+    device: torch.device,
+    dtype: torch.dtype = torch.float32,
+    stamp: Hashable | None = None,  # of its files, where that has been looked up
+) -> FrozenBase:
     """The base of a path, in the memory of a device; the latest ones stay there.
 
     >>> base = frozen_base("bert-base-uncased", torch.device("cpu"))  # doctest: +SKIP
     """
-    key = (path, stamp_of(path), str(device), dtype)
+    key = (path, stamp_of(path) if stamp is None else stamp, str(device), dtype)
     if key not in _bases:
         while len(_bases) >= KEPT:
             _bases.popitem(last=False)

@@ -37,6 +37,7 @@ from taskmix.tasks import (
     find_pooling,
     is_causal,
     pool,
+    stamp_of,
 )
 
 UNREAD = "pooler"  # a layer after the states: a network may have it, and nothing here reads it
@@ -81,6 +82,7 @@ class AdaptedEncoder(nn.Module):
         super().__init__()
         self.adapters = adapters
         self.path = path
+        self._stamp = stamp_of(path)  # once, and not in every step
         self.pooling: Pooling = pooling
         self.features = features
 
@@ -118,7 +120,7 @@ class AdaptedEncoder(nn.Module):
 
     def base(self, device: torch.device) -> FrozenBase:
         """The base on a device, in the type that is computed in."""
-        return frozen_base(self.path, device, computing_type(device))
+        return frozen_base(self.path, device, computing_type(device), self._stamp)
 
 
 def computing_type(device: torch.device) -> torch.dtype:

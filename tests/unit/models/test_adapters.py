@@ -12,7 +12,7 @@ from taskmix.errors import InputError, OptionError
 from taskmix.models import Adapters, HardSharing, Transformer
 from taskmix.models._adapters import Adapter, find_targets
 from taskmix.models._base import frozen_base, outline_of
-from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks
+from taskmix.tasks import DenseInputs, EncodedSplit, EncodedTask, EncodedTasks, stamp_of
 
 transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
 
@@ -173,3 +173,10 @@ def test_the_scores_of_generated_pieces_are_those_of_the_causal_model(
     expected = whole(**BATCH).logits
     expected = torch.stack([expected[0, [1, 2]], expected[1, [0, 1]]])
     torch.testing.assert_close(model(batch, 0), expected)
+
+
+def test_a_file_beside_a_model_that_is_none_of_it_changes_nothing(bert: Path) -> None:
+    before = stamp_of(str(bert))
+    (bert / "notes.md").write_text("of somebody else")
+    assert stamp_of(str(bert)) == before
+    (bert / "notes.md").unlink()

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 UNTRAINED_LAYER = "pooler"  # a layer after the last one: whoever trains on other tasks never had it
 
+# What a model is made of; other files may lie in its folder, and change while it is at work.
+MODEL_FILES = (".safetensors", ".gguf", ".bin", ".model", ".txt", "config.json", "tokenizer.json")
+
 PretrainedKind = Literal["AutoModel", "AutoModelForCausalLM", "AutoTokenizer"]
 
 
@@ -53,12 +56,14 @@ def stamp_of(path: str) -> Hashable:
     >>> stamp_of("bert-base-uncased")  # a name on the hub
     'bert-base-uncased'
     """
-    folder = Path(locate(path).folder)
+    place = locate(path)
+    folder = Path(place.folder)
     try:
+        files = [folder / place.gguf] if place.gguf is not None else sorted(folder.iterdir())
         return tuple(
             (each.name, stat.st_mtime_ns, stat.st_size)
-            for each in sorted(folder.iterdir())
-            if (stat := each.stat())
+            for each in files
+            if each.name.endswith(MODEL_FILES) and (stat := each.stat())
         )
     except OSError:
         return path
