@@ -73,12 +73,12 @@ class FrozenBase:
                 module.added = None
 
     @contextmanager
-    def compiled(self, wanted: bool = True) -> Iterator[None]:
+    def compiled(self) -> Iterator[None]:
         """Computes the network's blocks by `torch.compile` within a `with` block.
 
         Blocks are alike, so one is compiled for all of them.
         """
-        blocks: list[Any] = self._blocks() if wanted else []
+        blocks: list[Any] = self._blocks()
         for block in blocks:
             if not hasattr(block, "taskmix_compiled"):
                 block.compile(dynamic=False)

@@ -20,7 +20,8 @@ from taskmix.engine._fleet._pieces import PiecePool, Way
 from taskmix.engine._fleet._plan import why_alone
 from taskmix.engine._fleet._pool import Numbering
 from taskmix.engine._run import encode
-from taskmix.models import Adapters, Transformer, frozen_base
+from taskmix.errors import TaskmixWarning
+from taskmix.models import Adapters, FrozenBase, Transformer, frozen_base
 from taskmix.policies import HardProgress
 from taskmix.tasks import TaskSet, tables_as_tasks
 from taskmix.weighting import Equal, GroupDRO
@@ -210,3 +211,17 @@ def test_what_no_fleet_takes_is_said_with_the_reason(tmp_path: Path) -> None:
     assert "every weight" in str(why_alone(whole))
     dropping = replace(architecture, adapters=Adapters(dropout=0.1))
     assert "dropout" in str(why_alone(replace(run, architecture=dropping)))
+
+
+def test_a_base_that_cannot_be_compiled_is_trained_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: FrozenBase) -> Any:
+        raise RuntimeError("no compiler here")
+
+    monkeypatch.setenv("TASKMIX_COMPILE", "always")
+    monkeypatch.setattr(FrozenBase, "compiled", fail)
+    with pytest.warns(TaskmixWarning, match="not compiled, and slower: no compiler here"):
+        side_by_side(
+            runs_of(adapted(tmp_path), TEXTS[:2], weighting=None), tmp_path, tolerance=1e-4
+        )

@@ -9,6 +9,8 @@ tried on a few rows before anything is trained.
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -20,6 +22,7 @@ from taskmix.engine._fleet._packed import states_of
 from taskmix.engine._fleet._perceptron import Masks, Parameters
 from taskmix.engine._fleet._pieces import PADDED, Layout, PiecePool, Room, Way
 from taskmix.engine._fleet._pool import Numbering
+from taskmix.errors import TaskmixWarning
 from taskmix.models import (
     AddTo,
     FrozenBase,
@@ -30,11 +33,8 @@ from taskmix.models import (
 )
 from taskmix.tasks import find_pooling
 
-AGREES = {
-    torch.float32: 1e-3,
-    torch.bfloat16: 0.1,
-    torch.float16: 0.02,
-}  # of states' root mean square
+# By how much packed rows may differ from padded ones, in root mean squares: what the type rounds off.
+AGREES = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
 
 
 class AdapterStack:
@@ -59,6 +59,7 @@ class AdapterStack:
         self._way = find_way(self._base, self._pool, precision)
         wanted = os.environ.get(SWITCH, "1")
         self._compiled = wanted == "always" or (compiled and wanted != "0")
+        self._tried = False
 
     def room(self, rows: Tensor, words: int) -> Room:
         return self._pool.room(rows, words, self._way)
@@ -77,6 +78,9 @@ class AdapterStack:
         }
         # Evaluation has batches of many sizes, and a compiler would be asked about each.
         compiled = self._compiled and torch.is_grad_enabled()
+        if compiled and not self._tried:
+            self._tried = True
+            compiled = self._compiled = self._try(added, layout)
         with (
             torch.autocast(rows.device.type, enabled=False),
             self._base.adding(added),
@@ -85,6 +89,26 @@ class AdapterStack:
             states = states_of(self._base, layout)
             codes = self._pool.read(states, layout, rows, room.words, self._pooling)
         return codes.view(len(rows), -1, codes.shape[-1])
+
+    def _try(self, added: Mapping[str, TiledAdapters], layout: Layout) -> bool:
+        """Whether the base can be compiled, there and back: the plain one is as right."""
+        trained = [each for adapters in added.values() for each in adapters.trained]
+        try:
+            with (
+                torch.autocast(layout.ids.device.type, enabled=False),
+                self._base.adding(added),
+                self._base.compiled(),
+            ):
+                states = states_of(self._base, layout)
+                torch.autograd.grad(states.sum(), trained, allow_unused=True)
+        except torch.OutOfMemoryError:
+            raise
+        except Exception as error:  # no compiler, or one that fails in its own way
+            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            words = f"Steps are not compiled, and slower: {first}"
+            warnings.warn(words, TaskmixWarning, stacklevel=5)
+            return False
+        return True
 
 
 def find_way(base: FrozenBase, pool: PiecePool, precision: torch.dtype) -> Way:
@@ -97,7 +121,7 @@ def find_way(base: FrozenBase, pool: PiecePool, precision: torch.dtype) -> Way:
         packed = _read(base, pool, rows, way)
         if packed is None:
             break
-        if float((packed - padded).abs().max()) <= AGREES[precision] * size:
+        if float((packed - padded).square().mean().sqrt()) <= AGREES[precision] * size:
             return way
     return PADDED
 
@@ -128,6 +152,7 @@ class TiledAdapters(AddTo):
         layout: Layout,
     ) -> None:
         self._first, self._second = first, second
+        self.trained = (first, second)
         self._scale, self._layout = scale, layout
 
     def __call__(self, inputs: Tensor, outputs: Tensor) -> Tensor:
