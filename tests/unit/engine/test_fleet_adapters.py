@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import torch
-from fleet_toys import RUN, WORDS, changed, runs_of, side_by_side, tag_source, text_source
+from fleet_toys import (
+    RUN,
+    WORDS,
+    changed,
+    must_be_alike,
+    runs_of,
+    side_by_side,
+    tag_source,
+    text_source,
+)
 
-from taskmix.engine import FolderSource, Run
+from taskmix.engine import Fleet, FolderSource, Here, Run
 from taskmix.engine._fleet import _writing
 from taskmix.engine._fleet._adapters import find_way
 from taskmix.engine._fleet._pieces import PiecePool, Way
@@ -23,6 +33,7 @@ from taskmix.engine._run import encode
 from taskmix.errors import TaskmixWarning
 from taskmix.models import Adapters, FrozenBase, Transformer, frozen_base
 from taskmix.policies import HardProgress
+from taskmix.records import Study
 from taskmix.tasks import TaskSet, tables_as_tasks
 from taskmix.weighting import Equal, GroupDRO
 
@@ -225,3 +236,22 @@ def test_a_base_that_cannot_be_compiled_is_trained_as_it_is(
         side_by_side(
             runs_of(adapted(tmp_path), TEXTS[:2], weighting=None), tmp_path, tolerance=1e-4
         )
+
+
+def test_what_a_fleet_of_adapters_began_goes_on_alone_to_the_same_end(tmp_path: Path) -> None:
+    base = replace(adapted(tmp_path), checkpoint_every=4, evaluate_every=4)
+    runs = runs_of(base, TEXTS[:2], weighting=None)
+    whole, parted = Study(tmp_path / "whole"), Study(tmp_path / "parted")
+    Here(workers=1).run(runs, whole)
+    stopped = Fleet(workers=1).run(runs, parted, stop=_after(1))
+    assert [each.outcome for each in stopped] == ["stopped", "stopped"]
+    assert all(each.is_done for each in Here(workers=1).run(runs, parted))
+    for run in runs:
+        specification = run.specification()
+        must_be_alike(whole.run(specification), parted.run(specification), tolerance=1e-4)
+
+
+def _after(calls: int) -> Callable[[], bool]:
+    """Asks to stop from the call after so many on."""
+    asked = iter(range(1 << 20))
+    return lambda: next(asked) >= calls
