@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class Entry:
     test: Mapping[str, float]  # kept for the end; nothing is chosen by it
     batches: float  # until each model's best evaluation, over its models
     folders: tuple[str, ...] = ()  # the names under which the study has the runs
+    loss: Mapping[str, float] = field(default_factory=dict)  # of each target, on dev
 
 
 def entry_of(
@@ -46,6 +47,7 @@ def entry_of(
 ) -> Entry | None:
     """The scores that the candidate's models were made for; None where one of them failed."""
     found: dict[str, dict[str, float]] = {"dev": {}, "test": {}}
+    loss: dict[str, float] = {}
     batches, folders = 0.0, []
     for part, run, result in zip(candidate.parts, runs, results, strict=True):
         summary = result.summary
@@ -54,8 +56,12 @@ def entry_of(
         folders.append(summary.name)
         batches += (summary.best_step or run.steps) * run.batches_a_step
         for score in summary.scores:
-            if score.metric != "loss" and score.task in part.scored and score.split in found:
+            if score.task not in part.scored or score.split not in found:
+                continue
+            if score.metric != "loss":
                 found[score.split][score.task] = score.value
+            elif score.split == "dev":
+                loss[score.task] = score.value
     return Entry(
         candidate=candidate,
         seed=seed,
@@ -64,6 +70,7 @@ def entry_of(
         test=found["test"],
         batches=batches,
         folders=tuple(folders),
+        loss=loss,
     )
 
 
