@@ -23,6 +23,7 @@ from taskmix.records._checkpoint import (
     read_checkpoint_entries,
     write_entries,
 )
+from taskmix.records._credits import forget_credits
 from taskmix.records._damage import DamageError
 from taskmix.records._parts import (
     chain_parts,
@@ -57,6 +58,7 @@ def recover(folder: Path) -> Recovered:
     """
     _remove_stale(folder)
     summary, entries, notes = _read(folder)
+    forget_credits(folder)
     for number, entry in enumerate(entries):
         try:
             checkpoint = load_checkpoint(folder, entry)
@@ -94,6 +96,7 @@ def start_over(folder: Path) -> Recovered:
         begun = replace(summary, status="stopped", step=0, seconds=0.0, best_step=None)
         summary = replace(begun, scores=(), kept=None, error=None, created=now())
         write_summary(folder, summary)
+    forget_credits(folder)
     _empty(folder)
     return Recovered(summary=summary)
 

@@ -57,6 +57,8 @@ from taskmix.tasks._scoring import (
     evaluate_written,
     find_metric,
     io_to_iob2,
+    row_credits,
+    written_credits,
 )
 from taskmix.tasks._simulating import (
     BanditOptimum,
@@ -131,6 +133,7 @@ __all__ = [
     "read_word_vectors",
     "reading_lines",
     "readings_document",
+    "row_credits",
     "sample_rows",
     "simulate_tasks",
     "stamp_of",
@@ -141,4 +144,5 @@ __all__ = [
     "usual_precision",
     "vectors_for",
     "write_tasks",
+    "written_credits",
 ]

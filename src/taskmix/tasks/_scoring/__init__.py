@@ -3,6 +3,7 @@
 From what a head gives and what the rows say to one number; nothing here knows of files or models.
 """
 
+from taskmix.tasks._scoring._credits import row_credits
 from taskmix.tasks._scoring._entities import (
     conlleval_report,
     entity_counts,
@@ -16,6 +17,7 @@ from taskmix.tasks._scoring._metrics import (
     find_metric,
 )
 from taskmix.tasks._scoring._written import WrittenText
+from taskmix.tasks._scoring._written_credits import written_credits
 
 __all__ = [
     "METRICS",
@@ -27,4 +29,6 @@ __all__ = [
     "evaluate_written",
     "find_metric",
     "io_to_iob2",
+    "row_credits",
+    "written_credits",
 ]

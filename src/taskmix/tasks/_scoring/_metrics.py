@@ -50,6 +50,11 @@ class ScoredRows:
     labels: tuple[str, ...] = ()
     sentences: NDArray[np.int64] | None = None  # [sentence + 1], where rows are tokens
 
+    @property
+    def are_sound(self) -> bool:
+        """Whether there is something to score, and no output is NaN."""
+        return len(self.targets) > 0 and not np.isnan(self.outputs).any()
+
     @cached_property
     def classes(self) -> NDArray[np.int64]:
         """[row], the class with the largest logit; the first of equals."""
@@ -105,6 +110,18 @@ def evaluate_outputs(
     >>> evaluate_outputs("rmse", outputs=np.array([1.0, 5.0]), targets=np.array([3.0, 3.0]))
     2.0
     """
+    rows, _ = scored_rows(metric, outputs, targets, labels, sentences)
+    return float(find_metric(metric).compute(rows)) if rows.are_sound else float("nan")
+
+
+def scored_rows(
+    metric: str,
+    outputs: NDArray[Any],
+    targets: NDArray[Any],
+    labels: tuple[str, ...],
+    sentences: NDArray[Any] | None,
+) -> tuple[ScoredRows, NDArray[np.bool_]]:
+    """The rows that a metric counts, words as rows of their own, and [row or word] which these are."""
     chosen = find_metric(metric)
     if (chosen.needs == "values") == bool(labels) or chosen.is_of_text:
         has = f"{len(labels)} classes" if labels else "no classes"
@@ -139,9 +156,7 @@ def evaluate_outputs(
     if sentences is not None:
         sentences = keep_offsets(np.asarray(sentences), kept)
     outputs, targets = outputs[kept].astype(np.float64), targets[kept]
-    if len(targets) == 0 or np.isnan(outputs).any():
-        return float("nan")
-    return float(chosen.compute(ScoredRows(outputs, targets, labels, sentences)))
+    return ScoredRows(outputs, targets, labels, sentences), kept
 
 
 def evaluate_written(metric: str, text: WrittenText) -> float:
