@@ -1,12 +1,15 @@
 r"""What score to expect of a plan that is trained once more and measured on rows nobody has seen.
 
-The mean of the dev scores says where it lies. How far off a new score may be has three causes: the
-new run has another seed, the dev rows were a sample, and so will be the test rows:
+The mean of the dev scores, moved to the length of the training that will be, says where it lies. How far
+off a new score may be has four causes: the new run has another seed, the dev rows were a sample, so will
+be the test rows, and the curve may go on otherwise:
 
-    variance = s² (1 + 1/n) + e(dev)² + e(test)²
+    variance = s² (1 + 1/n) + e(dev)² + e(test)² + g²
 
-with s the deviation over n seeds and e the sampling error of the metric on so many rows. The interval
-is a prediction interval for one score, not a confidence interval for a mean.
+with s the deviation over n seeds, e the sampling error of the metric on so many rows and g the error of
+the growth. The interval is a prediction interval for one score, with Student's quantile at the degrees
+of freedom that the sum has (Welch and Satterthwaite): the errors of rows are known, that of few seeds
+is not, and where rows are most of it the interval is no wider for the seeds' sake.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import numpy as np
 from taskmix.errors import InputError
 from taskmix.numerics import Interval, student_quantile
 
-FEWEST_DEGREES = 3  # of the seeds' spread: two seeds would say "anything", other sources are known
+GROWTH_DEGREES = 4.0  # of the error of growth: it was tried on one doubling of a few ways
 
 
 def expect_score(
@@ -29,20 +32,32 @@ def expect_score(
     dev_rows: int,
     test_rows: int,
     spread: float | None = None,  # over seeds, where it is known from more than these runs
+    degrees: float | None = None,  # of freedom of that spread
+    row_deviation: float | None = None,  # of the metric's credits, where rows have them
+    gain: float = 0.0,  # from the length of these runs to that of the training that will be
+    gain_error: float = 0.0,
     level: float = 0.9,
 ) -> Interval:
     """The score of a new run on new rows."""
     sample = np.asarray(scores, dtype=np.float64)
     if not len(sample) or not np.isfinite(sample).all():
         raise InputError(f"A score to expect should rest on finite dev scores. Found {sample}.")
-    mean, count = float(sample.mean()), len(sample)
+    least, most = _range(metric)
+    mean, count = min(max(float(sample.mean()) + gain, least), most), len(sample)
     if spread is None:
         spread = float(sample.std(ddof=1)) if count > 1 else 0.0
-    variance = spread**2 * (1 + 1 / count)
-    for rows in (dev_rows, test_rows):
-        variance += sampling_error(metric, mean, rows) ** 2
-    reach = student_quantile(level, max(count - 1, FEWEST_DEGREES)) * math.sqrt(variance)
-    least, most = _range(metric)
+    seeds = spread**2 * (1 + 1 / count)
+    freedom = max(degrees if degrees is not None else count - 1, 1.0)
+    rows = sum(
+        sampling_error(metric, mean, number) ** 2
+        if row_deviation is None
+        else row_deviation**2 / max(number, 1)
+        for number in (dev_rows, test_rows)
+    )
+    variance = seeds + rows + gain_error**2
+    uncertain = seeds**2 / freedom + gain_error**4 / GROWTH_DEGREES
+    total = variance**2 / uncertain if uncertain > 0 else math.inf
+    reach = student_quantile(level, min(total, 1e6)) * math.sqrt(variance)
     return Interval(mean, max(mean - reach, least), min(mean + reach, most), count, level)
 
 

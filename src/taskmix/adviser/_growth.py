@@ -38,6 +38,7 @@ class Growth:
     slopes: Mapping[str, float]  # b of each way
     trust: float  # share of predicted differences that is true
     error: float  # of a way's growth over one doubling, apart from what all have in common
+    mean_error: float  # of what all have in common, over one doubling
 
     def gains(self, ways: Sequence[str], *, begin: float, end: float) -> Array:
         """What each way [way] gains from some batches to more of them; an unknown one as the mean."""
@@ -71,8 +72,15 @@ def fit_growth(curves: Mapping[str, Sequence[Points]], noise: float) -> Growth |
     seeds = {way: len(curves[way]) for way in means}
     power = min(POWERS, key=lambda p: _misfit(means, float(p)))
     slopes = _slopes(means, seeds, float(power), noise)
-    trust, error = _tried(means, seeds, noise)
-    return Growth(batches=last, power=float(power), slopes=slopes, trust=trust, error=error)
+    trust, error, mean_error = _tried(means, seeds, noise)
+    return Growth(
+        batches=last,
+        power=float(power),
+        slopes=slopes,
+        trust=trust,
+        error=error,
+        mean_error=mean_error,
+    )
 
 
 def _mean_curve(seeds: Sequence[Points]) -> Array:
@@ -118,8 +126,8 @@ def _slopes(
 
 def _tried(
     curves: Mapping[str, Array], seeds: Mapping[str, int], noise: float
-) -> tuple[float, float]:
-    """The share of predicted differences in the second half that came, and the error of a way."""
+) -> tuple[float, float, float]:
+    """The share of predicted differences in the second half that came; errors of a way, of the mean."""
     came, said, count = [], [], []
     early = {way: curve[curve[:, 0] <= HALF * curve[-1, 0]] for way, curve in curves.items()}
     long = {way: curve for way, curve in early.items() if len(curve) >= FEWEST_EARLY}
@@ -131,6 +139,8 @@ def _tried(
         lack = before[0] ** -power - curve[-1, 0] ** -power
         said.append(slopes[way] * lack if way in slopes else math.nan)
         count.append(seeds[way])
+    # What was said of all ways together; where nothing was, that nothing would change.
+    mean_error = abs(float(np.mean(came)) - (float(np.nanmean(said)) if slopes else 0.0))
     actual, predicted = np.array(came) - np.mean(came), np.array(said)
     predicted = np.nan_to_num(predicted - np.nanmean(predicted)) if slopes else 0 * actual
     # Two scores of a run: best so far, so much of their noise is common to both.
@@ -141,4 +151,4 @@ def _tried(
     rest = actual - trust * predicted
     degrees = max(len(rest) - 2, 1)
     error = math.sqrt(max(float(rest @ rest) / degrees - expected, 0.0))
-    return trust, max(error, 0.25 * math.sqrt(expected))
+    return trust, max(error, 0.25 * math.sqrt(expected)), mean_error
