@@ -28,6 +28,9 @@ def expect_score(
     *,
     dev_rows: int,
     test_rows: int,
+    dev_positives: int
+    | None = None,  # of two classes' rows: what AUC and average precision rest on
+    test_positives: int | None = None,
     spread: float | None = None,  # over seeds, where it is known from more than these runs
     level: float = 0.9,
 ) -> Interval:
@@ -39,8 +42,8 @@ def expect_score(
     if spread is None:
         spread = float(sample.std(ddof=1)) if count > 1 else 0.0
     variance = spread**2 * (1 + 1 / count)
-    for rows in (dev_rows, test_rows):
-        variance += sampling_error(metric, mean, rows) ** 2
+    for rows, positives in ((dev_rows, dev_positives), (test_rows, test_positives)):
+        variance += sampling_error(metric, mean, rows, positives=positives) ** 2
     reach = student_quantile(level, max(count - 1, FEWEST_DEGREES)) * math.sqrt(variance)
     least, most = _range(metric)
     return Interval(mean, max(mean - reach, least), min(mean + reach, most), count, level)
@@ -56,13 +59,16 @@ def _range(metric: str) -> tuple[float, float]:
             return 0.0, 1.0
 
 
-def sampling_error(metric: str, value: float, rows: int) -> float:
+def sampling_error(metric: str, value: float, rows: int, *, positives: int | None = None) -> float:
     """The standard error of a metric at this value, because the rows are a sample.
 
     A share of right answers has its binomial error, and the F measures are near enough to one. The
     others have their textbook error for large samples: (1 − r²) / √n of a correlation, which
     Matthews' coefficient is as well, that of the root of a mean of squares, and for the loss that
-    of a mean whose terms spread as far as they are large.
+    of a mean whose terms spread as far as they are large. What ranks rows of two classes rests on
+    the `positives` among them (half of the rows unless said): the area under the ROC curve by Hanley
+    and McNeil (Radiology, 1982), average precision as a share of the positives (Boyd, Eng and Page,
+    ECML 2013), which is twice too large where nothing is known of the rows.
     """
     if rows < 1:
         raise InputError(f"A metric should be of at least one row. Found {rows}.")
@@ -73,6 +79,26 @@ def sampling_error(metric: str, value: float, rows: int) -> float:
             return abs(value) / math.sqrt(rows)
         case "pearson" | "spearman" | "matthews":
             return (1 - min(value**2, 1.0)) / math.sqrt(rows)
+        case "auc":
+            return _error_of_area(value, rows, positives)
+        case "average_precision":
+            share = min(max(value, 0.0), 1.0)
+            return math.sqrt(share * (1 - share) / _positives(rows, positives))
         case _:
             share = min(max(value, 0.0), 1.0)
             return math.sqrt(share * (1 - share) / rows)
+
+
+def _error_of_area(area: float, rows: int, positives: int | None) -> float:
+    """Hanley and McNeil's Q1 and Q2, of which the exponential model gives the areas' pairs."""
+    area = min(max(area, 0.0), 1.0)
+    count = _positives(rows, positives)
+    others = max(rows - count, 1.0)
+    first, second = area / (2 - area), 2 * area**2 / (1 + area)
+    variance = area * (1 - area)
+    variance += (count - 1) * (first - area**2) + (others - 1) * (second - area**2)
+    return math.sqrt(max(variance, 0.0) / (count * others))
+
+
+def _positives(rows: int, positives: int | None) -> float:
+    return max(rows / 2 if positives is None else float(positives), 1.0)
