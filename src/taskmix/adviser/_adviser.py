@@ -17,6 +17,7 @@ from typing import Any
 from taskmix.adviser._budget import Budget, PricedBudget, Prices, Timer
 from taskmix.adviser._candidate_runs import CandidateRuns
 from taskmix.adviser._candidates import baselines, distinct
+from taskmix.adviser._learned import Learned, judge_learned, unlearned
 from taskmix.adviser._ledger import Ledger
 from taskmix.adviser._look import Finding, look_at
 from taskmix.adviser._prices import measure_prices
@@ -24,7 +25,7 @@ from taskmix.adviser._propose import propose_candidates
 from taskmix.adviser._race import Race, run_race
 from taskmix.adviser._reading import RowsToRead, rows_to_read
 from taskmix.adviser._run_length import choose_length, words_of_too_small_budget
-from taskmix.adviser._scores import Entry, judged_targets, mean_comparable, unlearned_tasks
+from taskmix.adviser._scores import Entry, judged_targets, mean_comparable
 from taskmix.adviser._spending import Spending
 from taskmix.adviser._transfer_stage import learn_which_help
 from taskmix.engine import Executor, Run, Until, read_ahead
@@ -95,6 +96,9 @@ class Advice:
     lessons: TransferLessons | None
     unlearned: tuple[str, ...]  # tasks of which nothing was learned, by any baseline
     notes: tuple[str, ...] = ()
+    learned: tuple[
+        Learned, ...
+    ] = ()  # whether anything was, target by target, and how that is known
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -109,7 +113,11 @@ class _Known:
     tasks: TaskSet
     targets: tuple[str, ...]
     findings: tuple[Finding, ...]
-    unlearned: tuple[str, ...]
+    learned: tuple[Learned, ...]
+
+    @property
+    def unlearned(self) -> tuple[str, ...]:
+        return unlearned(self.learned)
 
 
 @dataclass
@@ -161,8 +169,8 @@ class Adviser:
         self._tell_stage("baselines", words)
         done = runs.train_first_seeds("baselines", first, least=min(len(first), FIRST_WAYS))
         self._tell_stage("runs", f"{done} candidates trained.")
-        unlearned = unlearned_tasks(runs.entries, tasks, targets)
-        known = _Known(tasks, targets, findings, unlearned)
+        learned = judge_learned(runs.entries, tasks, targets, self.study)
+        known = _Known(tasks, targets, findings, learned)
         self._advice(runs, known, None)
 
         lessons = learn_which_help(runs, self.probe, tasks, targets, self._tell_stage)
@@ -172,7 +180,7 @@ class Adviser:
             runs.entries,
             self.study,
             tasks,
-            [name for name in targets if name not in unlearned],
+            [name for name in targets if name not in known.unlearned],
             batches=batches,
             lessons=lessons,
             for_all=self.options.target is None,
@@ -299,6 +307,7 @@ class Adviser:
             lessons=lessons,
             unlearned=known.unlearned,
             notes=tuple(runs.notes),
+            learned=known.learned,
         )
         self.keep(advice)
         return advice

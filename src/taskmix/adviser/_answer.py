@@ -11,6 +11,7 @@ import numpy as np
 from taskmix.adviser._adviser import Advice
 from taskmix.adviser._budget import typed_time
 from taskmix.adviser._expect import expect_score
+from taskmix.adviser._guess import positives_of
 from taskmix.adviser._propose import harmful_tasks
 from taskmix.adviser._scores import Entry, mean_comparable
 from taskmix.engine import Run
@@ -145,6 +146,8 @@ def _expected(advice: Advice, entries: Sequence[Entry], name: str) -> Expected:
         task.metric,
         dev_rows=dev,
         test_rows=test,
+        dev_positives=positives_of(task),
+        test_positives=positives_of(task, "test" if task.sizes.get("test") else "dev"),
         spread=_spread(advice, name),
         level=advice.options.level,
     )

@@ -14,6 +14,7 @@ import numpy as np
 
 from taskmix.adviser._curves import best_so_far
 from taskmix.adviser._expect import expect_score
+from taskmix.adviser._guess import positives_of
 from taskmix.adviser._growth import Growth, fit_growth
 from taskmix.adviser._judging import MOST_EXTRAPOLATED, Entries
 from taskmix.adviser._scores import Entry, comparable
@@ -50,6 +51,8 @@ def promised_scores(
             task.metric,
             dev_rows=dev,
             test_rows=test or dev,
+            dev_positives=positives_of(task),
+            test_positives=positives_of(task, "test") if test else positives_of(task),
             spread=spread,
             degrees=degrees,
             row_deviation=_row_deviation(long or entries, name, study),
