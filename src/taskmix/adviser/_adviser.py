@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from taskmix.adviser._budget import Budget, PricedBudget, Prices, Timer
@@ -20,7 +21,7 @@ from taskmix.adviser._candidates import baselines, distinct
 from taskmix.adviser._learned import Learned, judge_learned, unlearned
 from taskmix.adviser._ledger import Ledger
 from taskmix.adviser._look import Finding, look_at
-from taskmix.adviser._prices import measure_prices
+from taskmix.adviser._prices import Meter
 from taskmix.adviser._propose import propose_candidates
 from taskmix.adviser._race import Race, run_race
 from taskmix.adviser._reading import RowsToRead, rows_to_read
@@ -240,18 +241,15 @@ class Adviser:
     def _open_spending(self, ledger: Ledger) -> Spending:
         """What the study says of the budget, or else what is measured now."""
 
-        def measure() -> Prices:
-            self._tell_stage("prices", "Measuring how long a batch takes.")
-            if self.measure is not None:
-                return self.measure()
-            return measure_prices(
-                self.template,
-                self.probe,
-                self.options.budget.seconds or 0.0,
-                executor=self.executor,
-            )
-
-        return Spending.of_ledger(ledger, self.timer, self.options.budget, measure)
+        return Spending.of_ledger(
+            ledger,
+            self.timer,
+            self.options.budget,
+            template=self.template,
+            executor=self.executor,
+            meter=Meter(self.executor, self.timer, partial(self._tell_stage, "prices")),
+            measure=self.measure,
+        )
 
     def _candidate_runs(
         self, spending: Spending, tasks: TaskSet, targets: tuple[str, ...]
@@ -272,7 +270,8 @@ class Adviser:
             length=length,
             first_seed=self.options.seed,
         )
-        costs = [runs.costs(way) for way in baselines(tasks, targets)[:FIRST_WAYS]]
+        ways = runs.first_seeds(distinct(baselines(tasks, targets)))
+        costs = runs.costs_of(ways)[:FIRST_WAYS]
         if not spending.is_settled and not spending.can_pay(costs):
             words = words_of_too_small_budget(
                 self.options.budget, spending.budget, self.timer, length.batches, costs
@@ -319,10 +318,11 @@ class Adviser:
             name for name in race.open if race.standing(name).seeds == seeds and seeds < MOST_SEEDS
         ]
         candidates = [runs.entries[name][0].candidate for name in contenders]
-        costs = [runs.costs(candidate) for candidate in candidates]
+        seed = self.options.seed + seeds
+        costs = runs.costs_of([(candidate, seed) for candidate in candidates])
         stage = f"seed {seeds + 1}"
         if len(contenders) < 2 or not runs.spending.affords(stage, costs):
             return False
         words = f"{len(contenders)} of {len(race.standings)} may be the best: one more seed."
         self._tell_stage("race", words)
-        return runs.train_one_more_seed(stage, candidates, self.options.seed + seeds)
+        return runs.train_one_more_seed(stage, candidates, seed)

@@ -80,6 +80,8 @@ class Part:
     def run(self, template: Run, *, evaluations: int | None = None) -> Run:
         """The run that trains it, where `template.steps` batches are those of the whole plan.
 
+        A step of a weighting that walks back more than once a batch counts as what it costs
+        (`Run.passes_a_step`), so that whatever a part is trained by, it costs the same.
         A run is evaluated and keeps checkpoints as often as the template, or `evaluations` times.
         """
         weighted = isinstance(self.division, Weighted) and len(self.tasks) > 1
@@ -92,7 +94,7 @@ class Part:
             else None,
             reward=None if weighted or len(self.tasks) == 1 else template.reward,
         )
-        steps = max(int(template.steps * self.share + 1e-9) // run.batches_a_step, 1)
+        steps = run.steps_for(int(template.steps * self.share + 1e-9))
 
         def every(given: int | None) -> int | None:
             if evaluations is not None:
