@@ -1,8 +1,8 @@
 """From tasks to a plan with evidence: `advise` from a folder or data, `advise_on` from a run."""
 
+from taskmix.adviser._advice import AdviseOptions, News
 from taskmix.adviser._advise import ASK_AGAIN, MODEL, advise, advise_on
 from taskmix.adviser._advised import Advised
-from taskmix.adviser._adviser import AdviseOptions, News
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._budget import Budget, typed_time
 from taskmix.adviser._candidates import baselines, cheap_evaluations

@@ -11,12 +11,12 @@ rungs together: where loss or a lower rung goes with the score, as the ways run 
 and where they do not, B says so and they are ignored. That ways come from one distribution pulls those
 that lead by luck back, which is what corrects for looking at many (Gelman, Hill and Yajima, 2012).
 
-The posterior is drawn by Gibbs sampling. Deviations in W and B have half-t priors, which leave their size
-open over many orders, and correlations are uniform (Huang and Wand, 2013). The draws are a function of
-the data alone, so an adviser asked again decides the same.
+The posterior is drawn by Gibbs sampling. Deviations in W and B have half-t priors, which leave their
+size open over many orders, and correlations are uniform (Huang and Wand, 2013). The draws are a
+function of the data alone, so an adviser asked again decides the same.
 
-Scores are of dev rows, which are a sample: ways differ on other rows by θ = η − r, where r ~ N(0, R) and R
-is known row by row (`_rows.py`). Given η, whose spread over ways is V and has that of r in it,
+Scores are of dev rows, which are a sample: ways differ on other rows by θ = η − r, where r ~ N(0, R)
+and R is known row by row (`_rows.py`). Given η, whose spread over ways is V and has that of r in it,
 
     r | η ~ N(R (η − μ) / V, R − R² / V).
 """
@@ -85,11 +85,13 @@ class Estimate:
         found: Array = self.draws[:, self.ways.index(way)]
         return found
 
-    def moved(self, by: Array, error: float) -> Estimate:
-        """Where every way moves by so much [way], give or take an error of its own."""
+    def moved(self, by: Array, error: float, *, contraction: float = 1.0) -> Estimate:
+        """Where differences shrink and every way moves by so much [way], with an error of its own."""
         generator = np.random.default_rng([self.seed, 1])
         white = generator.standard_normal(self.draws.shape)
-        return replace(self, draws=self.draws + by + error * white)
+        center = self.draws.mean(axis=1, keepdims=True)
+        moved = center + contraction * (self.draws - center) + by + error * white
+        return replace(self, draws=moved)
 
     def seen(self, means: Mapping[str, float], counts: Mapping[str, int]) -> Estimate:
         """After runs of some ways gave these mean scores; what all of them have in common is no news.
@@ -256,7 +258,9 @@ class _Sampler:
             rest = np.where(known[:, :, None], table - self.effects[:, None, own], 0.0)
             counts = known.sum(axis=0)[:, None]  # every seed was run by some way
             white = self.generator.standard_normal((len(counts), len(noise)))
-            drawn = rest.sum(axis=0) / counts + white @ np.linalg.cholesky(noise).T / np.sqrt(counts)
+            drawn = rest.sum(axis=0) / counts + white @ np.linalg.cholesky(noise).T / np.sqrt(
+                counts
+            )
             # What all seeds have in common is no seed's doing.
             self.seeds[group] = drawn - drawn.mean(axis=0)
             self.effects[:, own] += drawn.mean(axis=0)

@@ -23,7 +23,9 @@ from taskmix.tasks import TaskSet
 
 Entries = Mapping[str, Sequence[Entry]]  # of each way, by seed
 TOP = "top"  # the model itself, beside the names of the rungs below it
-MOST_EXTRAPOLATED = 64.0  # times the batches seen: beyond that a promise is made for no more than that
+MOST_EXTRAPOLATED = (
+    64.0  # times the batches seen: beyond that a promise is made for no more than that
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,7 @@ class Judged:
     race: Race
     batches: int  # of the training for which ways are ranked
     row_error: float  # of a difference of two ways, because dev rows are a sample; NaN: not known
+    curve_error: float = 0.0  # of a difference, because runs are shorter than that training
     growth: Growth | None = None  # None: the curves say nothing
 
 
@@ -71,7 +74,14 @@ def judge_ways(
     if rows is not None and set(rows) != set(estimate.ways):
         rows = None  # a way that the model itself has not run has no rows
     race = race_of(estimate.on_new_rows(rows), scores, level)
-    return Judged(race=race, batches=length, row_error=_row_error(rows), growth=growth)
+    begin = trained.long_batches if trained.long else trained.batches
+    return Judged(
+        race=race,
+        batches=length,
+        row_error=_row_error(rows),
+        curve_error=0.0 if growth is None else math.sqrt(2) * growth.error_between(begin, length),
+        growth=growth,
+    )
 
 
 def _measured(name: str, entries: Entries, tasks: TaskSet, judged: Sequence[str]) -> Measured:
@@ -134,7 +144,11 @@ def _at_length(
         if end <= begin:
             return estimate
         gains = growth.gains(estimate.ways, begin=begin, end=end)
-        return estimate.moved(gains, growth.error_after(math.log2(end / begin)))
+        return estimate.moved(
+            gains,
+            growth.error_between(begin, end),
+            contraction=growth.contraction_between(begin, end),
+        )
 
     if not trained.long:
         return move(estimate, begin, end)

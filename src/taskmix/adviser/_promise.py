@@ -8,14 +8,14 @@ slopes to their mean as the ways' own curves do (`_growth.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from taskmix.adviser._curves import best_so_far
 from taskmix.adviser._expect import expect_score
-from taskmix.adviser._guess import positives_of
 from taskmix.adviser._growth import Growth, fit_growth
+from taskmix.adviser._guess import positives_of
 from taskmix.adviser._judging import MOST_EXTRAPOLATED, Entries
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.plans import Expected
@@ -91,8 +91,7 @@ def _gain(
     if growth is None or end <= begin:
         return 0.0, 0.0
     unit = comparable(tasks[name], 1.0) - comparable(tasks[name], 0.0)
-    doublings = math.log2(end / begin)
-    error = math.hypot(growth.error, growth.mean_error) * math.sqrt(doublings)
+    error = math.hypot(growth.error_between(begin, end), growth.mean_error_between(begin, end))
     (gain,) = growth.gains([name], begin=begin, end=end)
     return float(gain) / unit, error / abs(unit)
 
@@ -114,7 +113,7 @@ def _row_deviation(entries: Sequence[Entry], name: str, study: Study) -> float |
     for entry in entries:
         for part, run in zip(entry.candidate.parts, entry.runs, strict=True):
             if name in part.scored:
-                credits: Mapping[str, np.ndarray] = study.run(run.specification()).credits()
-                if name in credits:
-                    found.append(float(np.nanstd(credits[name].astype(np.float64), ddof=1)))
+                kept = study.run(run.specification()).credits()
+                if name in kept:
+                    found.append(float(np.nanstd(kept[name].astype(np.float64), ddof=1)))
     return float(np.mean(found)) if found and np.isfinite(found).all() else None

@@ -61,7 +61,9 @@ class Race:
 def run_race(scores: Scores, level: float = 0.9) -> Race:
     """Who leads and who is out by scores alone."""
     _check(scores)
-    group = Measured(name="scores", values={way: [[s] for s in some] for way, some in scores.items()})
+    group = Measured(
+        name="scores", values={way: [[s] for s in some] for way, some in scores.items()}
+    )
     return race_of(estimate_ways([group]), scores, level)
 
 
@@ -93,9 +95,7 @@ def race_of(estimate: Estimate, scores: Scores, level: float = 0.9) -> Race:
             )
         )
     agreement = {name: _interval(draws, 0, level) for name, draws in estimate.agreement.items()}
-    return Race(
-        standings=tuple(standings), noise=estimate.noise, level=level, agreement=agreement
-    )
+    return Race(standings=tuple(standings), noise=estimate.noise, level=level, agreement=agreement)
 
 
 def _interval(draws: NDArray[np.float64], count: int, level: float) -> Interval:

@@ -27,15 +27,15 @@ def row_noise(
 ) -> dict[str, Array] | None:
     """R: for each way its covariance with all, in their order; None where a record has no credits."""
     ways = list(entries)
-    credits = {way: _credits(entries[way], tasks, judged, study) for way in ways}
-    if not ways or any(set(found) != set(judged) for found in credits.values()):
+    known = {way: _credits(entries[way], tasks, judged, study) for way in ways}
+    if not ways or any(set(found) != set(judged) for found in known.values()):
         return None
     total = np.zeros((len(ways), len(ways)))
     for names in _sharing(tasks, judged):
-        lengths = {len(credits[way][name]) for way in ways for name in names}
+        lengths = {len(known[way][name]) for way in ways for name in names}
         if len(lengths) != 1:  # the rows of one task at a time
             return None
-        values = np.array([sum(credits[way][name] for name in names) for way in ways])
+        values = np.array([sum(known[way][name] for name in names) for way in ways])
         values = values[:, np.isfinite(values).all(axis=0)] / len(judged)
         if values.shape[1] > 1:
             total += np.atleast_2d(np.cov(values)) / values.shape[1]

@@ -1,8 +1,8 @@
 """What is spent and what can still be paid: batches of a budget of steps, the time of one of seconds.
 
-A run's price is that of its kind (`_prices.py`), measured when it is first asked for. Every stage that is
-done corrects the prices of its kinds: how many times as long as foreseen it took is their pace. A kind of
-which little has been done is taken to go at the pace of all.
+A run's price is that of its kind (`_prices.py`), measured when it is first asked for. Every stage that
+is done corrects the prices of its kinds: how many times as long as foreseen it took is their pace. A
+kind of which little has been done is taken to go at the pace of all.
 """
 
 from __future__ import annotations
@@ -161,6 +161,10 @@ class Spending:
         ]
         members = 1 if self.executor is None else companions(self.executor, runs)[0]
         return self._prices_of(runs[0], members)[1]
+
+    def seconds_of_batch(self, run: Run) -> float:
+        """Of a run that is trained alone, as the final one will be."""
+        return self._prices_of(run, 1)[1].batch
 
     def can_pay(self, groups: Sequence[Costs]) -> bool:
         costs = [cost for group in groups for cost in group]
