@@ -8,8 +8,8 @@ begin as they like, so evaluations in the first quarter of the batches do not co
 How far to trust that is tried on the data. What is known after half of the batches says where each way
 stands at their end, and what came says which share of the predicted differences in growth is true
 (trust), how far ways draw together as they all come near what can be reached (contraction), and by how
-much each way was off (error). As long as the curve still rises, ways still change places: all three go on in
-proportion to what a doubling brings.
+much each way was off (error). As long as the curve still rises, ways still change places: all three go
+on in proportion to what a doubling brings.
 """
 
 from __future__ import annotations
