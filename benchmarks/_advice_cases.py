@@ -153,7 +153,7 @@ def table(paths: Sequence[Path]) -> str:
         "plan minus it",
         "ten times: baseline",
         "plan minus it",
-        "worst baseline pick (test)",
+        "best baseline by test, at both lengths",
         "inside 90 %",
         "settled, stay",
     ]

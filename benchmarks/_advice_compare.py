@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import taskmix.policies
 import taskmix.weighting
 from _advice_asking import Asked, ask, template
@@ -40,6 +42,8 @@ from taskmix.weighting import Equal
 FRESH = 1000  # the first of the seeds that the adviser has not seen
 OF_DRAWS = 900  # the seed of all random shares
 DRAWN = "drawn shares"
+# Of a run, beside its tasks and how they are divided; `keep` only where a way has one.
+AS_RECORDED = ("steps", "evaluate_every", "checkpoint_every", "patience", "keep")
 
 Models = Sequence[tuple[Run, Sequence[str]]]  # runs of one way and seed, and the tasks each is for
 Key = tuple[str, int, int]  # a way, the batches of a run, a seed
@@ -84,7 +88,8 @@ def usual_ways(tasks: TaskSet) -> dict[str, Plan]:
 def models_of(plan: Plan, base: Run, batches: int, seed: int) -> Models:
     often = cheap_evaluations(base.load(), batches, base.batch_size)
     runs = plan.runs(replace(base, steps=batches), seeds=[seed], evaluations=often)
-    return [(run, part.scored) for run, part in zip(runs, plan.parts, strict=True)]
+    models = getattr(plan, "models", plan.parts)  # fewer than its parts where a plan merges them
+    return [(run, model.scored) for run, model in zip(runs, models, strict=True)]
 
 
 def train(asked: Mapping[Key, Models], study: Path, workers: int) -> Found:
@@ -157,7 +162,7 @@ def recorded_ways(asked: Asked, base: Run) -> tuple[dict[str, Models], list[str]
     ways: dict[str, Models] = {}
     unchecked = []
     for row in [first, *(each for each in others if not each["open"])]:
-        models, seen = [], []
+        models, seen, plain = [], [], True
         summaries = [study.run_named(name).summary() for name in row["runs"]]
         done = [each for each in summaries if each is not None]
         for each in (each for each in done if each.seed == done[0].seed):
@@ -171,15 +176,11 @@ def recorded_ways(asked: Asked, base: Run) -> tuple[dict[str, Models], list[str]
                 tasks=names,
                 policy=None if policy is None else undescribe(policy, *known),
                 weighting=None if weighting is None else undescribe(weighting, *known),
-                steps=words["steps"],
-                evaluate_every=words["evaluate_every"],
-                checkpoint_every=words["checkpoint_every"],
-                patience=words["patience"],
+                **{key: words[key] for key in AS_RECORDED if key in words},
             )
             models.append((run, names))
-            if describe(base.architecture) != words["architecture"]:
-                seen += names  # which makes it ambiguous, below
-        if not models or len(seen) != len(set(seen)):
+            plain &= "merge" not in words and describe(base.architecture) == words["architecture"]
+        if not models or not plain or len(seen) != len(set(seen)):
             unchecked.append(row["name"])
         else:
             ways[row["name"]] = models
@@ -263,7 +264,13 @@ def judge(
         for plan in made:
             regrets = (regret_by_dev(means[plan], usual), regret_by_test(means[plan], usual))
             rows += [regret_row(plan, regret, means) | where for regret in regrets]
-        rows += [pair_row(plan, way, means, "against") | where for plan in made for way in usual]
+        rows += [
+            pair_row(plan, way, means, "against")
+            | over_tasks(found, tasks, names, plan, way, steps, seeds)
+            | where
+            for plan in made
+            for way in usual
+        ]
         first, *others = made
         rows += [pair_row(other, first, means, "plans") | where for other in others]
     for name, asked in plans.items():
@@ -312,6 +319,29 @@ def pair_row(plan: str, way: str, means: Mapping[str, Scores], what: str) -> dic
         "high": gain.high,
         "unit": "mean test score over tasks",
     }
+
+
+def over_tasks(
+    found: Found,
+    tasks: TaskSet,
+    names: Sequence[str],
+    plan: str,
+    way: str,
+    batches: int,
+    seeds: Sequence[int],
+) -> dict[str, Any]:
+    """The difference on each task, and the interval that takes tasks, and so their rows, as a sample."""
+
+    def means(each: str) -> list[float]:
+        return [
+            float(np.mean(scores_of(found, tasks, [name], each, batches, seeds).test))
+            for name in names
+        ]
+
+    ours, theirs = means(plan), means(way)
+    interval = paired_interval(ours, theirs, LEVEL)
+    gains = {name: a - b for name, a, b in zip(names, ours, theirs, strict=True)}
+    return {"low_over_tasks": interval.low, "high_over_tasks": interval.high, "by_task": gains}
 
 
 def say(words: str) -> None:

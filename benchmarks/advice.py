@@ -133,6 +133,7 @@ def parsed(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--final", action="store_true", help="the folders put aside, once")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--long-seeds", type=int, default=5)
+    parser.add_argument("--times", type=int, default=10, help="the long runs, in advised lengths")
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--more-seeds", type=int, default=10, help="of settled pairs")
     parser.add_argument("--longest", type=int, help="batches of the longest run")
@@ -151,6 +152,7 @@ def effort_of(given: argparse.Namespace) -> Effort:
     return Effort(
         seeds=given.seeds,
         long_seeds=given.long_seeds,
+        times=given.times,
         draws=given.draws,
         more_seeds=given.more_seeds,
         workers=given.workers,
@@ -164,7 +166,7 @@ def passed_on(given: argparse.Namespace) -> list[str]:
     for name in ("encoder", "code", "longest"):
         value = getattr(given, name)
         found += [] if value is None else [f"--{name}", str(value)]
-    for name in ("seeds", "long-seeds", "draws", "more-seeds", "workers"):
+    for name in ("seeds", "long-seeds", "times", "draws", "more-seeds", "workers"):
         found += [f"--{name}", str(getattr(given, name.replace("-", "_")))]
     return found + (["--final"] if given.final else [])
 
