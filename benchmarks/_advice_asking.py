@@ -17,6 +17,7 @@ from taskmix.engine import DigitsSource, FolderSource, Optimization, Run, choose
 from taskmix.models import choose_architecture
 from taskmix.plans import Plan
 
+CACHE = "TASKMIX_CACHE"  # the variable of the environment for what encoders have read
 # Options that say how a folder is read: not for a folder that a benchmark wrote itself.
 READING = ("--tasks", "--task-column", "--label", "--only")
 
@@ -40,6 +41,10 @@ class Asked:
         return int(self.advice["batches_of_a_run"] if length is None else length.batches)
 
 
+def cache_of(study: Path) -> Path:
+    return study.with_name(study.name + "-cache").absolute()
+
+
 def command(folder: str, out: Path, words: Sequence[str]) -> list[str]:
     own = [sys.executable, "-m", "taskmix", "advise", folder, "--out", str(out), "--json"]
     return [*own, *words]
@@ -49,12 +54,13 @@ def ask(folder: str, out: Path, words: Sequence[str], *, code: Path | None = Non
     """What `taskmix advise` says; `code` is another checkout that is asked instead of this one.
 
     What was said is kept beside the study, so that the seconds of the first time are not lost when a
-    benchmark goes on after a stop.
+    benchmark goes on after a stop. What a frozen encoder has read is kept there as well: nobody is
+    faster because another has read the texts before.
     """
     kept = out.with_name(out.name + "-said.json")
     if not kept.exists():
         out.parent.mkdir(parents=True, exist_ok=True)
-        environment = dict(os.environ)
+        environment = {**os.environ, CACHE: str(cache_of(out))}
         if code is not None:
             environment["PYTHONPATH"] = str(code / "src")
         begin = time.monotonic()

@@ -8,6 +8,7 @@ its promise and at ten times that; the same seeds are used for all, so differenc
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ import numpy as np
 
 import taskmix.policies
 import taskmix.weighting
-from _advice_asking import Asked, ask, template
+from _advice_asking import CACHE, Asked, ask, cache_of, template
 from _advice_measures import (
     LEVEL,
     Regret,
@@ -235,6 +236,7 @@ def judge(
     effort: Effort,
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Plans beside the baselines: regret of each at both lengths, and coverage where it is promised."""
+    os.environ[CACHE] = str(cache_of(next(iter(plans.values())).study))
     tasks = base.load()
     made = {name: asked.plan for name, asked in plans.items()}
     batches = next(iter(plans.values())).batches
