@@ -14,10 +14,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from _advice_compare import say
 from _advice_folders import FOLDERS, PUT_ASIDE
+from _advice_training import say
 
+Row = dict[str, Any]
 MODELS = ("scratch", "heads", "adapters")
 
 # By the kind of a folder's inputs and of model. Models of tables are too small for a GPU.
@@ -98,9 +100,10 @@ def run_cases(
     cases: Sequence[Case],
     out: Path,
     *,
+    what: str,  # compare, faster or harm
     jobs: int,
     minutes: float,
-    options: Sequence[str],  # for each case's `compare`
+    options: Sequence[str],  # for each case
     words: Sequence[str],  # for `taskmix advise`
 ) -> list[str]:
     """Does cases in processes of their own, one JSON file each; the names of those not done.
@@ -110,36 +113,42 @@ def run_cases(
     """
     out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + 60 * minutes
-    waiting = [case for case in cases if not (out / f"{case.name}.json").exists()]
+
+    def called(case: Case) -> str:
+        return case.name if what == "compare" else f"{case.name}-{what}"
+
+    waiting = [case for case in cases if not (out / f"{called(case)}.json").exists()]
     running: dict[str, subprocess.Popen[bytes]] = {}
     script = Path(__file__).with_name("advice.py")
     while running or (waiting and time.monotonic() < end):
         while waiting and len(running) < jobs and time.monotonic() < end:
             case = waiting.pop(0)
-            line = [sys.executable, str(script), "compare", case.folder, "--model", case.model]
+            name = called(case)
+            line = [sys.executable, str(script), what, case.folder, "--model", case.model]
             line += ["--out", str(out / "work"), "--json", *options]
             with (
-                (out / f"{case.name}.part").open("wb") as said,
-                (out / f"{case.name}.log").open("ab") as log,
+                (out / f"{name}.part").open("wb") as said,
+                (out / f"{name}.log").open("ab") as log,
             ):
-                running[case.name] = subprocess.Popen(
+                running[name] = subprocess.Popen(
                     [*line, "--", *words],
                     stdout=said,
                     stderr=log,
                     env={**os.environ, "OMP_NUM_THREADS": "1"},
                 )
-            say(f"{case.name}: begun")
+            say(f"{name}: begun")
         for name, process in list(running.items()):
             if process.poll() is None:
                 continue
             del running[name]
             if process.returncode == 0:
                 (out / f"{name}.part").replace(out / f"{name}.json")
-            log = (out / f"{name}.log").read_text(encoding="utf-8", errors="replace")
-            said_last = "" if process.returncode == 0 else f": {log[-500:]}"
-            say(f"{name}: {'done' if process.returncode == 0 else 'failed'}{said_last}")
+                say(f"{name}: done")
+            else:
+                end_of_log = (out / f"{name}.log").read_text("utf-8", "replace")[-500:]
+                say(f"{name}: failed: {end_of_log}")
         time.sleep(0.5)
-    return [case.name for case in cases if not (out / f"{case.name}.json").exists()]
+    return [called(case) for case in cases if not (out / f"{called(case)}.json").exists()]
 
 
 def table(paths: Sequence[Path]) -> str:
@@ -160,37 +169,37 @@ def table(paths: Sequence[Path]) -> str:
     lines = [" | ".join(head), " | ".join("---" for _ in head)]
     for path in paths:
         found = json.loads(path.read_text(encoding="utf-8"))
-        rows = found["rows"]
-        advice = next(row for row in rows if row["what"] == "advice")
-        regrets = [row for row in rows if row["what"] == "regret" and row["way"] == "plan"]
-        by_dev = [row for row in regrets if row["picked"] == "dev"]
-        by_test = [row for row in regrets if row["picked"] == "test"]
-        cells = [found.get("case", path.stem), f"{advice['ours']:.0f}", advice["chosen"]]
-        cells.append(str(by_dev[0]["batches"]))
-        for place in range(2):
-            if place < len(by_dev):
-                row = by_dev[place]
-                cells += [row["peer_name"], difference(row)]
-            else:
-                cells += ["-", "-"]
-        cells.append("; ".join(f"{row['peer_name']} {difference(row)}" for row in by_test))
-        cells.append(inside(rows))
-        cells.append(stays(rows))
-        lines.append(" | ".join(cells))
+        for advice in (row for row in found["rows"] if row["what"] == "advice"):
+            way = advice.get("way", "plan")
+            case = found["case"] + ("" if way == "plan" else f", {way}")
+            lines.append(" | ".join([case, *cells(advice, way, found["rows"])]))
     return "\n".join(f"| {line} |" for line in lines)
 
 
-def difference(row: dict[str, float | str]) -> str:
+def cells(advice: Row, way: str, rows: Sequence[Row]) -> list[str]:
+    regrets = [row for row in rows if row["what"] == "regret" and row["way"] == way]
+    by_dev, by_test = (
+        [row for row in regrets if row["picked"] == split] for split in ("dev", "test")
+    )
+    found = [f"{advice['ours']:.0f}", advice["chosen"], str(by_dev[0]["batches"])]
+    for row in by_dev[:2]:
+        found += [row["peer_name"], difference(row)]
+    found += ["-"] * (7 - len(found))
+    found.append("; ".join(f"{row['peer_name']} {difference(row)}" for row in by_test))
+    return [*found, inside(rows, way), stays(rows)]
+
+
+def difference(row: Row) -> str:
     mark = {"significantly worse": " **worse**", "significantly better": " **better**"}
     word = mark.get(str(row["verdict"]), "")
     return f"{row['difference']:+.4f} ({row['low']:+.4f} to {row['high']:+.4f}){word}"
 
 
-def inside(rows: Sequence[dict[str, float | str]]) -> str:
-    found = [row for row in rows if row["what"] == "coverage"]
+def inside(rows: Sequence[Row], way: str) -> str:
+    found = [row for row in rows if row["what"] == "coverage" and row["way"] == way]
     return "; ".join(f"{row['ours']:.0%} of {row['scores']}" for row in found) or "-"
 
 
-def stays(rows: Sequence[dict[str, float | str]]) -> str:
+def stays(rows: Sequence[Row]) -> str:
     found = [row for row in rows if row["what"] == "settled"]
     return "; ".join(f"{row.get('stay_on_dev', 0)} of {row['pairs']}" for row in found) or "-"

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from _advice_asking import ask, template, without_reading
-from _advice_compare import say
+from _advice_training import say
 from taskmix.tasks import Split, Task, TaskSet, write_tasks
 
 FEW = 20  # rows to train on

@@ -49,9 +49,10 @@ from _advice_cases import (
     usual_cases,
     usual_words,
 )
-from _advice_compare import Effort, compare, judge
+from _advice_compare import compare, judge
 from _advice_folders import FOLDERS, make_folders
 from _advice_harm import harm
+from _advice_training import Effort
 from taskmix.adviser import Budget
 from taskmix.plans import Plan
 
@@ -129,6 +130,7 @@ def parsed(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--code", type=Path, help="a checkout to ask instead of this one")
     parser.add_argument("--old", type=Path, help="the checkout that `faster` compares with")
     parser.add_argument("--only", help="names of folders, with commas")
+    parser.add_argument("--measure", choices=("compare", "faster", "harm"), default="compare")
     parser.add_argument("--cases", help="for `all`: reviews/scratch,reviews/heads")
     parser.add_argument("--final", action="store_true", help="the folders put aside, once")
     parser.add_argument("--seeds", type=int, default=10)
@@ -163,7 +165,7 @@ def effort_of(given: argparse.Namespace) -> Effort:
 def passed_on(given: argparse.Namespace) -> list[str]:
     """The options that `all` gives to every case."""
     found = ["--folders", str(given.folders)]
-    for name in ("encoder", "code", "longest"):
+    for name in ("encoder", "code", "old", "longest"):
         value = getattr(given, name)
         found += [] if value is None else [f"--{name}", str(value)]
     for name in ("seeds", "long-seeds", "times", "draws", "more-seeds", "workers"):
@@ -217,6 +219,7 @@ def main() -> None:
         left = run_cases(
             cases,
             given.out,
+            what=given.measure,
             jobs=given.jobs,
             minutes=given.minutes,
             options=passed_on(given),
