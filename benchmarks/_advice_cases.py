@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -120,34 +121,39 @@ def run_cases(
     waiting = [case for case in cases if not (out / f"{called(case)}.json").exists()]
     running: dict[str, subprocess.Popen[bytes]] = {}
     script = Path(__file__).with_name("advice.py")
-    while running or (waiting and time.monotonic() < end):
-        while waiting and len(running) < jobs and time.monotonic() < end:
-            case = waiting.pop(0)
-            name = called(case)
-            line = [sys.executable, str(script), what, case.folder, "--model", case.model]
-            line += ["--out", str(out / "work"), "--json", *options]
-            with (
-                (out / f"{name}.part").open("wb") as said,
-                (out / f"{name}.log").open("ab") as log,
-            ):
-                running[name] = subprocess.Popen(
-                    [*line, "--", *words],
-                    stdout=said,
-                    stderr=log,
-                    env={**os.environ, "OMP_NUM_THREADS": "1"},
-                )
-            say(f"{name}: begun")
-        for name, process in list(running.items()):
-            if process.poll() is None:
-                continue
-            del running[name]
-            if process.returncode == 0:
-                (out / f"{name}.part").replace(out / f"{name}.json")
-                say(f"{name}: done")
-            else:
-                end_of_log = (out / f"{name}.log").read_text("utf-8", "replace")[-500:]
-                say(f"{name}: failed: {end_of_log}")
-        time.sleep(0.5)
+    try:
+        while running or (waiting and time.monotonic() < end):
+            while waiting and len(running) < jobs and time.monotonic() < end:
+                case = waiting.pop(0)
+                name = called(case)
+                line = [sys.executable, str(script), what, case.folder, "--model", case.model]
+                line += ["--out", str(out / "work"), "--json", *options]
+                with (
+                    (out / f"{name}.part").open("wb") as said,
+                    (out / f"{name}.log").open("ab") as log,
+                ):
+                    running[name] = subprocess.Popen(
+                        [*line, "--", *words],
+                        stdout=said,
+                        stderr=log,
+                        env={**os.environ, "OMP_NUM_THREADS": "1"},
+                        start_new_session=True,  # so that all it starts can be stopped with it
+                    )
+                say(f"{name}: begun")
+            for name, process in list(running.items()):
+                if process.poll() is None:
+                    continue
+                del running[name]
+                if process.returncode == 0:
+                    (out / f"{name}.part").replace(out / f"{name}.json")
+                    say(f"{name}: done")
+                else:
+                    end_of_log = (out / f"{name}.log").read_text("utf-8", "replace")[-500:]
+                    say(f"{name}: failed: {end_of_log}")
+            time.sleep(0.5)
+    finally:
+        for process in running.values():
+            os.killpg(process.pid, signal.SIGTERM)
     return [called(case) for case in cases if not (out / f"{called(case)}.json").exists()]
 
 

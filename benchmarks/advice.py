@@ -216,6 +216,7 @@ def main() -> None:
         )
         for case in cases:
             refuse_put_aside(case.folder, final=given.final)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which stops the cases too
         left = run_cases(
             cases,
             given.out,
