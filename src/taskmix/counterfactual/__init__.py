@@ -11,7 +11,7 @@ from taskmix.counterfactual._estimators import (
     weighted_importance_sampling,
 )
 from taskmix.counterfactual._faults import Fault, check_log, find_faults
-from taskmix.counterfactual._improve import improve_policy
+from taskmix.counterfactual._improve import Improvement, improve_policy
 from taskmix.counterfactual._learn import PolicyLessons, PolicyValue, Range, learn
 from taskmix.counterfactual._log import Log, log_from_arrays, log_from_batches, log_of_runs
 from taskmix.counterfactual._maximise import Maximum, maximise, maximise_by_cmaes
@@ -21,6 +21,7 @@ from taskmix.counterfactual._sums import sum_log
 __all__ = [
     "Estimator",
     "Fault",
+    "Improvement",
     "Log",
     "LogStatistics",
     "Maximum",
