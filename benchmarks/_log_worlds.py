@@ -121,7 +121,10 @@ def nothing_learned(generator: np.random.Generator) -> World:
 def equal(generator: np.random.Generator) -> World:
     """Tasks that are all alike."""
     return _world(
-        generator, np.full(TASKS, 0.1), np.full(TASKS, 0.9), np.full(TASKS, generator.uniform(200, 800))
+        generator,
+        np.full(TASKS, 0.1),
+        np.full(TASKS, 0.9),
+        np.full(TASKS, generator.uniform(200, 800)),
     )
 
 

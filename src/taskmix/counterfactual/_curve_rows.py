@@ -84,7 +84,10 @@ class CurveRows:
         counts = summed(self.counts)
         some = counts > 0
         share = np.where(some, counts, 1.0)
-        visits, means = summed(self.counts * middles) / share, summed(self.counts * self.means) / share
+        visits, means = (
+            summed(self.counts * middles) / share,
+            summed(self.counts * self.means) / share,
+        )
         # A knot without rows lies where its neighbour does.
         source = np.maximum.accumulate(np.where(some, np.arange(count), -1), axis=1)
         source = np.where(source < 0, some.argmax(axis=1)[:, None], source)

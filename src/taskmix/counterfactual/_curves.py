@@ -38,6 +38,7 @@ KNOTS = 16  # of a curve; more have too few rows each, fewer cannot bend
 WINDOWS = (0.25, 0.5, 0.75)  # where the line of the tail may begin, as shares of a task's visits
 FEWEST_KNOTS = 3  # of a window: a line through two always fits
 REPLICATES = 64  # of the bootstrap: an error is then known to a tenth
+FEWEST_REPLICATES = 16  # where there are many tasks, over which the mean is taken
 CURVES_AT_ONCE = 4096  # that are fitted; bounds the memory
 NUMBERS_AT_ONCE = 1 << 19  # that are read off curves; more leave the processor's cache
 SMALLEST_NOISE = 1e-6  # of a row, where a simulation has none
@@ -52,16 +53,20 @@ class Shape:
     slope: NDArray[np.float64]  # [..., task], of the tail, for e times the visits
 
     def at(self, visits: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The performance after so many `visits`, whose axes broadcast with [..., task]."""
-        reached = self.performance[..., 0]
-        for knot in range(self.visits.shape[-1] - 1):
-            here, width = self.visits[:, knot], np.diff(self.visits[:, knot : knot + 2])[:, 0]
-            rise = np.diff(self.performance[..., knot : knot + 2])[..., 0]
-            share = np.clip((visits - here) / np.where(width > 0, width, np.inf), 0.0, 1.0)
-            reached = reached + rise * share
-        last = self.visits[:, -1]
-        reached = reached + self.slope * np.log(np.maximum(visits, last) / last)
-        return np.asarray(np.minimum(reached, 1.0))
+        """The performance after so many `visits` [division..., task], as [..., division..., task]."""
+        known = self.visits
+        place = np.zeros(visits.shape, dtype=np.int64)  # of the knot below, one below the last
+        for knot in range(1, known.shape[-1] - 1):
+            place += visits >= known[:, knot]
+        tasks, above = np.arange(len(known)), np.minimum(place + 1, known.shape[-1] - 1)
+        width = known[tasks, above] - known[tasks, place]
+        share = np.clip(
+            (visits - known[tasks, place]) / np.where(width > 0, width, np.inf), 0.0, 1.0
+        )
+        low, high = self.performance[..., tasks, place], self.performance[..., tasks, above]
+        beyond = np.log(np.maximum(visits, known[:, -1]) / known[:, -1])
+        slope = np.expand_dims(self.slope, tuple(range(-visits.ndim, -1)))
+        return np.asarray(np.minimum(low + (high - low) * share + slope * beyond, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +94,13 @@ class LearningCurves:
 
     def _replicated(self, visits: NDArray[np.float64]) -> NDArray[np.float64]:
         """The mean performance [replicate, division] of each replicate."""
-        found = np.empty((len(self.replicates.slope), len(visits)))
-        for place in range(0, len(found), max(NUMBERS_AT_ONCE // visits.size, 1)):
-            part = slice(place, place + max(NUMBERS_AT_ONCE // visits.size, 1))
-            values, slope = self.replicates.performance[part], self.replicates.slope[part]
-            found[part] = Shape(self.replicates.visits, values[:, None], slope[:, None]).at(visits).mean(-1)
+        again = self.replicates
+        found = np.empty((len(again.slope), len(visits)))
+        count = max(NUMBERS_AT_ONCE // visits.size, 1)
+        for begin in range(0, len(found), count):
+            part = slice(begin, begin + count)
+            some = Shape(again.visits, again.performance[part], again.slope[part])
+            found[part] = some.at(visits).mean(axis=-1)
         return found
 
 
@@ -113,11 +120,14 @@ def fit_curves(rows: CurveRows) -> LearningCurves:
     """The curves through the means of `rows`."""
     pooled = rows.pooled(KNOTS)
     plain = isotonic(pooled.means, pooled.counts)
-    noise = np.maximum(rows.noise(Shape(pooled.visits, plain, np.zeros(len(plain))).at), SMALLEST_NOISE)
+    noise = np.maximum(
+        rows.noise(Shape(pooled.visits, plain, np.zeros(len(plain))).at), SMALLEST_NOISE
+    )
     errors = noise[:, None] / np.sqrt(pooled.counts)  # [task, knot]
     shape = _fit(pooled.visits, pooled.means, errors)
     # The same numbers for the same log: a policy that is learned twice should be the same twice.
-    draws = np.random.default_rng(0).normal(size=(REPLICATES, *errors.shape))
+    count = min(REPLICATES, max(FEWEST_REPLICATES, NUMBERS_AT_ONCE // errors.size))
+    draws = np.random.default_rng(0).normal(size=(count, *errors.shape))
     again = _fit(pooled.visits, shape.performance + errors * draws, errors)
     return LearningCurves(shape, again, noise)
 
@@ -176,7 +186,9 @@ def _tail(
         spread = (used * apart**2).sum(axis=-1)
         count = (inside & real).sum(axis=-1)
         usable = (count >= FEWEST_KNOTS) & (spread > 0)
-        slope = np.where(usable, (used * apart * above).sum(axis=-1) / np.where(usable, spread, 1.0), 0.0)
+        slope = np.where(
+            usable, (used * apart * above).sum(axis=-1) / np.where(usable, spread, 1.0), 0.0
+        )
         error = np.where(usable, 1 / np.sqrt(np.where(usable, spread, 1.0)), 0.0)
         missed = (used * (above - slope[..., None] * apart) ** 2).sum(axis=-1)
         found = _Tail(slope, error, level, place, inside)
@@ -209,7 +221,9 @@ def _drawn_together(
     precision = np.where(known, 1 / np.where(known, errors, 1.0) ** 2, 0.0)
     total = np.maximum(precision.sum(axis=-1, keepdims=True), 1e-300)
     mean = (precision * values).sum(axis=-1, keepdims=True) / total
-    excess = (precision * (values - mean) ** 2).sum(axis=-1, keepdims=True) - (known.sum(-1, keepdims=True) - 1)
+    excess = (precision * (values - mean) ** 2).sum(axis=-1, keepdims=True) - (
+        known.sum(-1, keepdims=True) - 1
+    )
     scale = total - (precision**2).sum(axis=-1, keepdims=True) / total
     variance = np.maximum(excess, 0.0) / np.maximum(scale, 1e-300)  # between the tasks
     weight = np.where(known, 1 / (variance + np.where(known, errors, 1.0) ** 2), 0.0)

@@ -52,7 +52,10 @@ def farthest(
     """
     taught = [budget * policies[0], budget * policies[1]]
     judges = curves[::-1]
-    ends = sum(judge.at(visits).mean(axis=-1) for judge, visits in zip(judges, taught, strict=True)) / 2
+    ends = (
+        sum(judge.at(visits).mean(axis=-1) for judge, visits in zip(judges, taught, strict=True))
+        / 2
+    )
     best = int(np.argmax(ends))
     lack = ends[best] - ends
     if errors > 0:

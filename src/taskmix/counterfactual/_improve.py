@@ -162,8 +162,9 @@ def choose_entropy(
     # A half that never tried a task has nothing to teach; the whole does then.
     taught = sums if all(np.all(half.visits > 0) for half in sums) else (whole, whole)
     even, odd = (
-        maximise(half if half.visits.ndim > 1 else half[None], weights[:, None])
-        .probabilities.mean(axis=1)  # [λ, stage, task], over the stages
+        maximise(half if half.visits.ndim > 1 else half[None], weights[:, None]).probabilities.mean(
+            axis=1
+        )  # [λ, stage, task], over the stages
         for half in taught
     )
     return float(weights[farthest((even, odd), curves, budget=budget, errors=1.0)])
@@ -215,7 +216,9 @@ def mixed(
     """The policies that a division makes of both."""
     if by_curves is None:
         return policies
-    return by_curves + np.zeros_like(policies) if division == "curves" else (policies + by_curves) / 2
+    return (
+        by_curves + np.zeros_like(policies) if division == "curves" else (policies + by_curves) / 2
+    )
 
 
 def checked_division(division: str | None, entropy: float | str) -> str:

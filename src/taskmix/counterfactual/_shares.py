@@ -24,7 +24,9 @@ BISECTIONS = 60  # of the price, to the rounding of a float
 
 
 def curve_shares(
-    curve: Callable[[NDArray[np.float64]], NDArray[np.float64]],  # visits [..., task] to performance
+    curve: Callable[
+        [NDArray[np.float64]], NDArray[np.float64]
+    ],  # visits [..., task] to performance
     *,
     budget: float,
     task_count: int,
