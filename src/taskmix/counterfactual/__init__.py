@@ -1,5 +1,6 @@
 """What another policy would have earned, and a better one, from the logs of runs alone."""
 
+from taskmix.counterfactual._balanced import balanced
 from taskmix.counterfactual._curves import learning_curves
 from taskmix.counterfactual._dynamic import improve_stages
 from taskmix.counterfactual._estimates import ValueEstimate, bernstein, compare, estimate, row_value
@@ -29,6 +30,7 @@ __all__ = [
     "PolicyValue",
     "Range",
     "ValueEstimate",
+    "balanced",
     "bernstein",
     "check_log",
     "compare",

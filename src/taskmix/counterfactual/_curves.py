@@ -16,7 +16,7 @@ The curve goes on along it, and not above 1: more practice helps less and less. 
 rows cannot tell apart are drawn to their common mean (DerSimonian and Laird, "Meta-analysis in Clinical
 Trials", 1986), and none is below zero.
 
-**Errors** are by a parametric bootstrap: means are drawn about the curves with the noise of their rows,
+**Errors** are by a parametric bootstrap: means are drawn about the curve with the noise of their rows,
 and everything is fitted again. Noise is the larger of what rows have within a stage and what runs have
 between them. What other tasks contributed to a task's progress (transfer) stays in its curve as it was
 in the log, and is in no error.
@@ -128,7 +128,10 @@ def fit_curves(rows: CurveRows) -> LearningCurves:
     # The same numbers for the same log: a policy that is learned twice should be the same twice.
     count = min(REPLICATES, max(FEWEST_REPLICATES, NUMBERS_AT_ONCE // errors.size))
     draws = np.random.default_rng(0).normal(size=(count, *errors.shape))
-    again = _fit(pooled.visits, shape.performance + errors * draws, errors)
+    # Half-way to the curve without its line: about the line alone every window would fit, about the
+    # other curve, which has followed the noise, too few would.
+    centre = (shape.performance + plain) / 2
+    again = _fit(pooled.visits, centre + errors * draws, errors)
     return LearningCurves(shape, again, noise)
 
 

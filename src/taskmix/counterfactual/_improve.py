@@ -17,8 +17,8 @@ policy, which is that of the largest λ. Several logs are pooled, in Eq. 11 and 
 learned from the second of two logs alone swings to the other side.
 
 **What the policy is** (`division`). "entropy" is the policy of Eq. 14 with that λ. "curves" are the
-shares that maximise the curves themselves (`_shares`), moved back towards uniform ones until the curves
-of the other half agree. "both", the default, is the mean of the two: a task that is hard and one that
+shares that maximise the curves themselves (`_shares`), moved back towards uniform ones as far as the
+curves of the other half gain by it, and all the way where they gain no standard error. "both", the default, is the mean of the two: a task that is hard and one that
 still learns are different tasks, and either alone is misled where its own model of training is wrong.
 """
 
@@ -54,7 +54,14 @@ REWARDS = ("logged", "slope")
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """A policy learned from logs, and what is known about it."""
+    """A policy learned from logs, and what is known about it.
+
+    >>> tasks = np.arange(400) % 2
+    >>> log = log_from_arrays(tasks, tasks.astype(float), np.full(400, 0.5), names=["a", "b"])
+    >>> found = improve_policy(log, entropy=0.5)
+    >>> found.division, found.tasks[int(found.probabilities.argmax())]
+    ('entropy', 'b')
+    """
 
     tasks: tuple[str, ...]
     probabilities: NDArray[np.float64]  # [task]
@@ -204,7 +211,9 @@ def shares_by_curves(
     )
     ways = WAY_GRID[:, None]
     tried = (1 / count + ways * (even - 1 / count), 1 / count + ways * (odd - 1 / count))
-    place = farthest(tried, halves, budget=budget, errors=0.0)
+    last = len(WAY_GRID) - 1  # uniform shares, which are kept if nothing is better by one error
+    kept = farthest(tried, halves, budget=budget, errors=1.0) == last
+    place = last if kept else farthest(tried, halves, budget=budget, errors=0.0)
     return 1 / count + WAY_GRID[place] * (whole - 1 / count), (tried[0][place], tried[1][place])
 
 
