@@ -3,6 +3,7 @@
 From what a head gives and what the rows say to one number; nothing here knows of files or models.
 """
 
+from taskmix.tasks._scoring._default import class_shares, metric_of_imbalance
 from taskmix.tasks._scoring._entities import (
     conlleval_report,
     entity_counts,
@@ -21,10 +22,12 @@ __all__ = [
     "METRICS",
     "Metric",
     "WrittenText",
+    "class_shares",
     "conlleval_report",
     "entity_counts",
     "evaluate_outputs",
     "evaluate_written",
     "find_metric",
     "io_to_iob2",
+    "metric_of_imbalance",
 ]
