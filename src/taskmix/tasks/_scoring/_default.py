@@ -25,6 +25,9 @@ def metric_of_imbalance(labels: tuple[str, ...], targets: Mapping[str, NDArray[A
     """The metric that the shares of the classes ask for; None where accuracy will do.
 
     `targets` are those of each split. Two classes that are not both in every split have no area.
+
+    >>> metric_of_imbalance(("no", "yes"), {"train": np.arange(100) < 6})
+    'auc'
     """
     if "train" not in targets or len(labels) < 2:
         return None
