@@ -28,7 +28,8 @@ FIRST_ROWS, FIRST_F1 = 24, 0.85  # of each class, before more rows are read
 ROWS_OF_TEXT = 300  # looked at, or so many for each class as follows
 ROWS_OF_CLASS = 20
 MOST_ROWS = 2000
-FIRST_WORDS, LAST_WORDS = 100, 20  # of a text: labels are put where they are seen
+FIRST_WORDS, LAST_WORDS = 100, 20  # of a text, whose pairs are looked at
+MOST_CHARACTERS = 20_000  # of a text
 FEWEST_OF_CLASS = 8  # rows: fewer have some word in common by chance
 FEWEST_ROWS = 30
 WRONG_ROWS = 0.02  # of all rows
@@ -118,11 +119,11 @@ def _texts(table: pa.Table, places: NDArray[np.int64]) -> Iterator[list[str]]:
 def _words_of(texts: list[str]) -> set[str]:
     found: set[str] = set()
     for text in texts:
-        words = _WORD.findall(text.casefold())
+        words = _WORD.findall(text[:MOST_CHARACTERS].casefold())
+        found.update(words)
         if len(words) > FIRST_WORDS + LAST_WORDS:
             words = [*words[:FIRST_WORDS], *words[-LAST_WORDS:]]
         if words:
-            found.update(words)
             found.update(f"{a} {b}" for a, b in pairwise(words))
             found.update((f"{words[0]} ...", f"... {words[-1]}"))
     return found
@@ -149,7 +150,7 @@ def _leak_of_columns(table: pa.Table, targets: NDArray[np.int64]) -> Leak | None
     known = labels != MISSING
     places, labels = places[known], np.unique(labels[known], return_inverse=True)[1]
     counts = np.bincount(labels)
-    if len(labels) < FEWEST_ROWS or len(counts) < 2 or counts.min() < FEWEST_OF_CLASS:
+    if len(labels) < FEWEST_ROWS or len(labels) - counts.max() < FEWEST_OF_CLASS:
         return None
     allowed = min(WRONG_ROWS * len(labels), WRONG_OTHERS * (len(labels) - counts.max()))
     for name in table.column_names:
@@ -166,8 +167,8 @@ def _wrong_rows(cells: Any, labels: NDArray[np.int64], classes: int) -> float:
     codes = values.indices.fill_null(len(values.dictionary)).to_numpy(zero_copy_only=False)
     table = np.zeros((len(values.dictionary) + 1, classes), dtype=np.int64)
     np.add.at(table, (codes, labels), 1)
-    # A value tells nothing of the first row that has it: what is different in every row tells nothing.
-    wrong = float(len(labels) - np.maximum(table.max(axis=1) - 1, 0).sum())
+    most = table.max(axis=1)
+    wrong = float(len(labels) - most[most > 1].sum())  # what only one row has tells nothing
     if _is_number(cells.type):
         numbers = cells.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         # Equal values in any order: sorted by label they would seem to tell it.
