@@ -69,6 +69,7 @@ def advise(
     budget: str = "10m",
     out: Path | str = "advice",
     target: str | None = None,
+    metric: str | None = None,
     steps: int | None = None,
     batch_size: int = 32,
     learning_rate: float | None = None,
@@ -91,7 +92,8 @@ def advise(
     table or a list of mappings. `model` is a word of the command (auto, convolution, ...), a module of
     PyTorch that gives a vector for each row, or a function that makes one; the heads are ours. Of a
     pretrained model `tune` says what is trained: heads (the default on a CPU), adapters of a `rank` (on
-    a GPU), or all; `adapter` is a folder of PEFT, whose adapters every run begins with.
+    a GPU), or all; `adapter` is a folder of PEFT, whose adapters every run begins with. `metric` names
+    what tasks of a folder or a mapping are scored by; where a class is rare, that is not accuracy.
 
     Runs are done by `executor`: unless one is given, in this process, one after another, or with
     `workers` of 2 and more in processes of their own (call it under `if __name__ == "__main__":` then).
@@ -109,7 +111,7 @@ def advise(
     own = not (model is None or isinstance(model, str))
     if own and workers != 1:
         raise OptionError("A `model` of one's own should run in this process. Leave `workers` out.")
-    source, held = _source(tasks, hold=own, collate=collate)
+    source, held = _source(tasks, hold=own, collate=collate, metric=metric)
     loaded = source.load()
     where = choose_device(device)
     file = None if vectors is None else Path(vectors)
@@ -257,15 +259,23 @@ def _print_lines(*lines: str) -> None:
 
 
 def _source(
-    tasks: Tasks, *, hold: bool, collate: Callable[[list[Any]], Any] | None
+    tasks: Tasks,
+    *,
+    hold: bool,
+    collate: Callable[[list[Any]], Any] | None,
+    metric: str | None,
 ) -> tuple[TaskSource, HeldEncoding | None]:
     if isinstance(tasks, str | Path):
         if str(tasks) == "digits" and not Path(tasks).exists():
             return DigitsSource(), None
-        return FolderSource(path=str(tasks)), None
+        return FolderSource(path=str(tasks), metric=metric), None
     held = None
     if isinstance(tasks, Mapping):
-        tasks, held = gather_tasks(tasks, hold=hold, collate=collate)
+        tasks, held = gather_tasks(tasks, hold=hold, collate=collate, metric=metric)
+    elif metric is not None:
+        raise OptionError(
+            "`metric` should be that of each task, where there are tasks. Leave it out."
+        )
     if isinstance(tasks, TaskSet):
         return GivenTasks(tasks.content, tasks), held
     if hasattr(tasks, "load"):
