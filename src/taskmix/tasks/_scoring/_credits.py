@@ -93,7 +93,7 @@ def _credits(metric: str, rows: ScoredRows) -> Values:
 
 
 def _accuracy(rows: ScoredRows) -> Values:
-    return (rows.classes == rows.targets).astype(np.float64)
+    return np.asarray(rows.classes == rows.targets, dtype=np.float64)
 
 
 def _log_loss(rows: ScoredRows) -> Values:
