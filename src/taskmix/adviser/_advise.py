@@ -13,8 +13,9 @@ from typing import Any
 
 from torch import nn
 
+from taskmix.adviser._advice import Advice, AdviseOptions, News
 from taskmix.adviser._advised import Advised
-from taskmix.adviser._adviser import Advice, AdviseOptions, Adviser, News, Reading
+from taskmix.adviser._adviser import Adviser, Reading
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._answer import answer, best_runs, plan_of
 from taskmix.adviser._budget import Budget, Timer
@@ -189,7 +190,7 @@ def advise_on(
         return {"Make this page again": f"taskmix report {study.path}"}
 
     def document(advice: Advice, *, end: bool = False) -> AdviceDocument:
-        found = answer(advice)
+        found = answer(advice, study)
         return advice_document(
             advice,
             found,
@@ -202,7 +203,7 @@ def advise_on(
 
     def keep(advice: Advice) -> None:
         history.add(advice)
-        plan_of(advice, answer(advice)).save(study.path / "plan.json")
+        plan_of(advice, answer(advice, study)).save(study.path / "plan.json")
         save_advice(study.path, document(advice))
 
     with advising_alone(study.path):
@@ -217,7 +218,7 @@ def advise_on(
             keep=keep,
             reading=reading,
         ).run()
-        found = answer(advice)
+        found = answer(advice, study)
         if keeps_model:
             notes = {"advice": list(found.lines)}
             save_models(study.path / MODEL, best_runs(advice, found), study, notes=notes)

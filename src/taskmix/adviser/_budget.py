@@ -75,14 +75,16 @@ class Prices:
     """Seconds that things take one process while all `workers` of them are at work."""
 
     batch: float
-    probe: float  # a batch of the probe, with all that its run takes besides
+    probe: float | None = None  # a batch of the probe, with all of its run, where it is known apart
     start: float = 0.0  # a run, without steps and rows
     row: float = 0.0  # one that is evaluated
+    once: float = 0.0  # in each process, before the first run: encoding the rows
+    members: int = 1  # models trained in one batch
     workers: int = 1
 
     def __post_init__(self) -> None:
-        fine = self.batch > 0 and self.probe > 0 and self.start >= 0 and self.row >= 0
-        if not fine or self.workers < 1:
+        fine = self.batch > 0 and min(self.start, self.row, self.once) >= 0
+        if not fine or not (self.probe is None or self.probe > 0) or self.workers < 1:
             raise OptionError(f"Prices should be positive, and workers at least 1. Found {self}.")
 
 
@@ -106,7 +108,7 @@ class PricedBudget:
         left = budget.seconds if seconds is None else seconds
         return cls(
             batches=max(int(left * prices.workers / prices.batch), 0),
-            probe_price=prices.probe / prices.batch,
+            probe_price=PROBE_PRICE if prices.probe is None else prices.probe / prices.batch,
             prices=prices,
         )
 
@@ -166,5 +168,5 @@ class Timer:
         return self.seconds * (1 - END_SHARE) - END_SECONDS - self.used()
 
     def is_over(self) -> bool:
-        """Whether runs at work should stop: they took longer than anyone could foresee."""
-        return self.seconds is not None and self.used() > self.seconds * (1 + OVERRUN_SHARE)
+        """Whether work should stop: it took longer than anyone could foresee."""
+        return self.seconds is not None and self.left() < -OVERRUN_SHARE * self.seconds

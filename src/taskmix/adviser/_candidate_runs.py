@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from taskmix.adviser._budget import Timer
-from taskmix.adviser._candidates import evaluated_rows
 from taskmix.adviser._run_length import RunLength
 from taskmix.adviser._scores import Entry, entry_of
 from taskmix.adviser._spending import Spending
 from taskmix.engine import Executed, Executor, Run
 from taskmix.errors import OptionError, RunError
+from taskmix.models import Perceptron
 from taskmix.plans import Plan
 from taskmix.policies import HardProgress
 from taskmix.records import Study
 
+FEW_TRAINED_ROWS = 100_000  # in all steps of a run that keeps no checkpoints on the way
 FIRST_SEEDS = 2  # of every candidate: with one, no noise is known and nobody is ever out
 
 Asked = tuple[Plan, int]  # a candidate and a seed
@@ -32,34 +33,43 @@ class CandidateRuns:
     spending: Spending
     length: RunLength
     first_seed: int
+    name: str = ""  # of a cheaper model, or of longer runs
+    price: float = 1.0  # of its batches in a budget of steps
     entries: dict[str, list[Entry]] = field(default_factory=dict)  # of each candidate, by seed
     notes: list[str] = field(default_factory=list)
 
-    def costs(self, candidate: Plan) -> list[float]:
-        """Of each of its runs; a budget of steps counts the candidate as one."""
-        budget, tasks = self.spending.budget, self.template.load()
-        if budget.prices is None:
-            return [float(self.length.batches)]
+    def costs(self, candidate: Plan, *, batches: int | None = None) -> list[float]:
+        """Of each of its runs, where it is asked for alone; of runs of so many `batches`, if given."""
+        return self.costs_of([(candidate, self.first_seed)], batches=batches)[0]
+
+    def costs_of(self, asked: Sequence[Asked], *, batches: int | None = None) -> list[list[float]]:
+        """The same for candidates that are asked for at once: runs in company may be cheaper.
+
+        A budget of steps counts a candidate as one: all of them cost what a plain one does.
+        """
+        if not self.spending.by_clock:
+            return [[(batches or self.length.batches) * self.price] for _ in asked]
+        runs = [self._runs(candidate, seed, batches=batches) for candidate, seed in asked]
+        costs = iter(self.spending.costs([run for some in runs for run in some]))
+        return [[next(costs) for _ in some] for some in runs]
+
+    def first_seeds(self, candidates: Sequence[Plan], seeds: int = FIRST_SEEDS) -> list[Asked]:
+        """Every candidate under its first seeds, seed by seed."""
         return [
-            budget.cost(
-                self.length.batches * part.share,
-                evaluated_rows(tasks.select(part.tasks), self.length.evaluations),
-            )
-            for part in candidate.parts
+            (candidate, self.first_seed + number)
+            for number in range(seeds)
+            for candidate in candidates
         ]
 
-    def train_first_seeds(self, stage: str, candidates: Sequence[Plan], *, least: int = 0) -> int:
-        """Brings candidates to two seeds, as far as the budget goes, `least` of them in any case.
+    def train_first_seeds(
+        self, stage: str, candidates: Sequence[Plan], *, least: int = 0, seeds: int = FIRST_SEEDS
+    ) -> int:
+        """Brings candidates to their first seeds, as far as the budget goes, `least` in any case.
 
         Returns how many have been trained, each seed counted.
         """
-        asked = [
-            (candidate, self.first_seed + number)
-            for number in range(FIRST_SEEDS)
-            for candidate in candidates
-        ]
-        costs = [self.costs(candidate) for candidate, _ in asked]
-        affordable = self.spending.affordable(stage, costs, least=least)
+        asked = self.first_seeds(candidates, seeds)
+        affordable = self.spending.affordable(stage, self.costs_of(asked), least=least)
         count = _without_partial_seed(affordable, len(candidates))
         found = self._train(asked[:count])
         done = next((place for place, each in enumerate(found) if each is None), count)
@@ -92,10 +102,16 @@ class CandidateRuns:
         known = f" The best plan so far is in {self.study.path}." if self.entries else ""
         return f"Stopped. What is done is kept.{known} Run the same command again to continue."
 
-    def _runs(self, candidate: Plan, seed: int) -> list[Run]:
+    def _runs(self, candidate: Plan, seed: int, *, batches: int | None = None) -> list[Run]:
         # What a draw was worth costs nothing to log, and another policy can be learned from it.
-        template = replace(self.template, steps=self.length.batches, reward=HardProgress())
-        return candidate.runs(template, seeds=[seed], evaluations=self.length.evaluations)
+        steps = batches or self.length.batches
+        template = replace(self.template, steps=steps, reward=HardProgress())
+        runs = candidate.runs(template, seeds=[seed], evaluations=self.length.evaluations)
+        # Runs of a second or two need no way back but their ends: writing it takes longer than they do.
+        small = isinstance(template.architecture, Perceptron)
+        if small and steps * template.batch_size <= FEW_TRAINED_ROWS:
+            return [replace(run, checkpoint_every=None) for run in runs]
+        return runs
 
     def _train(self, asked: Sequence[Asked]) -> list[list[Executed] | None]:
         """What came of the runs of each candidate; None where the time was over before its end."""
@@ -103,16 +119,14 @@ class CandidateRuns:
         flat = [run for some in runs for run in some]
         # Seed by seed, in case the time is over before the last, and the longest run first, so that
         # no process waits long for the others.
-        order = sorted(range(len(flat)), key=lambda at: (flat[at].seed, -_batches(flat[at])))
+        order = sorted(range(len(flat)), key=lambda at: (flat[at].seed, -flat[at].cost))
         begin = self.timer.used()
         done = self.executor.run([flat[place] for place in order], self.study)
         took = self.timer.used() - begin
         by_place = dict(zip(order, done, strict=True))
         results = [by_place[place] for place in range(len(flat))]
-        if self.spending.by_clock:
-            costs = [cost for candidate, _ in asked for cost in self.costs(candidate)]
-            paid = zip(costs, results, strict=True)
-            self.spending.learn([cost for cost, r in paid if r.outcome == "finished"], took)
+        paired = zip(flat, results, strict=True)
+        self.spending.learn([run for run, each in paired if each.outcome == "finished"], took)
         late = self.timer.is_over()
         rest = iter(results)
         return [self._unless_stopped([next(rest) for _ in some], late=late) for some in runs]
@@ -134,7 +148,7 @@ class CandidateRuns:
     def _keep(self, asked: Sequence[Asked], found: Sequence[list[Executed]]) -> None:
         for (candidate, seed), results in zip(asked, found, strict=True):
             entry = entry_of(candidate, seed, self._runs(candidate, seed), results)
-            self.spending.batches += self.length.batches
+            self.spending.batches += self.length.batches * self.price
             earlier = len(self.entries.get(candidate.name, ()))
             if entry is None:
                 reason = next((each.error for each in results if each.error), "it failed")
@@ -147,7 +161,3 @@ class CandidateRuns:
 def _without_partial_seed(count: int, candidates: int) -> int:
     """Without a last seed that only some have: who has it would lead for that alone."""
     return count if count < candidates else count - count % candidates
-
-
-def _batches(run: Run) -> int:
-    return run.steps * run.batches_a_step

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from taskmix.adviser._adviser import Advice
+from taskmix.adviser._advice import Advice
 from taskmix.adviser._answer import Answer, plan_of
 from taskmix.adviser._history import History
 from taskmix.adviser._race import Standing

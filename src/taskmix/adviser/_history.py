@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from taskmix.adviser._adviser import Advice
+from taskmix.adviser._advice import Advice
 from taskmix.plans import AdviceStage, Milestone
 
 

@@ -26,9 +26,10 @@ def learn_which_help(
     if design is None:
         return None
     spending = runs.spending
-    budget = spending.budget
-    count, trials = design.affordable(budget)
-    each = design.price(budget) * (1.0 if budget.prices is None else budget.prices.batch)
+    price = design.price(spending)
+    count, trials = design.affordable(spending.budget.batches, price)
+    prices = spending.budget.prices
+    each = price * (1.0 if prices is None else prices.batch)
     enough = count >= design.fewest
     if not enough or not spending.affords(STAGE, [[each] * trials]):
         runs.notes.append(
@@ -54,5 +55,5 @@ def learn_which_help(
     except TaskmixError as error:
         runs.notes.append(f"Which tasks help which could not be learned: {error}")
         return None
-    spending.batches += len(measured.trials) * design.price(budget)
+    spending.batches += len(measured.trials) * price
     return lessons

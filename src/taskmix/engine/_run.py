@@ -36,6 +36,8 @@ from taskmix.weighting import AnyWeighting
 
 FORMAT = 1  # of the specification; a change in what it means gets a new number
 
+PASSES_OF_A_BATCH = 3  # through the encoder: one there, and back one for inputs, one for weights
+
 Listener = Callable[[Event], None]
 
 _encodings = KeptEncodings()
@@ -91,6 +93,22 @@ class Run:
         if self.weighting is None:
             return 1
         return len({id(task.splits["train"].inputs) for task in self.load()})
+
+    @property
+    def passes_a_step(self) -> int:
+        """Of a batch through the encoder, one there and two back: what a step costs."""
+        if self.weighting is None:
+            return PASSES_OF_A_BATCH
+        return self.weighting.needs.passes(batches=self.batches_a_step, tasks=len(self.load()))
+
+    @property
+    def cost(self) -> float:
+        """Of all its steps, in batches of a plain step: what a budget of steps counts."""
+        return self.steps * self.passes_a_step / PASSES_OF_A_BATCH
+
+    def steps_for(self, batches: int) -> int:
+        """How many steps cost what so many batches do, at least one."""
+        return max(batches * PASSES_OF_A_BATCH // self.passes_a_step, 1)
 
     def folder(self, study: Study) -> RunFolder:
         """Where a study has the run, or will have it, asked for under the run's label."""

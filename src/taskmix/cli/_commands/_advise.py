@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -56,7 +57,7 @@ def advise_command(
         taskmix advise digits --budget 60000-steps
     """
     begin = time.monotonic()  # before the imports, which take their time
-    from taskmix.adviser import MODEL, AdviseOptions, Budget, advise_on
+    from taskmix.adviser import MODEL, AdviseOptions, Budget, advise_on, useful_workers
     from taskmix.cli._printing._advised import print_advised, print_places
     from taskmix.cli._printing._display import print_json, reading_bar
     from taskmix.cli._printing._repeat import commands_of_advice
@@ -80,6 +81,7 @@ def advise_command(
         else:
             print_advised(advised)
 
+    where = replace(where, workers=useful_workers(template, where.workers))
     with where.executing("advise", quiet=json_, tracking=tracking) as executor:
         advised = advise_on(
             template,
