@@ -34,8 +34,9 @@ PARTS = (STEPS_FOLDER, SCORES_FOLDER, _checkpoint.FOLDER, _labels.FOLDER)
 LATEST = f"{_checkpoint.FOLDER}/{_checkpoint.NAME}"
 LAST = (LATEST, NAME)  # they say what the others mean
 FILES = re.compile(
-    rf"{re.escape(NAME)}|{re.escape(LATEST)}|{re.escape(_credits.NAME)}"
+    rf"{re.escape(NAME)}|{re.escape(LATEST)}"
     rf"|({STEPS_FOLDER}|{SCORES_FOLDER})/part-\d+-\d+\.parquet"
+    rf"|{SCORES_FOLDER}/{re.escape(_credits.NAME)}"
     rf"|{_checkpoint.FOLDER}/(state|best)-\d+(-\d+)?\.safetensors"
     rf"|{_labels.FOLDER}/{_labels.FILES.pattern}"
 )

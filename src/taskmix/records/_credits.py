@@ -1,4 +1,4 @@
-"""What each dev row adds to a run's final scores: `credits.safetensors` in the run's folder.
+"""What each dev row adds to a run's final scores: `scores/credits.safetensors` in the run's folder.
 
 It is written before `run.json` says that the run is finished, and deleted by whoever takes the run up
 again, so a finished run has its own or none.
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.files import delete
+from taskmix.files import delete, make_folder
 from taskmix.records._damage import DamageError
 from taskmix.records._state import load_state, save_state
 
+FOLDER = "scores"  # whose names are flushed before the end of a run is written
 NAME = "credits.safetensors"
 MOST = 200_000  # values; of so many rows a score is known well without
 
@@ -24,27 +25,31 @@ MOST = 200_000  # values; of so many rows a score is known well without
 def write_credits(folder: Path, row_credits: Mapping[str, NDArray[Any]]) -> None:
     """Keeps the credits of each task, [row]; none where there are too many."""
     if 0 < sum(map(len, row_credits.values())) <= MOST:
+        make_folder(folder / FOLDER)
         save_state(
-            folder / NAME, {task: _narrowed(each) for task, each in row_credits.items()}, sync=False
+            folder / FOLDER / NAME,
+            {task: _narrowed(each) for task, each in row_credits.items()},
+            sync=False,
         )
 
 
 def read_credits(folder: Path) -> dict[str, NDArray[np.float32]]:
     """Of each task, [row]; none where there is no such file."""
-    if not (folder / NAME).exists():
+    path = folder / FOLDER / NAME
+    if not path.exists():
         return {}
     try:
-        found = load_state(folder / NAME).items()
+        found = load_state(path).items()
         return {str(task): np.asarray(each, dtype=np.float32) for task, each in found}
     except (DamageError, AttributeError, TypeError, ValueError) as error:
         raise DamageError(
-            f"`{folder / NAME}` should hold what each row adds to a run's scores. Found another or a "
-            "broken file. Delete it: the run reads as well without."
+            f"`{path}` should hold what each row adds to a run's scores. Found another or a broken "
+            "file. Restore it from a copy, or delete it: the run reads as well without."
         ) from error
 
 
 def forget_credits(folder: Path) -> None:
-    delete(folder / NAME, is_ours=lambda path: path.name == NAME)
+    delete(folder / FOLDER / NAME, is_ours=lambda path: path.name == NAME)
 
 
 def _narrowed(values: NDArray[Any]) -> NDArray[Any]:

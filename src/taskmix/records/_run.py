@@ -182,7 +182,9 @@ class RunFolder:
         A row without a target has NaN; a row of tags is a sentence. None of a run that is not
         finished, that is lean or of an earlier version, or that has very many rows.
         """
-        return read_credits(self.path) if self.is_finished else {}
+        summary = self.summary()
+        is_finished = summary is not None and summary.status == "finished"
+        return read_credits(self.path) if is_finished else {}
 
     def _bounded(self, batches: Iterator[pa.RecordBatch], folder: str) -> Iterator[pa.RecordBatch]:
         """The batches, as long as all of them can be held at once."""

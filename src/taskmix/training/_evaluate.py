@@ -249,10 +249,10 @@ def score_outputs(
     """
     data = task.splits[split]
     if task.kind in WRITTEN:  # as many numbers as fit here: a small vocabulary, and few rows
-        rows = foresee(torch.nn.Identity(), outputs, data.targets.to(outputs.device))
-        text = rows.total(data.target_bytes)
+        written = foresee(torch.nn.Identity(), outputs, data.targets.to(outputs.device))
+        text = written.total(data.target_bytes)
         scores = score_written(task, split, text, loss=loss is not None)
-        return [rows.credited(scores[0], data, text), *scores[1:]] if with_credits else scores
+        return [written.credited(scores[0], data, text), *scores[1:]] if with_credits else scores
     flat, targets, sentences = _flatten(outputs, data)
     rows: dict[str, Any] = {"outputs": flat, "targets": targets}
     rows |= {"labels": task.labels, "sentences": sentences}

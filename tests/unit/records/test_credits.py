@@ -43,7 +43,7 @@ def test_no_file_is_written_where_there_is_nothing_to_keep(
         monkeypatch.setattr(_credits, "MOST", 4)
     finished(folder, {} if why == "none given" else CREDITS)
     assert folder.credits() == {}
-    assert not (folder.path / "credits.safetensors").exists()
+    assert not (folder.path / "scores/credits.safetensors").exists()
 
 
 def test_a_run_that_starts_over_has_no_credits_of_before(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_credits_travel_with_the_run(tmp_path: Path) -> None:
 def test_a_damaged_file_is_told_in_words(tmp_path: Path) -> None:
     folder = Study(tmp_path).run(SPECIFICATION)
     finished(folder, CREDITS)
-    path = folder.path / "credits.safetensors"
+    path = folder.path / "scores/credits.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     with pytest.raises(RecordError, match="what each row adds"):
         folder.credits()

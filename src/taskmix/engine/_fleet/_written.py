@@ -57,8 +57,8 @@ def written_scores(
             scores_here = score_written(task, split, text, loss=True)
             if every_row is not None:
                 loss, pieces, firsts = every_row[place, slot, : len(data)].unbind(-1)
-                rows = WrittenRows(loss, firsts.long(), pieces.long())
-                scores_here[0] = rows.credited(scores_here[0], data, text)
+                by_itself = WrittenRows(loss, firsts.long(), pieces.long())
+                scores_here[0] = by_itself.credited(scores_here[0], data, text)
             of_member += scores_here
         every_score.append(tuple(of_member))
     return every_score

@@ -93,7 +93,7 @@ def _credits(metric: str, rows: ScoredRows) -> Values:
 
 
 def _accuracy(rows: ScoredRows) -> Values:
-    return (rows.classes == rows.targets).astype(np.float64)
+    return np.asarray(rows.classes == rows.targets, dtype=np.float64)
 
 
 def _log_loss(rows: ScoredRows) -> Values:
@@ -160,10 +160,7 @@ def _pearson(rows: ScoredRows) -> Values:
 
 def _spearman(rows: ScoredRows) -> Values:
     # Pearson's of the shares of rows below each, which a row that weighs more changes as well.
-    from scipy.stats import rankdata
-
-    count = len(rows.targets)
-    a, b = ((rankdata(each) - 0.5) / count - 0.5 for each in (rows.outputs, rows.targets))
+    a, b = (_share_below(np.sort(each), each) - 0.5 for each in (rows.outputs, rows.targets))
     above_a, above_b = _MeansAbove(a), _MeansAbove(b)
 
     def moment(first: Values, second: Values, changes: Values) -> tuple[float, Values]:
@@ -246,19 +243,23 @@ def _of_each_class(
 
 
 def _area_credits(scores: Values, positive: NDArray[np.bool_]) -> Values | None:
-    from scipy.stats import rankdata
-
-    count, others = int(positive.sum()), int((~positive).sum())
-    if count == 0 or others == 0:
+    above, below = np.sort(scores[positive]), np.sort(scores[~positive])
+    if len(above) == 0 or len(below) == 0:
         return None
     # A row's placement: the share of the rows of the other kind that it is on the right side of.
-    ranks = rankdata(scores)
     placements = np.empty(len(scores))
-    placements[positive] = (ranks[positive] - rankdata(scores[positive])) / others
-    placements[~positive] = 1 - (ranks[~positive] - rankdata(scores[~positive])) / count
+    placements[positive] = _share_below(below, scores[positive])
+    placements[~positive] = 1 - _share_below(above, scores[~positive])
     area = placements[positive].mean()
-    shares = np.where(positive, count, others) / len(scores)
+    shares = np.where(positive, len(above), len(below)) / len(scores)
     result: Values = area + (placements - area) / shares
+    return result
+
+
+def _share_below(ordered: Values, scores: Values) -> Values:
+    """[row] the share of some ordered scores that is lower than each, equal ones half."""
+    lower = np.searchsorted(ordered, scores, side="left")
+    result: Values = (lower + np.searchsorted(ordered, scores, side="right")) / (2 * len(ordered))
     return result
 
 

@@ -38,7 +38,7 @@ def written_credits(
 
     def of_metric(name: str) -> NDArray[np.float64]:
         if name == "exact_match":
-            return (right == pieces)[known].astype(np.float64)
+            return np.asarray((right == pieces)[known], dtype=np.float64)
         if name == "token_accuracy":
             return ratio_credits(right[known], pieces[known])
         if name == "bits_per_byte":
