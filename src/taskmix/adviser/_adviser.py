@@ -28,7 +28,7 @@ from taskmix.adviser._run_length import choose_length, words_of_too_small_budget
 from taskmix.adviser._scores import Entry, judged_targets, mean_comparable, unlearned_tasks
 from taskmix.adviser._spending import Spending
 from taskmix.adviser._transfer_stage import learn_which_help
-from taskmix.engine import Executor, Run, Until, read_ahead
+from taskmix.engine import Executor, Run, Until, is_stop_asked, read_ahead
 from taskmix.errors import InputError, OptionError, RunError
 from taskmix.models import tuning_of
 from taskmix.records import Study, to_plain
@@ -227,7 +227,15 @@ class Adviser:
         self.template = rows.apply(self.template)
         self.probe = None if self.probe is None else rows.apply(self.probe)
         with self.reading() as tell:
-            read_ahead([self.template], tell)
+            is_read = read_ahead([self.template], tell, stop=partial(is_stop_asked, self.executor))
+        if self.timer.is_over():
+            raise OptionError(
+                "The budget should last until the encoder has read all texts, once. The time was over "
+                "before. What was read is kept: run the same command again with a larger `budget`.",
+                arguments=("budget",),
+            )
+        if not is_read:
+            raise RunError("Stopped. What was read is kept. Run the same command again to continue.")
         return [rows.words] if rows.words else []
 
     def _open_spending(self, ledger: Ledger) -> Spending:
