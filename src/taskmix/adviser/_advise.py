@@ -178,7 +178,7 @@ def advise_on(
     >>> study = open_study("study", source.load(), source)
     >>> advised = advise_on(run, study, options, executor=Here(workers=1), on_news=heard.append)
     >>> [news.stage for news in heard]
-    ['look', 'baselines', 'runs', 'candidates', 'runs']
+    ['look', 'baselines', 'runs', 'candidates', 'runs', 'end']
     """
     begin = time.monotonic() if begin is None else begin
     timer = Timer(begin=begin)

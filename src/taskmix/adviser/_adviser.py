@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from taskmix.adviser._prices import Meter
 from taskmix.adviser._propose import propose_candidates
 from taskmix.adviser._race import Race, run_race
 from taskmix.adviser._reading import RowsToRead, rows_to_read
-from taskmix.adviser._run_length import choose_length, words_of_too_small_budget
+from taskmix.adviser._run_length import choose_length, words_of_end, words_of_too_small_budget
 from taskmix.adviser._scores import Entry, judged_targets, mean_comparable, unlearned_tasks
 from taskmix.adviser._spending import Spending
 from taskmix.adviser._transfer_stage import learn_which_help
@@ -187,7 +187,9 @@ class Adviser:
             advice = self._advice(runs, known, lessons)
         while self._race_on(runs, advice.race):
             advice = self._advice(runs, known, lessons)
-        return advice
+        words = words_of_end(advice.race, runs.spending, most_seeds=MOST_SEEDS)
+        self._tell_stage("end", words)
+        return replace(advice, notes=(*advice.notes, words))
 
     def _tell_stage(self, stage: str, words: str) -> None:
         left = None if self.timer.seconds is None else max(self.timer.left(), 0.0)
@@ -235,7 +237,9 @@ class Adviser:
                 arguments=("budget",),
             )
         if not is_read:
-            raise RunError("Stopped. What was read is kept. Run the same command again to continue.")
+            raise RunError(
+                "Stopped. What was read is kept. Run the same command again to continue."
+            )
         return [rows.words] if rows.words else []
 
     def _open_spending(self, ledger: Ledger) -> Spending:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -126,7 +126,9 @@ class Meter:
         # Of little work, noise is most of what is measured: a row costs no more than one trained on.
         row = min(row, batch / size) if size and not _is_slow(run) else row
         start = min(max(start, 0.0), max(first.besides, 0.0))
-        return Prices(batch=max(batch, SMALLEST_SECONDS), start=start, row=row, members=trial.members)
+        return Prices(
+            batch=max(batch, SMALLEST_SECONDS), start=start, row=row, members=trial.members
+        )
 
     def _after_one_step(self, run: Run, found: _Measured) -> Prices:
         """Prices by a step or two, which took longer than all measuring should."""

@@ -8,13 +8,13 @@ fast the encoder reads is measured on some of the texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from taskmix.engine import Run, SampledSource
-from taskmix.tasks import FeatureEncoding, FrozenReader, TaskSet, texts_of
+from taskmix.tasks import FeatureEncoding, TaskSet, texts_of
 
 READING_SHARE = 0.3  # of the time: the rest has to pay for a dozen ways of training and a race
 TRIED_TEXTS = 64  # that the speed is measured on
@@ -49,7 +49,7 @@ def rows_to_read(run: Run, tasks: TaskSet, seconds: float) -> RowsToRead:
         return RowsToRead(most={})
     generator = np.random.default_rng(0)
     tried = [texts[place] for place in generator.permutation(len(texts))[:TRIED_TEXTS]]
-    speed = _speed(encoding.reader(), tried, TRYING_SHARE * seconds)
+    speed = _speed(encoding.reader().speed, tried, TRYING_SHARE * seconds)
     affordable = int(READING_SHARE * seconds * speed)
     if len(texts) <= affordable:
         return RowsToRead(most={})
@@ -63,10 +63,14 @@ def rows_to_read(run: Run, tasks: TaskSet, seconds: float) -> RowsToRead:
     return RowsToRead(most=most, words=words)
 
 
-def _speed(reader: FrozenReader, texts: Sequence[str], seconds: float) -> float:
+def _speed(
+    measure: Callable[[Sequence[str]], tuple[float, float]],  # pieces a second, and of a text
+    texts: Sequence[str],
+    seconds: float,
+) -> float:
     """Texts a second: by a few, and by more of them where that takes no longer than so many seconds."""
     for count in (FIRST_TEXTS, len(texts)):
-        pieces_a_second, pieces = reader.speed(texts[:count])
+        pieces_a_second, pieces = measure(texts[:count])
         speed = pieces_a_second / pieces
         if len(texts) / speed > seconds:
             break

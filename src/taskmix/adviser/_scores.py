@@ -39,6 +39,7 @@ class Entry:
     test: Mapping[str, float]  # kept for the end; nothing is chosen by it
     batches: float  # until each model's best evaluation, over its models
     folders: tuple[str, ...] = ()  # the names under which the study has the runs
+    seconds: float = float("nan")  # of all steps, on the device that took them
 
 
 def entry_of(

@@ -1,8 +1,8 @@
 """What is spent and what can still be paid: batches of a budget of steps, the time of one of seconds.
 
-A run's price is that of its kind (`_prices.py`), measured when it is first asked for. Every stage that is
-done corrects the prices of its kinds: how many times as long as foreseen it took is their pace. A kind of
-which little has been done is taken to go at the pace of all.
+A run's price is that of its kind (`_prices.py`), measured when it is first asked for. Every stage that
+is done corrects the prices of its kinds: how many times as long as foreseen it took is their pace. A
+kind of which little has been done is taken to go at the pace of all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ _PRICES_KEY = "prices of "  # and the key of a kind
 # adviser give up seeds for one slow moment.
 PRIOR_SECONDS = 2.0
 RUNS_OF_A_STAGE = 8  # about: by the company of so many the budget is priced
-MEASURES_LEFT = 4  # times that a kind could be measured in the time left: with less, it is not any more
+MEASURES_LEFT = (
+    4  # times that a kind could be measured in the time left: with less, it is not any more
+)
 UNAFFORDABLE = Prices(batch=math.inf)  # of a kind for which there is no time, nor to measure it
 
 
