@@ -48,6 +48,7 @@ from taskmix.transfer import save_transfer, transfer_document
 Tasks = str | Path | TaskSet | TaskSource | Mapping[str, Any]
 Model = str | nn.Module | Callable[..., nn.Module] | None
 MODEL = "model"  # the folder in the study for the trained model
+OUTLOOK_SECONDS = 8.0  # of a budget that are left, below which no law is searched for
 ASK_AGAIN = "Ask again: nothing is trained twice, and what was stopped goes on"
 
 
@@ -180,9 +181,10 @@ def advise_on(
     >>> study = open_study("study", source.load(), source)
     >>> advised = advise_on(run, study, options, executor=Here(workers=1), on_news=heard.append)
     >>> [news.stage for news in heard]
-    ['look', 'baselines', 'runs', 'candidates', 'runs']
+    ['look', 'baselines', 'runs', 'candidates', 'runs', 'end']
     """
     begin = time.monotonic() if begin is None else begin
+    timer = Timer(begin=begin)
     history = History()
 
     def lines(advice: Advice) -> Mapping[str, str]:
@@ -199,7 +201,9 @@ def advise_on(
             title=title,
             seconds=time.monotonic() - begin,
             history=history,
-            outlook=outlook(advice, found.chosen.name, study) if end else None,
+            outlook=outlook(advice, found.chosen.name, study)
+            if end and timer.rest() > OUTLOOK_SECONDS
+            else None,
             commands=lines(advice),
         )
 
@@ -215,7 +219,7 @@ def advise_on(
             study=study,
             options=options,
             executor=executor,
-            timer=Timer(begin=begin),
+            timer=timer,
             tell=on_news,
             keep=keep,
             reading=reading,

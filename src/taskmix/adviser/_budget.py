@@ -161,6 +161,10 @@ class Timer:
     def used(self) -> float:
         return self.before + self.now() - self.begin
 
+    def rest(self) -> float:
+        """Of all the time."""
+        return math.inf if self.seconds is None else self.seconds - self.used()
+
     def left(self) -> float:
         """For runs."""
         if self.seconds is None:

@@ -53,6 +53,7 @@ def advice_document(
         batches_of_a_run=advice.batches,
         batches=advice.budget.batches,
         batches_spent=round(advice.spent),
+        budget_seconds=advice.options.budget.seconds,
         candidates=tuple(_candidate(advice, history, each) for each in advice.race.standings),
         milestones=tuple(history.milestones),
         dev_gain=found.gains,
@@ -94,6 +95,8 @@ def _candidate(advice: Advice, history: History, standing: Standing) -> Candidat
         open=standing.is_open,
         out_after=history.out_after(standing.name),
         batches=float(np.mean([entry.batches for entry in entries])),
+        cost=float(np.mean([sum(run.cost for run in entry.runs) for entry in entries])),
+        seconds=float(np.mean([entry.seconds for entry in entries])),
         runs=tuple(name for entry in entries for name in entry.folders),
     )
 

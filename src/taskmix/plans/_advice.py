@@ -66,6 +66,8 @@ class CandidateRow:
     open: bool  # whether it may still be the best
     out_after: int | None = None  # a place among the milestones; None where it never was out
     batches: float = math.nan  # until its best score
+    cost: float = math.nan  # of a seed, in batches of a plain step
+    seconds: float = math.nan  # of a seed's steps, on the device that took them
     runs: tuple[str, ...] = ()  # names of their folders
 
 
@@ -202,8 +204,9 @@ class AdviceDocument:
     judged: tuple[str, ...]  # the tasks that means are over
     unlearned: tuple[str, ...] = ()
     batches_of_a_run: int
-    batches: int  # the budget
+    batches: int  # the budget; of one in seconds, what it was foreseen to pay for
     batches_spent: int
+    budget_seconds: float | None = None  # None: the budget is one of batches
     candidates: tuple[CandidateRow, ...]  # the leader first
     milestones: tuple[Milestone, ...] = ()
     dev_gain: Mapping[str, Interval] = field(default_factory=dict)  # over each baseline, by seed
