@@ -18,7 +18,7 @@ from taskmix.adviser._advised import Advised
 from taskmix.adviser._adviser import Adviser, Reading
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._answer import answer, best_runs, plan_of
-from taskmix.adviser._budget import Budget, Timer
+from taskmix.adviser._budget import Budget, Timer, parse_time
 from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History
 from taskmix.adviser._outlook import outlook
@@ -72,6 +72,8 @@ def advise(
     target: str | None = None,
     metric: str | None = None,
     steps: int | None = None,
+    train_steps: int | None = None,
+    train_time: str | None = None,
     batch_size: int = 32,
     learning_rate: float | None = None,
     vectors: Path | str | None = None,
@@ -95,6 +97,9 @@ def advise(
     pretrained model `tune` says what is trained: heads (the default on a CPU), adapters of a `rank` (on
     a GPU), or all; `adapter` is a folder of PEFT, whose adapters every run begins with. `metric` names
     what tasks of a folder or a mapping are scored by; where a class is rare, that is not accuracy.
+
+    `train_steps` or `train_time` (such as "2h" of this device) says how long the final training will be;
+    without them it is as long as the learning curves still rise. Ways are ranked for that length.
 
     Runs are done by `executor`: unless one is given, in this process, one after another, or with
     `workers` of 2 and more in processes of their own (call it under `if __name__ == "__main__":` then).
@@ -137,7 +142,14 @@ def advise(
         device=where,
         seed=seed,
     )
-    options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
+    options = AdviseOptions(
+        budget=Budget.parse(budget),
+        target=target,
+        batches=steps,
+        seed=seed,
+        train_batches=train_steps,
+        train_seconds=parse_time(train_time),
+    )
     study = open_study(out, loaded, source, model=None if own else Path(out) / MODEL)
     if not quiet:
         _print_lines(*reading_lines(loaded), *(f"Note: {note}" for note in loaded.notes))
@@ -190,7 +202,7 @@ def advise_on(
     def lines(advice: Advice) -> Mapping[str, str]:
         """What each is for, and the line to type."""
         if commands is not None:
-            return commands(advice.batches)
+            return commands(advice.promised)
         return {"Make this page again": f"taskmix report {study.path}"}
 
     def document(advice: Advice, *, end: bool = False) -> AdviceDocument:
