@@ -5,8 +5,8 @@ the same rows, so R, the covariance of their mean scores over other such rows, i
 
     R_cd = Σ_g Σ_i q_ci q_di,    q_ci = Σ_t (u_cti − ū_ct) / √(n_t (n_t − 1)) / |T|
 
-over groups g of tasks that share their rows i, with u_cti the mean over seeds of the credit of task t, of
-which n_t rows have a target. Where all have one, R is the covariance of the mean credits over n_g.
+over groups g of tasks that share their rows i, with u_cti the mean over seeds of the credit of task t,
+of which n_t rows have a target. Where all have one, R is the covariance of the mean credits over n_g.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def row_noise(
     return {way: total[place] for place, way in enumerate(ways)}
 
 
-def _parts(credits: Array) -> Array:
+def _parts(values: Array) -> Array:
     """Of each row [way, row] in the error of a mean over the rows that have a target."""
-    known = np.isfinite(credits).all(axis=0)
+    known = np.isfinite(values).all(axis=0)
     count = int(known.sum())
-    found = np.zeros_like(credits)
+    found = np.zeros_like(values)
     if count > 1:
-        own = credits[:, known]
+        own = values[:, known]
         found[:, known] = (own - own.mean(axis=1, keepdims=True)) / np.sqrt(count * (count - 1))
     return found
 
