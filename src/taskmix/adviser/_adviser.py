@@ -150,6 +150,7 @@ class Adviser:
             price=rung.price,
             name=rung.name,
             entries={},
+            failed=set(),
         )
 
     def _spend(self, work: _Work) -> Advice:
@@ -365,7 +366,12 @@ class Adviser:
     def _race_on(self, work: _Work, advice: Advice) -> bool:
         """Gives ways that may be the best another seed; False where none is open or affordable."""
         race = advice.race
-        waiting = [each for each in race.standings if each.is_open and each.seeds < MOST_SEEDS]
+        # Comparisons are paired by seed: a way that failed with one has no use for another.
+        waiting = [
+            each
+            for each in race.standings
+            if each.is_open and each.seeds < MOST_SEEDS and each.name not in work.runs.failed
+        ]
         if len(race.open) < 2 or not waiting:
             return False
         seeds = min(each.seeds for each in waiting)
@@ -383,7 +389,9 @@ class Adviser:
             return False
         words = f"{len(race.open)} of {len(race.standings)} may be the best: one more seed of "
         self._tell_stage("race", f"{words}{len(contenders)}.")
-        return work.runs.train_one_more_seed(stage, candidates, seed)
+        before = len(work.runs.failed)
+        trained = work.runs.train_one_more_seed(stage, candidates, seed)
+        return trained or len(work.runs.failed) > before
 
     def _leaders(self, work: _Work, race: Race) -> list[Plan]:
         """The two most likely to be the best, of those that the model itself has run."""
@@ -405,7 +413,7 @@ class Adviser:
             length = float(advice.promised)
             while length >= LEAST_LONGER * advice.batches and len(ways) > 1:
                 longer = replace(work.runs.length, batches=int(length))
-                long = replace(work.runs, length=longer, name="long", entries={})
+                long = replace(work.runs, length=longer, name="long", entries={}, failed=set())
                 if self._train_longer(long, ways, self.options.seed):
                     work.long = long
                     return True

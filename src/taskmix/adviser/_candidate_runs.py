@@ -36,6 +36,7 @@ class CandidateRuns:
     name: str = ""  # of a cheaper model, or of longer runs
     price: float = 1.0  # of its batches in a budget of steps
     entries: dict[str, list[Entry]] = field(default_factory=dict)  # of each candidate, by seed
+    failed: set[str] = field(default_factory=set)  # candidates that no further seed counts for
     notes: list[str] = field(default_factory=list)
 
     def costs(self, candidate: Plan, *, batches: int | None = None) -> list[float]:
@@ -153,6 +154,7 @@ class CandidateRuns:
             if entry is None:
                 reason = next((each.error for each in results if each.error), "it failed")
                 self.notes.append(f"`{candidate.name}` with seed {seed} has no score: {reason}")
+                self.failed.add(candidate.name)
             elif earlier == seed - self.first_seed:
                 # Comparisons are paired by seed, so after one that failed no other counts.
                 entry = replace(entry, seconds=sum(map(self._seconds, entry.runs)))

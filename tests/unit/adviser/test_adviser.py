@@ -363,6 +363,23 @@ def test_a_way_that_failed_with_its_first_seed_is_not_compared_by_its_second(
         assert [entry.seed for entry in some] == list(range(len(some)))
 
 
+def test_a_way_that_fails_later_does_not_end_the_race_of_the_others(tmp_path: Path) -> None:
+    class FailingLater(World):
+        def _execute(self, run: Run) -> Executed:
+            if run.label == "without" and run.seed == 1:
+                return Executed(outcome="failed", summary=None, error="the loss was not finite")
+            return super()._execute(run)
+
+    def alike(run: Run, task: str) -> float:
+        return sound(run, task) if task in SHUFFLED else 0.9
+
+    made, _ = adviser(FailingLater(alike, noise=0.05), tmp_path)
+    advice = made.run()
+    assert len(advice.entries["without"]) == 1
+    assert len(advice.entries[advice.race.leader.name]) > 2
+    assert advice.spent > 45_000, "the budget is used by those that can"
+
+
 def test_progress_is_told(tmp_path: Path) -> None:
     made, _ = adviser(World(), tmp_path)
     news: list[News] = []
