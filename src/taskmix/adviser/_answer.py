@@ -22,7 +22,7 @@ from taskmix.records import Study
 # Deviations of the difference to the leader within which a simpler way is as good: the leader of
 # several is ahead also where they are alike.
 AS_GOOD = 0.5
-SIMPLEST = ("uniform", "size", "equal", "single")  # in this order, then whoever leads
+SIMPLEST = ("uniform", "size", "equal", "single")  # what one would do without advice
 NORMAL_90 = 1.645  # half-widths of 90 % intervals in deviations
 BASELINES = ("single", "uniform", "size", "equal")  # what others would have done
 
@@ -114,12 +114,16 @@ def best_runs(advice: Advice, found: Answer) -> list[tuple[Run, tuple[str, ...]]
 def _choose(advice: Advice) -> Plan:
     """The leader, or the simplest of the ways that may be the best and are as good for all one knows."""
     race = advice.race
-    for name in SIMPLEST:
-        if name in race.open and name in advice.entries:
-            behind = race.standing(name).behind
-            if behind.mean <= AS_GOOD * behind.half_width / NORMAL_90:
-                return advice.entries[name][0].candidate
-    return advice.entries[race.leader.name][0].candidate
+    simple = [
+        each
+        for each in race.standings
+        if each.name in SIMPLEST
+        and each.is_open
+        and each.seeds
+        and each.behind.mean <= AS_GOOD * each.behind.half_width / NORMAL_90
+    ]
+    chosen = min(simple, key=lambda each: each.behind.mean, default=race.leader)
+    return advice.entries[chosen.name][0].candidate
 
 
 def _gains(advice: Advice, chosen: Plan, split: str) -> dict[str, Interval]:

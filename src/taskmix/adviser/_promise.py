@@ -37,7 +37,8 @@ def promised_scores(
     level: float,
 ) -> tuple[Expected, ...]:
     """One for each task that is trained for."""
-    growth = _growth_of_tasks(entries, tasks, names, study)
+    # The longest curves have the least left to come.
+    growth = _growth_of_tasks(long or entries, tasks, names, study)
     start = middle if long else begin
     end = min(end, round(MOST_EXTRAPOLATED * begin))
     found = []
