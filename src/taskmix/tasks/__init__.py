@@ -65,6 +65,7 @@ from taskmix.tasks._simulating import (
     MultitaskBandit,
     Simulation,
     digits_tasks,
+    simulate_imbalanced,
     simulate_tasks,
 )
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
@@ -136,6 +137,7 @@ __all__ = [
     "reading_lines",
     "readings_document",
     "sample_rows",
+    "simulate_imbalanced",
     "simulate_tasks",
     "stamp_of",
     "tables_as_tasks",
