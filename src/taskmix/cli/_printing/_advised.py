@@ -38,11 +38,12 @@ def print_advised(advised: Advised) -> None:
 
 def print_places(advised: Advised) -> None:
     """Where plan, page and model are, and how to go on."""
-    from taskmix.adviser import MODEL
+    from taskmix.adviser import MODEL, TRAIN
 
     folder = advised.study.path
     page, model = folder / "report.html", folder / MODEL
     evidence = f" The page with the evidence: {page}" if page.exists() else ""
     echo(f"The plan: {folder / 'plan.json'}.{evidence}")
     echo(f"The model: {model}. Its answers: taskmix predict {model} INPUT --task TASK")
-    echo(f"Train by it: {advised.document.commands['Train by the plan']}")
+    echo(f"Train by it: {advised.document.commands[TRAIN]}")
+    echo(f"The same in Python: taskmix plan show {folder / 'plan.json'}")
