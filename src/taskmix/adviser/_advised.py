@@ -62,7 +62,7 @@ class Advised:
 
     def table(self) -> list[tuple[str, ...]]:
         """The race as rows of words, the header first."""
-        header = ("way of training", "score", "behind", "seeds", "standing")
+        header = ("way of training", "score", "behind", "seeds", "batches", "s", "standing")
         return [header, *map(_cells, race_rows(self.document))]
 
     def _repr_html_(self) -> str:
@@ -79,4 +79,5 @@ class Advised:
 
 def _cells(row: RaceRow) -> tuple[str, ...]:
     behind = f"{row.behind} ({row.interval})" if row.interval else row.behind
-    return (f"{row.name}: {row.words}", row.score, behind, row.seeds, row.standing)
+    cost = (row.seeds, row.cost, row.seconds)
+    return (f"{row.name}: {row.words}", row.score, behind, *cost, row.standing)

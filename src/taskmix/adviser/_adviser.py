@@ -32,11 +32,11 @@ from taskmix.adviser._probe import probe_of
 from taskmix.adviser._propose import propose_candidates
 from taskmix.adviser._race import Race
 from taskmix.adviser._reading import RowsToRead, rows_to_read
-from taskmix.adviser._run_length import choose_length, words_of_too_small_budget
+from taskmix.adviser._run_length import choose_length, words_of_end, words_of_too_small_budget
 from taskmix.adviser._scores import Entry, judged_targets, mean_comparable
 from taskmix.adviser._spending import Spending
 from taskmix.adviser._transfer_stage import learn_which_help
-from taskmix.engine import Executor, Run, Until, read_ahead
+from taskmix.engine import Executor, Run, Until, is_stop_asked, read_ahead
 from taskmix.errors import InputError, OptionError, RunError
 from taskmix.models import tuning_of
 from taskmix.plans import Plan
@@ -188,7 +188,9 @@ class Adviser:
             advice = self._advice(work)
         while self._run_longer(work, advice):
             advice = self._advice(work)
-        return advice
+        words = words_of_end(advice.race, runs.spending, most_seeds=MOST_SEEDS)
+        self._tell_stage("end", words)
+        return replace(advice, notes=(*advice.notes, words))
 
     def _train_below(self, work: _Work, stage: str, ways: Sequence[Plan]) -> int:
         """Tries ways on the cheaper rungs, each as far as the budget goes."""
@@ -235,7 +237,17 @@ class Adviser:
         self._tell_stage("reading", rows.words or "Reading all texts with the encoder, once.")
         template = rows.apply(template)
         with self.reading() as tell:
-            read_ahead([template], tell)
+            is_read = read_ahead([template], tell, stop=partial(is_stop_asked, self.executor))
+        if self.timer.is_over():
+            raise OptionError(
+                "The budget should last until the encoder has read all texts, once. The time was over "
+                "before. What was read is kept: run the same command again with a larger `budget`.",
+                arguments=("budget",),
+            )
+        if not is_read:
+            raise RunError(
+                "Stopped. What was read is kept. Run the same command again to continue."
+            )
         return template, [rows.words] if rows.words else []
 
     def _open_spending(self, ledger: Ledger) -> Spending:

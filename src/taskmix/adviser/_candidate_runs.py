@@ -155,7 +155,13 @@ class CandidateRuns:
                 self.notes.append(f"`{candidate.name}` with seed {seed} has no score: {reason}")
             elif earlier == seed - self.first_seed:
                 # Comparisons are paired by seed, so after one that failed no other counts.
+                entry = replace(entry, seconds=sum(map(self._seconds, entry.runs)))
                 self.entries.setdefault(candidate.name, []).append(entry)
+
+    def _seconds(self, run: Run) -> float:
+        """Of the run's steps, by its record: a run of a fleet has its share of theirs."""
+        seconds = run.folder(self.study).steps(["seconds"])["seconds"].to_numpy()
+        return float(seconds.sum()) if len(seconds) else float("nan")
 
 
 def _without_partial_seed(count: int, candidates: int) -> int:

@@ -206,10 +206,12 @@ class _Covariance:
         """Given errors [case, number] that it made."""
         degrees = PRIOR_DEGREES + self._width - 1
         scale = 2 * PRIOR_DEGREES * np.diag(self._mixing) + errors.T @ errors
+        scale += SMALLEST * np.eye(self._width)  # scores that are all alike have a noise of 0
         self.value = _inverse_wishart(degrees + len(errors), scale, generator)
         inverse = np.linalg.inv(self.value).diagonal()
         shape = (PRIOR_DEGREES + self._width) / 2
-        self._mixing = generator.gamma(shape, 1 / (PRIOR_DEGREES * inverse + self._scale**-2))
+        mixing = generator.gamma(shape, 1 / (PRIOR_DEGREES * inverse + self._scale**-2))
+        self._mixing = np.clip(mixing, SMALLEST, 1 / SMALLEST)
 
 
 class _Sampler:

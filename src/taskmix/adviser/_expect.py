@@ -22,6 +22,7 @@ import numpy as np
 from taskmix.errors import InputError
 from taskmix.numerics import Interval, student_quantile
 
+FEWEST_DEGREES = 3.0  # of the seeds' spread: two seeds would say "anything", other causes are known
 GROWTH_DEGREES = 4.0  # of the error of growth: it was tried on one doubling of a few ways
 
 
@@ -49,7 +50,7 @@ def expect_score(
     if spread is None:
         spread = float(sample.std(ddof=1)) if count > 1 else 0.0
     seeds = spread**2 * (1 + 1 / count)
-    freedom = max(degrees if degrees is not None else count - 1, 1.0)
+    freedom = max(degrees if degrees is not None else count - 1, FEWEST_DEGREES)
     rows = 0.0
     for number, positives in ((dev_rows, dev_positives), (test_rows, test_positives)):
         if row_deviation is None:

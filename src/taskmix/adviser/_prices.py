@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from taskmix.adviser._budget import Prices, Timer, typed_time
+from taskmix.adviser._budget import END_SECONDS, Prices, Timer, typed_time
 from taskmix.adviser._candidates import EVALUATED_PER_TRAINED, evaluated_rows
 from taskmix.engine import Executor, Run, SampledSource, Until, companions, is_stop_asked
-from taskmix.errors import RunError
+from taskmix.errors import OptionError, RunError
 from taskmix.models import Transformer, tuning_of
 from taskmix.policies import Uniform
 from taskmix.records import Study, specification_hash
@@ -39,6 +39,10 @@ FLEET_MEMBERS = 8  # of each process: with fewer, a fleet looks more expensive t
 SMALLEST_SECONDS = 1e-6  # of a batch, by which the budget is divided
 # Rows of each task, where a step or an answer takes long: what is read and evaluated is priced by row.
 FEW_ROWS = (("train", 256), ("dev", 16), ("test", 16))
+
+
+class NoTimeError(OptionError):
+    """The budget was over before a price was known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +80,11 @@ class Meter:
     tell: Callable[[str], None] = lambda words: None
     clock: Callable[[], float] = time.perf_counter
 
+    @property
+    def seconds(self) -> float:
+        """That measuring should take, besides the first step."""
+        return max(BUDGET_SHARE * (self.timer.seconds or 0.0), LEAST_SECONDS)
+
     def measure(self, run: Run, *, together: bool) -> Prices:
         """The prices of runs like this one; raises where the user or the budget stops it."""
         kind = Kind.of(run, together=together)
@@ -84,8 +93,7 @@ class Meter:
         once = 0.0
         if _is_slow(run):
             run, once = self._with_few_rows(run)
-        budget = self.timer.seconds or 0.0
-        limit = max(BUDGET_SHARE * budget, LEAST_SECONDS)
+        budget, limit = self.timer.seconds or 0.0, self.seconds
         with tempfile.TemporaryDirectory() as folder:
             count = self._count(run, together=together)
             trial = _Trial(Study(Path(folder)), self, run, count)
@@ -125,17 +133,23 @@ class Meter:
     def _after_one_step(self, run: Run, found: _Measured) -> Prices:
         """Prices by a step or two, which took longer than all measuring should."""
         if not found.steps:
-            raise RunError(
-                "The budget should last for the first step of a run. Found that none was done in "
-                f"{typed_time(found.wall)}. Give a larger `budget`, or a smaller model.",
-                arguments=("budget",),
-            )
+            raise self.no_time()
         self.tell(f"One step takes {found.step:,.1f} s here: all prices are by its first ones.")
         batch = max(found.step, SMALLEST_SECONDS)
         return Prices(
             batch=batch,
             row=batch / (EVALUATED_PER_TRAINED * max(run.batch_size, 1)),
             members=found.members,
+        )
+
+    def no_time(self) -> NoTimeError:
+        """What is said where the budget is over before anything is known."""
+        used, budget = self.timer.used(), self.timer.seconds or 0.0
+        return NoTimeError(
+            "The budget should last until it is known how long a batch takes. Found "
+            f"{typed_time(budget)}, of which {typed_time(used)} were used before the first price. Give "
+            f"at least {typed_time(2 * used + END_SECONDS)}, or a smaller model.",
+            arguments=("budget",),
         )
 
     def _count(self, run: Run, *, together: bool) -> int:
@@ -201,6 +215,8 @@ class _Trial:
             if result.error is not None:
                 raise RunError(f"A first short run should work. It failed: {result.error}")
             stopped = stopped or result.outcome == "stopped"
+        if meter.timer.is_over():
+            raise meter.no_time()
         if is_stop_asked(meter.executor):
             raise RunError(
                 "Stopped before it was known how long a batch takes. Run the same command again."

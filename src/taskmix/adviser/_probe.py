@@ -20,6 +20,7 @@ BUDGET_SHARE = 0.12  # for the whole study: more leaves too few seeds for the ra
 RUNS_ALONE = 4  # of each task: fewer, and what a task gains by others drowns in the noise
 MOST_SUBSETS = 400  # of a task's sources: more tell nothing new of some dozens of tasks
 FEWEST_TASKS = 4  # a surrogate wants three sources
+LOWEST_PRICE = 0.02  # of a probe's batch, in batches of the model
 PRICED_RUNS = 32  # of a study, by which one among many is priced
 
 
@@ -65,6 +66,11 @@ class Probes:
     def fewest(self) -> int:
         """Subsets of each target's sources below which nothing can be told."""
         return 2 * self.tasks
+
+    @property
+    def lowest_price(self) -> float:
+        """Of a run, in batches of the model, below which none has been seen."""
+        return self.probe.steps * self.size * LOWEST_PRICE
 
     def price(self, spending: Spending) -> float:
         """Of a run among many, in batches of the model; nothing is measured for a budget of steps."""

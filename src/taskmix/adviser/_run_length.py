@@ -15,6 +15,8 @@ from taskmix.adviser._budget import (
     makespan,
 )
 from taskmix.adviser._candidates import EVALUATIONS_PER_RUN, cheap_evaluations, evaluated_rows
+from taskmix.adviser._race import Race
+from taskmix.adviser._spending import Spending
 from taskmix.engine import Run
 from taskmix.models import Perceptron
 from taskmix.tasks import TaskSet
@@ -97,3 +99,17 @@ def words_of_too_small_budget(
         f"{should}, which takes about {math.ceil(needed)} s here. Found {asked.seconds:g} s. Give a "
         "larger `budget`, or shorter runs with `steps`."
     )
+
+
+def words_of_end(race: Race, spending: Spending, *, most_seeds: int) -> str:
+    """Why no more is trained, and what of the budget is left."""
+    open_ways, seeds = len(race.open), race.leader.seeds
+    unspent = f" {1 - spending.share:.0%} of the budget is left." if spending.share < 0.9 else ""
+    if open_ways == 1:
+        return f"The race is settled: {race.leader.name} leads.{unspent}"
+    if seeds >= most_seeds:
+        return (
+            f"{open_ways} ways may be the best after {seeds} seeds: whatever the difference is, it is "
+            f"small, and more seeds would hardly tell.{unspent}"
+        )
+    return f"What is left does not pay for one more seed of {open_ways} ways that may be the best."

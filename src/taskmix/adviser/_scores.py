@@ -26,6 +26,7 @@ class Entry:
     batches: float  # until each model's best evaluation, over its models
     folders: tuple[str, ...] = ()  # the names under which the study has the runs
     loss: Mapping[str, float] = field(default_factory=dict)  # of each target, on dev
+    seconds: float = float("nan")  # of all steps, on the device that took them
 
 
 def entry_of(

@@ -7,6 +7,7 @@ kind of which little has been done is taken to go at the pace of all.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import Any
 from taskmix.adviser._budget import Budget, PricedBudget, Prices, Timer, makespan
 from taskmix.adviser._candidates import evaluated_rows
 from taskmix.adviser._ledger import Ledger
-from taskmix.adviser._prices import Kind, Meter
+from taskmix.adviser._prices import Kind, Meter, NoTimeError
 from taskmix.engine import Executor, Run, companions
 from taskmix.errors import RecordError
 from taskmix.policies import Uniform
@@ -27,6 +28,10 @@ _PRICES_KEY = "prices of "  # and the key of a kind
 # adviser give up seeds for one slow moment.
 PRIOR_SECONDS = 2.0
 RUNS_OF_A_STAGE = 8  # about: by the company of so many the budget is priced
+MEASURES_LEFT = (
+    4  # times that a kind could be measured in the time left: with less, it is not any more
+)
+UNAFFORDABLE = Prices(batch=math.inf)  # of a kind for which there is no time, nor to measure it
 
 
 @dataclass
@@ -107,6 +112,8 @@ class Spending:
         if measure is not None:
             prices = measure()
             return cls(PricedBudget.of(budget, prices, timer.left()), timer, ledger, None, executor)
+        if timer.left() < meter.seconds:
+            raise meter.no_time()
         # Until the budget has a price of its own, which is that of a usual stage.
         unpriced = PricedBudget(batches=0, probe_price=1.0, prices=Prices(batch=1.0))
         found = cls(unpriced, timer, ledger, meter, executor)
@@ -246,7 +253,14 @@ class Spending:
         key = Kind.of(run, together=together).key
         if key not in self._known:
             assert self.meter is not None
-            found = self.meter.measure(run, together=together)
+            if self.is_settled and self.timer.left() < MEASURES_LEFT * self.meter.seconds:
+                return key, UNAFFORDABLE
+            try:
+                found = self.meter.measure(run, together=together)
+            except NoTimeError:
+                if not self.is_settled:
+                    raise
+                return key, UNAFFORDABLE
             self._known[key] = found
             if self.is_settled:
                 self.settle(_PRICES_KEY + key, asdict(found))

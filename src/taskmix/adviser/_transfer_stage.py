@@ -26,8 +26,12 @@ def learn_which_help(
     if design is None:
         return None
     spending = runs.spending
-    price = design.price(spending)
-    count, trials = design.affordable(spending.budget.batches, price)
+    batches = spending.budget.batches
+    price = design.lowest_price
+    count, trials = design.affordable(batches, price)
+    if count >= design.fewest:  # else measuring it would be a waste
+        price = design.price(spending)
+        count, trials = design.affordable(batches, price)
     prices = spending.budget.prices
     each = price * (1.0 if prices is None else prices.batch)
     enough = count >= design.fewest

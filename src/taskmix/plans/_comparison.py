@@ -227,6 +227,7 @@ _PLACES = {
     "optimizer": "optimiser",
     "learning_rate": "learning rate",
     "tune": "tuning",
+    "tuning": "tuning",
 }
 
 

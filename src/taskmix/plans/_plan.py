@@ -119,8 +119,8 @@ def retuned(template: Run, tuning: Tuning | None) -> Run:
     >>> from taskmix.engine import DigitsSource, Optimization, Run
     >>> from taskmix.models import Transformer
     >>> model, rate = Transformer(path="bert-base-uncased"), Optimization(learning_rate=2e-5)
-    >>> run = Run(label="", source=DigitsSource(), architecture=model, optimization=rate, steps=1, seed=0)
-    >>> retuned(run, "adapters").optimization.learning_rate
+    >>> run = Run(label="", source=DigitsSource(), architecture=model, steps=1, seed=0)
+    >>> retuned(replace(run, optimization=rate), "adapters").optimization.learning_rate
     0.0005
     """
     before = tuning_of(template.architecture)

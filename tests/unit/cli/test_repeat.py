@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from taskmix.cli._printing._repeat import commands_of_advice
 from taskmix.engine import DigitsSource, Optimization, Run
-from taskmix.models import Transformer
+from taskmix.models import Transformer, tuned
 
 
 def test_the_line_to_train_has_the_options_that_advise_was_given_and_train_knows() -> None:
@@ -30,7 +30,7 @@ def test_the_line_to_train_has_the_options_that_advise_was_given_and_train_knows
         run = Run(
             label="",
             source=DigitsSource(),
-            architecture=Transformer(path="minilm", tune="heads"),
+            architecture=tuned(Transformer(path="minilm"), "heads"),
             optimization=rate,
             batch_size=16,
             steps=1,

@@ -18,7 +18,8 @@ def print_advised(advised: Advised) -> None:
 
     document = advised.document
     table = Table(
-        title=f"Mean dev score of {len(document.judged)} tasks, and how far behind the first"
+        title=f"Mean dev score of {len(document.judged)} tasks, how far behind the first, and what a "
+        "seed costs"
     )
     header, *rows = advised.table()
     for name in header:

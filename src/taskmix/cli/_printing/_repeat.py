@@ -25,6 +25,7 @@ _SHARED = (
     "task_column",
     "label",
     "text",
+    "metric",
     "strict",
     "cache",
 )

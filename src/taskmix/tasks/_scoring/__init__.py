@@ -4,6 +4,7 @@ From what a head gives and what the rows say to one number; nothing here knows o
 """
 
 from taskmix.tasks._scoring._credits import row_credits
+from taskmix.tasks._scoring._default import class_shares, metric_of_imbalance
 from taskmix.tasks._scoring._entities import (
     conlleval_report,
     entity_counts,
@@ -23,12 +24,14 @@ __all__ = [
     "METRICS",
     "Metric",
     "WrittenText",
+    "class_shares",
     "conlleval_report",
     "entity_counts",
     "evaluate_outputs",
     "evaluate_written",
     "find_metric",
     "io_to_iob2",
+    "metric_of_imbalance",
     "row_credits",
     "written_credits",
 ]
