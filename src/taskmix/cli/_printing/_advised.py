@@ -26,7 +26,7 @@ def print_advised(advised: Advised) -> None:
         table.add_column(name, justify="left" if name == header[0] else "right")
     for row in rows:
         table.add_row(*row)
-    show(table)
+    show(table, wide=True)
     warnings = list(document.warnings)
     more = len(warnings) - _MOST_WARNINGS
     if more > 0:
