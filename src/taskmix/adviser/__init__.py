@@ -1,7 +1,7 @@
 """From tasks to a plan with evidence: `advise` from a folder or data, `advise_on` from a run."""
 
 from taskmix.adviser._advice import AdviseOptions, News
-from taskmix.adviser._advise import ASK_AGAIN, MODEL, advise, advise_on
+from taskmix.adviser._advise import ASK_AGAIN, IN_PYTHON, MODEL, TRAIN, advise, advise_on
 from taskmix.adviser._advised import Advised
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._budget import Budget, parse_time, typed_time
@@ -11,7 +11,9 @@ from taskmix.adviser._scores import mean_comparable
 
 __all__ = [
     "ASK_AGAIN",
+    "IN_PYTHON",
     "MODEL",
+    "TRAIN",
     "AdviseOptions",
     "Advised",
     "Budget",
