@@ -13,11 +13,12 @@ from typing import Any
 
 from torch import nn
 
+from taskmix.adviser._advice import Advice, AdviseOptions, News
 from taskmix.adviser._advised import Advised
-from taskmix.adviser._adviser import Advice, AdviseOptions, Adviser, News, Reading
+from taskmix.adviser._adviser import Adviser, Reading
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._answer import answer, best_runs, plan_of
-from taskmix.adviser._budget import Budget, Timer
+from taskmix.adviser._budget import Budget, Timer, parse_time
 from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History
 from taskmix.adviser._outlook import outlook
@@ -69,7 +70,10 @@ def advise(
     budget: str = "10m",
     out: Path | str = "advice",
     target: str | None = None,
+    metric: str | None = None,
     steps: int | None = None,
+    train_steps: int | None = None,
+    train_time: str | None = None,
     batch_size: int = 32,
     learning_rate: float | None = None,
     vectors: Path | str | None = None,
@@ -91,7 +95,11 @@ def advise(
     table or a list of mappings. `model` is a word of the command (auto, convolution, ...), a module of
     PyTorch that gives a vector for each row, or a function that makes one; the heads are ours. Of a
     pretrained model `tune` says what is trained: heads (the default on a CPU), adapters of a `rank` (on
-    a GPU), or all; `adapter` is a folder of PEFT, whose adapters every run begins with.
+    a GPU), or all; `adapter` is a folder of PEFT, whose adapters every run begins with. `metric` names
+    what tasks of a folder or a mapping are scored by; where a class is rare, that is not accuracy.
+
+    `train_steps` or `train_time` (such as "2h" of this device) says how long the final training will be;
+    without them it is as long as the learning curves still rise. Ways are ranked for that length.
 
     Runs are done by `executor`: unless one is given, in this process, one after another, or with
     `workers` of 2 and more in processes of their own (call it under `if __name__ == "__main__":` then).
@@ -109,7 +117,7 @@ def advise(
     own = not (model is None or isinstance(model, str))
     if own and workers != 1:
         raise OptionError("A `model` of one's own should run in this process. Leave `workers` out.")
-    source, held = _source(tasks, hold=own, collate=collate)
+    source, held = _source(tasks, hold=own, collate=collate, metric=metric)
     loaded = source.load()
     where = choose_device(device)
     file = None if vectors is None else Path(vectors)
@@ -134,7 +142,14 @@ def advise(
         device=where,
         seed=seed,
     )
-    options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
+    options = AdviseOptions(
+        budget=Budget.parse(budget),
+        target=target,
+        batches=steps,
+        seed=seed,
+        train_batches=train_steps,
+        train_seconds=parse_time(train_time),
+    )
     study = open_study(out, loaded, source, model=None if own else Path(out) / MODEL)
     if not quiet:
         _print_lines(*reading_lines(loaded), *(f"Note: {note}" for note in loaded.notes))
@@ -187,11 +202,11 @@ def advise_on(
     def lines(advice: Advice) -> Mapping[str, str]:
         """What each is for, and the line to type."""
         if commands is not None:
-            return commands(advice.batches)
+            return commands(advice.promised)
         return {"Make this page again": f"taskmix report {study.path}"}
 
     def document(advice: Advice, *, end: bool = False) -> AdviceDocument:
-        found = answer(advice)
+        found = answer(advice, study)
         return advice_document(
             advice,
             found,
@@ -206,7 +221,7 @@ def advise_on(
 
     def keep(advice: Advice) -> None:
         history.add(advice)
-        plan_of(advice, answer(advice)).save(study.path / "plan.json")
+        plan_of(advice, answer(advice, study)).save(study.path / "plan.json")
         save_advice(study.path, document(advice))
 
     with advising_alone(study.path):
@@ -221,7 +236,7 @@ def advise_on(
             keep=keep,
             reading=reading,
         ).run()
-        found = answer(advice)
+        found = answer(advice, study)
         if keeps_model:
             notes = {"advice": list(found.lines)}
             save_models(study.path / MODEL, best_runs(advice, found), study, notes=notes)
@@ -260,15 +275,23 @@ def _print_lines(*lines: str) -> None:
 
 
 def _source(
-    tasks: Tasks, *, hold: bool, collate: Callable[[list[Any]], Any] | None
+    tasks: Tasks,
+    *,
+    hold: bool,
+    collate: Callable[[list[Any]], Any] | None,
+    metric: str | None,
 ) -> tuple[TaskSource, HeldEncoding | None]:
     if isinstance(tasks, str | Path):
         if str(tasks) == "digits" and not Path(tasks).exists():
             return DigitsSource(), None
-        return FolderSource(path=str(tasks)), None
+        return FolderSource(path=str(tasks), metric=metric), None
     held = None
     if isinstance(tasks, Mapping):
-        tasks, held = gather_tasks(tasks, hold=hold, collate=collate)
+        tasks, held = gather_tasks(tasks, hold=hold, collate=collate, metric=metric)
+    elif metric is not None:
+        raise OptionError(
+            "`metric` should be that of each task, where there are tasks. Leave it out."
+        )
     if isinstance(tasks, TaskSet):
         return GivenTasks(tasks.content, tasks), held
     if hasattr(tasks, "load"):

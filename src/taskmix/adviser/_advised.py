@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from taskmix.adviser._adviser import Advice
+from taskmix.adviser._advice import Advice
 from taskmix.adviser._answer import Answer, best_runs, plan_of
 from taskmix.engine import trained_model
 from taskmix.errors import printable

@@ -59,6 +59,23 @@ class Budget:
         )
 
 
+def parse_time(words: str | None) -> float | None:
+    """Seconds of `90s`, `30m` or `1.5h`.
+
+    >>> parse_time("1.5h"), parse_time(None)
+    (5400.0, None)
+    """
+    if words is None:
+        return None
+    time = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smh])", words.strip())
+    if time is None or not float(time[1]):
+        raise OptionError(
+            f"A time should be such as 90s, 30m or 1.5h. Found {words!r}.",
+            arguments=("train_time",),
+        )
+    return float(time[1]) * _SECONDS_PER_UNIT[time[2]]
+
+
 def typed_time(seconds: float) -> str:
     """A time as one types it for a budget: 90s, 12m, 3h; rounded up.
 

@@ -33,6 +33,8 @@ class CandidateRuns:
     spending: Spending
     length: RunLength
     first_seed: int
+    name: str = ""  # of a cheaper model, or of longer runs
+    price: float = 1.0  # of its batches in a budget of steps
     entries: dict[str, list[Entry]] = field(default_factory=dict)  # of each candidate, by seed
     notes: list[str] = field(default_factory=list)
 
@@ -46,25 +48,27 @@ class CandidateRuns:
         A budget of steps counts a candidate as one: all of them cost what a plain one does.
         """
         if not self.spending.by_clock:
-            return [[float(batches or self.length.batches)] for _ in asked]
+            return [[(batches or self.length.batches) * self.price] for _ in asked]
         runs = [self._runs(candidate, seed, batches=batches) for candidate, seed in asked]
         costs = iter(self.spending.costs([run for some in runs for run in some]))
         return [[next(costs) for _ in some] for some in runs]
 
-    def first_seeds(self, candidates: Sequence[Plan]) -> list[Asked]:
+    def first_seeds(self, candidates: Sequence[Plan], seeds: int = FIRST_SEEDS) -> list[Asked]:
         """Every candidate under its first seeds, seed by seed."""
         return [
             (candidate, self.first_seed + number)
-            for number in range(FIRST_SEEDS)
+            for number in range(seeds)
             for candidate in candidates
         ]
 
-    def train_first_seeds(self, stage: str, candidates: Sequence[Plan], *, least: int = 0) -> int:
-        """Brings candidates to two seeds, as far as the budget goes, `least` of them in any case.
+    def train_first_seeds(
+        self, stage: str, candidates: Sequence[Plan], *, least: int = 0, seeds: int = FIRST_SEEDS
+    ) -> int:
+        """Brings candidates to their first seeds, as far as the budget goes, `least` in any case.
 
         Returns how many have been trained, each seed counted.
         """
-        asked = self.first_seeds(candidates)
+        asked = self.first_seeds(candidates, seeds)
         affordable = self.spending.affordable(stage, self.costs_of(asked), least=least)
         count = _without_partial_seed(affordable, len(candidates))
         found = self._train(asked[:count])
@@ -144,7 +148,7 @@ class CandidateRuns:
     def _keep(self, asked: Sequence[Asked], found: Sequence[list[Executed]]) -> None:
         for (candidate, seed), results in zip(asked, found, strict=True):
             entry = entry_of(candidate, seed, self._runs(candidate, seed), results)
-            self.spending.batches += self.length.batches
+            self.spending.batches += self.length.batches * self.price
             earlier = len(self.entries.get(candidate.name, ()))
             if entry is None:
                 reason = next((each.error for each in results if each.error), "it failed")

@@ -16,7 +16,7 @@ from taskmix.weighting import Equal
 
 PROBE_STEPS = 200  # a batch of every task each: shorter probes have not learned what helps
 PROBE_EVALUATIONS = 4  # the best of them counts, so that a probe that overfits is not blamed for it
-BUDGET_SHARE = 0.2  # for the whole study: more leaves too few seeds for the race
+BUDGET_SHARE = 0.12  # for the whole study: more leaves too few seeds for the race
 RUNS_ALONE = 4  # of each task: fewer, and what a task gains by others drowns in the noise
 MOST_SUBSETS = 400  # of a task's sources: more tell nothing new of some dozens of tasks
 FEWEST_TASKS = 4  # a surrogate wants three sources

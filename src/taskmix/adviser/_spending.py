@@ -169,6 +169,10 @@ class Spending:
         members = 1 if self.executor is None else companions(self.executor, runs)[0]
         return self._prices_of(runs[0], members)[1]
 
+    def seconds_of_batch(self, run: Run) -> float:
+        """Of a run that is trained alone, as the final one will be."""
+        return self._prices_of(run, 1)[1].batch
+
     def can_pay(self, groups: Sequence[Costs]) -> bool:
         costs = [cost for group in groups for cost in group]
         if not self.by_clock:

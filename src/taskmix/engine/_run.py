@@ -6,12 +6,13 @@ the same run twice costs once, and a run that was interrupted goes on where it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from taskmix.engine._encodings import KeptEncodings
 from taskmix.engine._optimization import Optimization
@@ -221,7 +222,7 @@ def _train_into(
     should_stop: Callable[[], bool] | None,
 ) -> bool:
     """Trains and writes; False where it was stopped before the end."""
-    events = training_events(run, writer.resumed, should_stop)
+    events = training_events(run, writer.resumed, should_stop, with_credits=not writer.lean)
     begin_record(writer, run, specification)
     ended = False
     for event in events:
@@ -239,6 +240,8 @@ def training_events(
     resumed: Checkpoint | None,
     should_stop: Callable[[], bool] | None,
     ranks: Ranks | None = None,
+    *,
+    with_credits: bool = False,
 ) -> Iterator[Event]:
     """Builds the run's model and gives the events of its training, from a checkpoint on."""
     model, tasks = build(run)
@@ -263,6 +266,7 @@ def training_events(
         resume=resumed.state if resumed is not None else None,
         resume_best=resumed.best if resumed is not None else None,
         ranks=ranks,
+        with_credits=with_credits,
     )
 
 
@@ -375,12 +379,18 @@ def record_event(writer: RecordWriter, event: Event) -> None:
                 scores=[score_row(score) for score in event.scores],
                 best_step=event.best_step,
                 step=event.step,
+                row_credits=credits_of(event.scores),
             )
 
 
 def score_row(score: Score) -> tuple[str, str, str, float]:
     """A score as the record takes it."""
     return score.task, score.split, score.metric, score.value
+
+
+def credits_of(scores: Iterable[Score]) -> dict[str, NDArray[np.float64]]:
+    """What each row adds to the scores that say so, by task, as the record takes it."""
+    return {score.task: score.credits for score in scores if score.credits is not None}
 
 
 def _write_step(writer: RecordWriter, event: StepEvent) -> None:

@@ -12,6 +12,7 @@ from taskmix.plans._advice import (
     ExpectedRow,
     FindingRow,
     FittedLaw,
+    LearnedRow,
     Milestone,
     Outlook,
     PlanSummary,
@@ -20,7 +21,7 @@ from taskmix.plans._advice import (
 )
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
 from taskmix.plans._file import check_plan_path
-from taskmix.plans._plan import Expected, Length, Part, Plan
+from taskmix.plans._plan import Expected, Length, Part, Plan, retuned
 from taskmix.plans._race_rows import RaceRow, race_rows
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "ExpectedRow",
     "FindingRow",
     "FittedLaw",
+    "LearnedRow",
     "Length",
     "Milestone",
     "Outlook",
@@ -47,5 +49,6 @@ __all__ = [
     "check_plan_path",
     "load_advice",
     "race_rows",
+    "retuned",
     "save_advice",
 ]

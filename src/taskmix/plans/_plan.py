@@ -86,7 +86,7 @@ class Part:
         """
         weighted = isinstance(self.division, Weighted) and len(self.tasks) > 1
         run = replace(
-            _tuned(template, self.tuning),
+            retuned(template, self.tuning),
             tasks=self.tasks,
             policy=None,
             weighting=self.division.method
@@ -113,8 +113,16 @@ class Part:
         )
 
 
-def _tuned(template: Run, tuning: Tuning | None) -> Run:
-    """The template with this tuning; a learning rate that was the usual one is so again."""
+def retuned(template: Run, tuning: Tuning | None) -> Run:
+    """The template with this tuning; a learning rate that was the usual one is so again.
+
+    >>> from taskmix.engine import DigitsSource, Optimization, Run
+    >>> from taskmix.models import Transformer
+    >>> model, rate = Transformer(path="bert-base-uncased"), Optimization(learning_rate=2e-5)
+    >>> run = Run(label="", source=DigitsSource(), architecture=model, steps=1, seed=0)
+    >>> retuned(replace(run, optimization=rate), "adapters").optimization.learning_rate
+    0.0005
+    """
     before = tuning_of(template.architecture)
     if tuning is None or tuning == before:
         return template

@@ -54,6 +54,7 @@ def train(
     clip_norm: float | None = None,
     precision: torch.dtype = torch.float32,
     final_splits: tuple[str, ...] = ("dev", "test"),
+    with_credits: bool = False,
     should_stop: Callable[[], bool] | None = None,
     resume: Mapping[str, Any] | None = None,
     resume_best: Mapping[str, Any] | None = None,
@@ -68,7 +69,8 @@ def train(
     dev score has not risen for `patience` evaluations. At the end the model holds the parameters of
     its best evaluation. When `should_stop` says so, a checkpoint is yielded and the run ends without
     an `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`. `ranks` are the
-    processes that train this model together; all of them yield the same events.
+    processes that train this model together; all of them yield the same events. With `with_credits` the
+    final scores on `dev` say what each row adds to them.
 
     >>> from taskmix.models import HardSharing
     >>> from taskmix.tasks import held_tasks
@@ -122,7 +124,7 @@ def train(
         step = checkpoint = resume["step"]
         best, told_best = dict(resume_best) if resume_best is not None else None, watch.step
 
-    def score(split: str) -> tuple[Score, ...]:
+    def score(split: str, with_credits: bool = False) -> tuple[Score, ...]:
         with ranks.working():
             found = evaluate(
                 model,
@@ -131,6 +133,7 @@ def train(
                 losses=losses,
                 precision=precision,
                 part=(ranks.rank, ranks.count),
+                with_credits=with_credits,
             )
         return tuple(sorted(ranks.gather(found), key=lambda each: tasks.names.index(each.task)))
 
@@ -180,7 +183,9 @@ def train(
 
     if best is not None:
         model.load_state_dict(best)
-    final = tuple(found for split in final_splits for found in score(split))
+    final = tuple(
+        found for split in final_splits for found in score(split, with_credits and split == "dev")
+    )
     yield EndEvent(step=step, best_step=watch.step or step, stopped_early=watch.over, scores=final)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from taskmix.adviser import AdviseOptions, Budget, News
-from taskmix.adviser._adviser import Advice, Adviser
+from taskmix.adviser._advice import Advice
+from taskmix.adviser._adviser import Adviser
 from taskmix.adviser._answer import answer, plan_of
 from taskmix.adviser._budget import Prices, Timer
 from taskmix.engine import DigitsSource, Executed, Run

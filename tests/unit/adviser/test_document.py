@@ -12,7 +12,7 @@ from made_up_advice import TASKS, made_up_advice
 from plain_leaves import leaves
 
 from taskmix.adviser import Advised
-from taskmix.adviser._adviser import Advice
+from taskmix.adviser._advice import Advice
 from taskmix.adviser._answer import answer
 from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History

@@ -21,6 +21,7 @@ _SHARED = (
     "task_column",
     "label",
     "text",
+    "metric",
     "batch_size",
     "learning_rate",
     "device",

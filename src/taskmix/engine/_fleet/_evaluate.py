@@ -22,14 +22,19 @@ BLOCK = 1 << 26  # numbers a block of members may put out
 
 
 def evaluate_members(
-    fleet: StackedModels, places: Sequence[int], parameters: StackedParameters, split: str
+    fleet: StackedModels,
+    places: Sequence[int],
+    parameters: StackedParameters,
+    split: str,
+    *,
+    with_credits: bool = False,
 ) -> list[tuple[Score, ...]]:
     """The scores of some members of a fleet, in order, as `evaluate` gives them."""
     members = [fleet.members[place] for place in places]
     if len(places) < len(fleet.members):
         parameters = parameters.keep(torch.tensor(places, device=fleet.device))
     if isinstance(fleet.encoder, LossEncoder):
-        return written_scores(fleet, members, parameters, split)
+        return written_scores(fleet, members, parameters, split, with_credits=with_credits)
     most = max(_length(member, split) for member in members)
     heads = max(len(_slots(member, split)) for member in members)
     classes = max(task.outputs for member in members for task in member.tasks)
@@ -39,7 +44,8 @@ def evaluate_members(
     for first in range(0, len(members), size):
         block = members[first : first + size]
         outputs = _outputs(fleet, parameters.block(first, first + size), block, split, words)
-        found += [_scores(*pair, split) for pair in zip(block, outputs, strict=True)]
+        pairs = zip(block, outputs, strict=True)
+        found += [_scores(*pair, split, with_credits) for pair in pairs]
     return found
 
 
@@ -114,7 +120,7 @@ def _groups(member: Member, split: str) -> tuple[list[Inputs], dict[int, int]]:
     return inputs, group_of
 
 
-def _scores(member: Member, outputs: Tensor, split: str) -> tuple[Score, ...]:
+def _scores(member: Member, outputs: Tensor, split: str, with_credits: bool) -> tuple[Score, ...]:
     found: list[Score] = []
     for place, slot in enumerate(_slots(member, split)):
         task = member.tasks[slot]
@@ -124,5 +130,5 @@ def _scores(member: Member, outputs: Tensor, split: str) -> tuple[Score, ...]:
         if task.kind == "regression":
             mean, deviation = target_scale(member.tasks, task)
             own = (own * torch.tensor(deviation) + torch.tensor(mean)).squeeze(-1)
-        found += score_outputs(task, split, own, member.losses[slot])
+        found += score_outputs(task, split, own, member.losses[slot], with_credits=with_credits)
     return tuple(found)

@@ -14,7 +14,7 @@ from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._stepper import Stepper
 from taskmix.engine._fleet._trees import model_tree, state_tree
-from taskmix.engine._run import score_row
+from taskmix.engine._run import credits_of, score_row
 from taskmix.errors import TaskmixError
 from taskmix.training import mean_score, scores_by_position
 
@@ -178,7 +178,11 @@ def _end(
     done = _must_be_finite(fleet, over)
     if done:
         best = fleet.best.keep(torch.tensor(done, device=fleet.device)).to("cpu")
-        splits = [evaluate_members(fleet, done, fleet.best, split) for split in ("dev", "test")]
+        with_credits = not all(fleet.members[place].writer.lean for place in done)
+        splits = [
+            evaluate_members(fleet, done, fleet.best, "dev", with_credits=with_credits),
+            evaluate_members(fleet, done, fleet.best, "test"),
+        ]
 
         def finish(number: int) -> None:
             member = fleet.members[done[number]]
@@ -188,6 +192,7 @@ def _end(
                 best_step=member.watch.step or fleet.step,
                 step=fleet.step,
                 best=model_tree(member.layout, best.of_member(number, member.layout)),
+                row_credits=credits_of(splits[0][number]),
             )
 
         _each(threads, finish, [fleet.members[place] for place in done])

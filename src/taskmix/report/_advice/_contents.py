@@ -28,6 +28,7 @@ _STAGE_WORDS = {
     "transfer": "which tasks help which",
     "candidates": "what these suggest",
     "race": "a seed more for each",
+    "longer": "the two leaders, trained longer",
 }
 _BASELINES = {"uniform": "equal shares", "single": "each task alone"}
 
@@ -153,6 +154,8 @@ def _ends(interval: Interval) -> str:
 def _plan_words(advice: AdviceDocument) -> str:
     weighting = advice.plan.weighting
     words = f"A run has {count_of(advice.batches_of_a_run)} batches in all."
+    if advice.length is not None and advice.length > advice.batches_of_a_run:
+        words += f" Ways are ranked, and scores promised, for {count_of(advice.length)} batches."
     if weighting is not None:
         words += (
             " Every step takes a batch of each task of a group, weighted by "
