@@ -223,13 +223,16 @@ class _Trial:
             )
         wall = meter.clock() - begin
         tables = [each.folder(self._study).steps(["step", "seconds"]) for each in runs]
-        done = [len(set(table["step"].to_pylist())) for table in tables]
-        training = float(np.sum([np.sum(table["seconds"].to_numpy()) for table in tables]))
+        steps_done = np.concatenate([table["step"].to_numpy() for table in tables])
+        taken = np.concatenate([table["seconds"].to_numpy() for table in tables])
+        training, done = float(taken.sum()), len(taken)
+        # A first step warms up what the others find warm.
+        usual = taken[steps_done > 1] if (steps_done > 1).any() else taken
         whole = wall * meter.executor.at_once / self._count
         return _Measured(
-            step=training * self._takes / max(sum(done), 1),
+            step=float(usual.mean()) * self._takes if done else 0.0,
             besides=max(whole - training * self._takes / self._count, 0.0),
-            steps=sum(done),
+            steps=done,
             is_stopped=stopped,
             wall=wall,
             members=self.members,
