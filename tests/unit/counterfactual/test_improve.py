@@ -14,6 +14,7 @@ from taskmix.counterfactual import (
     log_from_arrays,
     maximise,
 )
+from taskmix.counterfactual._folds import half_curves, half_sums
 from taskmix.errors import InputError, OptionError
 from taskmix.policies import Scheduled
 from taskmix.tasks import MultitaskBandit
@@ -46,19 +47,27 @@ def test_a_log_that_cannot_tell_keeps_to_the_uniform_policy() -> None:
         np.testing.assert_allclose(found.probabilities, 1 / 3, atol=0.02)
 
 
-def test_the_chosen_entropy_is_the_largest_of_those_that_end_best() -> None:
+def test_the_chosen_entropy_is_the_largest_of_those_that_end_best_by_the_other_half() -> None:
     log = learning_log(0)
     found = improve_policy(log)
-    curves = learning_curves([log])
+    even, odd = half_curves([log], learning_curves([log]))
 
-    def ends(weight: float) -> tuple[float, np.ndarray]:
-        visits = log.rows * maximise(log.total, weight).probabilities
-        return float(curves.at(visits).mean()), visits
+    def visits(weight: float) -> list[np.ndarray]:
+        return [log.rows * maximise(half, weight).probabilities for half in half_sums([log])]
 
-    best = max(ends(weight) for weight in found.entropy * np.geomspace(0.1, 10, 60))
-    end, visits = ends(found.entropy)
-    assert best[0] - end <= 1.05 * curves.difference_error(visits, best[1]) + 1e-6
-    assert ends(found.entropy * 1.3)[0] < end
+    def end(weight: float) -> float:
+        pairs = zip((odd, even), visits(weight), strict=True)
+        return sum(float(judge.at(taught).mean()) for judge, taught in pairs) / 2
+
+    best = max(found.entropy * np.geomspace(0.1, 10, 200), key=end)
+
+    def error(weight: float) -> float:
+        pairs = zip((odd, even), visits(weight), visits(best), strict=True)
+        return math.hypot(*(float(judge.difference_error(a, b)) for judge, a, b in pairs)) / 2
+
+    assert end(best) - end(found.entropy) <= 1.05 * error(found.entropy) + 1e-6
+    larger = 1.2 * found.entropy
+    assert end(best) - end(larger) > error(larger)
 
 
 def test_logs_without_losses_need_a_number() -> None:
