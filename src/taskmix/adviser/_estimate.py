@@ -16,9 +16,11 @@ size open over many orders, and correlations are uniform (Huang and Wand, 2013).
 function of the data alone, so an adviser asked again decides the same.
 
 Scores are of dev rows, which are a sample: ways differ on other rows by θ = η − r, where r ~ N(0, R)
-and R is known row by row (`_rows.py`). Given η, whose spread over ways is V and has that of r in it,
+and R is known row by row (`_rows.py`). With T² how far ways differ on all rows,
 
-    r | η ~ N(R (η − μ) / V, R − R² / V).
+    η ~ N(μ, T² + R),    r | η ~ N(R (T² + R)⁻¹ (η − μ), T² R (T² + R)⁻¹)
+
+and T, of which few ways say little, is drawn given η, all sizes of it being as likely before.
 """
 
 from __future__ import annotations
@@ -39,6 +41,10 @@ WARM_UP = 150  # sweeps before the first is kept
 PRIOR_DEGREES = 2.0  # of the half-t priors: with 2, every correlation is as likely as any other
 PRIOR_NOISE, PRIOR_SPREAD = 1.0, 1.0  # their scales, in deviations of all scores of a number
 SMALLEST = 1e-9  # of a number's deviation
+MOST_SPREAD, SPREADS = (
+    4.0,
+    40,
+)  # of ways on all rows, in deviations of what is seen; how many are tried
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,17 +125,33 @@ class Estimate:
 
     def on_new_rows(self, rows: Mapping[str, Array] | None) -> Estimate:
         """On rows not seen yet; `rows` is R, the covariance of each way with all others."""
-        if rows is None:
+        if rows is None or len(self.ways) < 2:
             return self
         matrix = np.array([rows[way] for way in self.ways])
+        # Directions in which ways differ: what rows do to all of them alike is no difference.
         centre = np.eye(len(self.ways)) - 1 / len(self.ways)
-        values, vectors = np.linalg.eigh(centre @ matrix @ centre)
-        along = (self.draws - self.draws.mean(axis=1, keepdims=True)) @ vectors
-        spread = np.maximum(self.draws.var(axis=1, ddof=1), SMALLEST**2)[:, None]
-        share = np.clip(np.maximum(values, 0.0) / spread, 0.0, 1.0)  # [draw, direction]
-        white = np.random.default_rng([self.seed, 3]).standard_normal(along.shape)
-        effects = (share * along + np.sqrt(spread * share * (1 - share)) * white) @ vectors.T
+        across = np.linalg.svd(centre)[0][:, :-1]
+        values, inner = np.linalg.eigh(across.T @ matrix @ across)
+        values, vectors = np.maximum(values, 0.0), across @ inner
+        generator = np.random.default_rng([self.seed, 3])
+        along = self.draws @ vectors  # [draw, direction]
+        spread = _spread_of_ways(along, values, generator)[:, None]
+        share = values / (values + spread)
+        white = generator.standard_normal(along.shape)
+        effects = (share * along + np.sqrt(spread * share) * white) @ vectors.T
         return replace(self, draws=self.draws - effects)
+
+
+def _spread_of_ways(along: Array, values: Array, generator: np.random.Generator) -> Array:
+    """T² for each draw, given its differences [draw, direction] and the variances of rows in them."""
+    largest = MOST_SPREAD * np.sqrt(np.mean(along**2 + values, axis=1)) + SMALLEST
+    tried = (largest[:, None] * np.linspace(0, 1, SPREADS + 1)[1:]) ** 2  # [draw, T²]
+    variance = tried[:, :, None] + values
+    fit = -0.5 * (np.log(variance) + along[:, None, :] ** 2 / variance).sum(axis=2)
+    chances = np.exp(fit - fit.max(axis=1, keepdims=True)).cumsum(axis=1)
+    place = (chances < generator.random((len(along), 1)) * chances[:, -1:]).sum(axis=1)
+    found: Array = tried[np.arange(len(tried)), place]
+    return found
 
 
 def estimate_ways(
