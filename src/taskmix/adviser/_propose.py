@@ -12,11 +12,15 @@ from taskmix.adviser._scores import Entry, comparable
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.errors import TaskmixError
 from taskmix.plans import Plan, Shares, Weighted
-from taskmix.policies import Tempered
+from taskmix.policies import Capped, SizeProportional, Tempered, Uniform
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 from taskmix.transfer import TransferLessons
 from taskmix.weighting import BanditMTL, Equal, FairGrad
+
+# Of all batches, that shares should give to another task than known ones do: a run with nearly the same
+# shares costs as much as any, and tells nothing.
+OTHER_BATCHES = 0.05
 
 Entries = Mapping[str, Sequence[Entry]]  # of each candidate, by seed
 
@@ -42,7 +46,7 @@ def propose_candidates(
         if 1 < len(usable) < len(tasks):
             found.append(without(tasks.names, usable))
         if len(usable) > 1:
-            found.append(tempered(tasks, usable))
+            found += [tempered(tasks, usable), capped(tasks, usable)]
             found.append(from_curves(entries, tasks, usable, batches, study))
         found.append(from_logs(entries, study, usable))
         found.append(apart(entries, tasks, usable))
@@ -85,6 +89,19 @@ def tempered(tasks: TaskSet, usable: Sequence[str]) -> Plan:
     words = "shares in proportion to the root of their rows"
     shares = Shares.of(Tempered(), tasks.select(usable).sizes)
     return together("tempered", words, usable, division=shares)
+
+
+def capped(tasks: TaskSet, usable: Sequence[str]) -> Plan | None:
+    """By rows, but none for more than the median; None where other shares are nearly the same."""
+    sizes = tasks.select(usable).sizes
+    shares = Shares.of(Capped(), sizes)
+    for policy in (Uniform(), SizeProportional(), Tempered()):
+        others = Shares.of(policy, sizes).probabilities
+        # Half of the sum is how many batches in all go to another task.
+        if np.abs(np.subtract(shares.probabilities, others)).sum() / 2 < OTHER_BATCHES:
+            return None
+    words = "shares in proportion to rows, none counted for more than the median"
+    return together("capped", words, usable, division=shares)
 
 
 def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Plan | None:

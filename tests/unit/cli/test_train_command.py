@@ -74,6 +74,8 @@ def test_the_table_for_people_names_every_task(
     [
         (["--policy", "greedy"], "`--policy` should be"),
         (["--policy", "tempered:x"], "followed by a number"),
+        (["--policy", "capped:2.5"], "followed by a whole number"),
+        (["--policy", "capped:0"], "whole number of rows, 1 or more"),
         (["--policy", "uniform:3"], "should stand alone"),
         (["--policy", "fixed:0.5,0.3,0.2"], "one number per task"),
         (["--policy", "scheduled:5=0.5,0.5"], "should start at step 0"),
