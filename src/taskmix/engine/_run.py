@@ -6,9 +6,9 @@ the same run twice costs once, and a run that was interrupted goes on where it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -26,9 +26,12 @@ from taskmix.training import (
     EndEvent,
     EvaluationEvent,
     Event,
+    Keep,
     Ranks,
     Score,
     StepEvent,
+    best_state,
+    served_together,
     train,
 )
 from taskmix.weighting import AnyWeighting
@@ -67,6 +70,7 @@ class Run:
     evaluate_every: int | None = None
     checkpoint_every: int | None = None
     patience: int | None = None
+    keep: Keep = "mean"  # the best evaluation that tasks are served by: one for all, or its own
     clip_norm: float | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     device: str = "cpu"
@@ -76,6 +80,10 @@ class Run:
             raise OptionError(
                 "`clip_norm` should be the largest norm of a gradient, 0 or more. Found "
                 f"{self.clip_norm}."
+            )
+        if self.keep not in get_args(Keep):
+            raise OptionError(
+                f"`keep` should be {' or '.join(get_args(Keep))}. Found {self.keep!r}."
             )
 
     def load(self) -> TaskSet:
@@ -118,6 +126,8 @@ class Run:
             "precision": self.precision,
             "device": self.device.split(":", maxsplit=1)[0],
             "seed": self.seed,
+            # Left out where it is as ever, so that runs keep the names they had before there was one.
+            **({} if self.keep == "mean" else {"keep": self.keep}),
         }
 
 
@@ -239,6 +249,7 @@ def training_events(
         evaluate_every=run.evaluate_every,
         checkpoint_every=run.checkpoint_every,
         patience=run.patience,
+        keep=run.keep,
         clip_norm=run.clip_norm,
         precision=getattr(torch, run.precision),
         should_stop=should_stop,
@@ -298,8 +309,12 @@ def first_model(run: Run, tasks: EncodedTasks) -> HardSharing:
         return run.architecture.build(tasks)
 
 
-def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
+def model_of_run(
+    run: Run, study: Study, *, task: str | None = None
+) -> tuple[HardSharing, EncodedTasks]:
     """The best model of a run that has been trained, and its tasks encoded.
+
+    Of a run with `keep` "each" it is the best for the `task`, or without one for the mean.
 
     >>> from taskmix.models import Perceptron
     >>> from taskmix.records import Study
@@ -312,6 +327,20 @@ def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
     >>> all(torch.equal(a, b) for a, b in zip(model.parameters(), first.parameters()))
     False
     """
+    best = _best_of(run, study)
+    model, tasks = build(run)
+    model.load_state_dict(best_state(best, task))
+    return model, tasks
+
+
+def models_serving(run: Run, answers: Sequence[str], study: Study) -> list[tuple[str, ...]]:
+    """The tasks of a run that has been trained, those together that one model answers for."""
+    if run.keep == "mean":
+        return [tuple(answers)]
+    return [tuple(names) for names in served_together(_best_of(run, study), answers)]
+
+
+def _best_of(run: Run, study: Study) -> Any:
     folder = study.run(run.specification())
     best = folder.best()
     if best is None:
@@ -319,9 +348,7 @@ def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
             f"Run `{run.label}` with seed {run.seed} should have a trained model in "
             f"{folder.path}. Found none. Train it first."
         )
-    model, tasks = build(run)
-    model.load_state_dict(best)
-    return model, tasks
+    return best
 
 
 def record_event(writer: RecordWriter, event: Event) -> None:

@@ -76,6 +76,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
                 "share": part.share,
                 **_division_document(part.division),
                 **({} if part.tuning is None else {"tuning": part.tuning}),
+                **({} if part.keep == "mean" else {"keep": part.keep}),
             }
             for part in plan.parts
         ],
@@ -146,7 +147,7 @@ def _plan(document: Mapping[str, Any]) -> Plan:
 
 
 def _part(document: Mapping[str, Any]) -> Part:
-    known(document, "tasks", "scored", "share", DRAWN, STAGED, WEIGHTED, "tuning")
+    known(document, "tasks", "scored", "share", DRAWN, STAGED, WEIGHTED, "tuning", "keep")
     tasks = tuple(listing(document["tasks"]))
     scored = tuple(listing(document["scored"])) if "scored" in document else tasks
     return Part(
@@ -155,6 +156,7 @@ def _part(document: Mapping[str, Any]) -> Part:
         share=document["share"],
         division=_division(document),
         tuning=document.get("tuning"),
+        keep=document.get("keep", "mean"),
     )
 
 

@@ -16,6 +16,7 @@ from taskmix.engine import Run
 from taskmix.errors import InputError
 from taskmix.models import USUAL_RATES, Tuning, tuned, tuning_of
 from taskmix.plans._division import Division, Shares, Stages, Weighted, is_number
+from taskmix.training import Keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,7 @@ class Part:
     share: float  # of the plan's batches
     division: Division  # of its batches over its tasks
     tuning: Tuning | None = None  # of a pretrained encoder; None: as the template has it
+    keep: Keep = "mean"  # "each": every task is served by the parameters of its own best evaluation
 
     def __post_init__(self) -> None:
         _check_names(self.tasks)
@@ -48,6 +50,11 @@ class Part:
             raise InputError(
                 f"The `tuning` of a plan's part should be one of {', '.join(get_args(Tuning))}. Found "
                 f"{self.tuning!r}."
+            )
+        if self.keep not in get_args(Keep):
+            raise InputError(
+                f"The `keep` of a plan's part should be {' or '.join(get_args(Keep))}. Found "
+                f"{self.keep!r}."
             )
         count = {len(self.tasks)}
         if isinstance(self.division, Shares):
@@ -106,6 +113,12 @@ class Part:
         return replace(
             run,
             steps=steps,
+            # Of one task the best mean is its own best; a template that asks for each has its way.
+            keep="mean"
+            if len(self.tasks) == 1
+            else template.keep
+            if self.keep == "mean"
+            else self.keep,
             evaluate_every=every(template.evaluate_every),
             checkpoint_every=every(template.checkpoint_every),
         )

@@ -83,7 +83,7 @@ def family_of(run: Run) -> Hashable:
         architecture = replace(architecture, adapters=replace(architecture.adapters, rank=1))
     data = (run.source, architecture, run.device, run.precision)
     times = (run.steps, run.batch_size, run.evaluate_every, run.checkpoint_every, run.patience)
-    return data, optimization, times, _pace(run)
+    return data, optimization, times, run.keep, _pace(run)
 
 
 def _pace(run: Run) -> str:
@@ -157,7 +157,8 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
     tasks = encode(run)
     model = first_model(run, tasks)
     parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    needed = 4 * (PARAMETER_COPIES * parameters + encodings * _data(tasks))
+    copies = PARAMETER_COPIES + (2 * len(tasks) if run.keep == "each" else 0)
+    needed = 4 * (copies * parameters + encodings * _data(tasks))
     needed += _working_bytes(run, tasks)
     device = find_device(run.device)
     on_cuda = device.type == "cuda"
