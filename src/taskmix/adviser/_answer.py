@@ -90,7 +90,7 @@ def best_runs(advice: Advice, found: Answer) -> list[tuple[Run, tuple[str, ...]]
 
     return [
         (max(entries, key=lambda entry: score(entry, part)).runs[place], part.scored)
-        for place, part in enumerate(found.chosen.parts)
+        for place, part in enumerate(found.chosen.models)
     ]
 
 
@@ -192,6 +192,8 @@ def _which(advice: Advice, chosen: Plan) -> str:
             if len(advice.race.open) > 1
             else "Train each task alone: every way of training them together does worse."
         )
+    if chosen.merge is not None:
+        return f"Train each task alone and merge the models into one: {chosen.words}."
     together = [part for part in chosen.parts if len(part.tasks) > 1]
     lone = [part.tasks[0] for part in chosen.parts if len(part.tasks) == 1]
     words = "; ".join(_listed(part.tasks, advice) for part in together)

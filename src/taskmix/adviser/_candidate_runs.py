@@ -35,11 +35,17 @@ class CandidateRuns:
     entries: dict[str, list[Entry]] = field(default_factory=dict)  # of each candidate, by seed
     notes: list[str] = field(default_factory=list)
 
-    def costs(self, candidate: Plan) -> list[float]:
-        """Of each of its runs; a budget of steps counts the candidate as one."""
+    def costs(self, candidate: Plan, seed: int | None = None) -> list[float]:
+        """Of each of its runs; a budget of steps counts the candidate as one.
+
+        Models that were trained before under the `seed` are merged for the price of evaluating them.
+        """
         budget, tasks = self.spending.budget, self.template.load()
         if budget.prices is None:
-            return [float(self.length.batches)]
+            return [self._batches(candidate, seed)]
+        if candidate.merge is not None and not self._batches(candidate, seed):
+            evaluations = candidate.merge.evaluations(len(candidate.parts))
+            return [budget.cost(0.0, evaluated_rows(tasks.select(candidate.tasks), evaluations))]
         return [
             budget.cost(
                 self.length.batches * part.share,
@@ -58,7 +64,7 @@ class CandidateRuns:
             for number in range(FIRST_SEEDS)
             for candidate in candidates
         ]
-        costs = [self.costs(candidate) for candidate, _ in asked]
+        costs = [self.costs(candidate, seed) for candidate, seed in asked]
         affordable = self.spending.affordable(stage, costs, least=least)
         count = _without_partial_seed(affordable, len(candidates))
         found = self._train(asked[:count])
@@ -87,6 +93,14 @@ class CandidateRuns:
         self._keep(asked, done)
         return sum(map(len, self.entries.values())) > before
 
+    def _batches(self, candidate: Plan, seed: int | None) -> float:
+        """That the candidate trains on under a seed: none where it is merged of models that are there."""
+        known = [entry for some in self.entries.values() for entry in some if entry.seed == seed]
+        is_there = any(
+            e.candidate.parts == candidate.parts and not e.candidate.merge for e in known
+        )
+        return 0.0 if candidate.merge is not None and is_there else float(self.length.batches)
+
     def words_of_stop(self) -> str:
         """What is said where runs were stopped and the time is not over."""
         known = f" The best plan so far is in {self.study.path}." if self.entries else ""
@@ -110,7 +124,11 @@ class CandidateRuns:
         by_place = dict(zip(order, done, strict=True))
         results = [by_place[place] for place in range(len(flat))]
         if self.spending.by_clock:
-            costs = [cost for candidate, _ in asked for cost in self.costs(candidate)]
+            costs = [
+                cost
+                for (candidate, seed), some in zip(asked, runs, strict=True)
+                for cost in _for_each_run(self.costs(candidate, seed), some)
+            ]
             paid = zip(costs, results, strict=True)
             self.spending.learn([cost for cost, r in paid if r.outcome == "finished"], took)
         late = self.timer.is_over()
@@ -134,7 +152,7 @@ class CandidateRuns:
     def _keep(self, asked: Sequence[Asked], found: Sequence[list[Executed]]) -> None:
         for (candidate, seed), results in zip(asked, found, strict=True):
             entry = entry_of(candidate, seed, self._runs(candidate, seed), results)
-            self.spending.batches += self.length.batches
+            self.spending.batches += self._batches(candidate, seed)
             earlier = len(self.entries.get(candidate.name, ()))
             if entry is None:
                 reason = next((each.error for each in results if each.error), "it failed")
@@ -142,6 +160,11 @@ class CandidateRuns:
             elif earlier == seed - self.first_seed:
                 # Comparisons are paired by seed, so after one that failed no other counts.
                 self.entries.setdefault(candidate.name, []).append(entry)
+
+
+def _for_each_run(costs: Sequence[float], runs: Sequence[Run]) -> Sequence[float]:
+    """One cost a run: models that are trained and merged are one run."""
+    return costs if len(costs) == len(runs) else [sum(costs)]
 
 
 def _without_partial_seed(count: int, candidates: int) -> int:

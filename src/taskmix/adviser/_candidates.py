@@ -100,7 +100,7 @@ def distinct(candidates: Iterable[Plan], known: Iterable[Plan] = ()) -> list[Pla
 
 def _models(plan: Plan) -> tuple[object, ...]:
     """What tells a plan from others: models of the same shares differ in name only."""
-    return tuple(
+    parts = tuple(
         (
             part.scored,
             round(part.share, 9),
@@ -110,6 +110,7 @@ def _models(plan: Plan) -> tuple[object, ...]:
         )
         for part in plan.parts
     )
+    return (plan.merge, parts)
 
 
 def baselines(tasks: TaskSet, targets: Sequence[str]) -> list[Plan]:

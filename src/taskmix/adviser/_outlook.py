@@ -78,7 +78,7 @@ def _evaluations(
     """The best so far after each evaluation; models of one candidate are evaluated in step."""
     parts = [
         dev_curve(part, run, tasks, study)
-        for part, run in zip(entry.candidate.parts, entry.runs, strict=True)
+        for part, run in zip(entry.candidate.models, entry.runs, strict=True)
     ]
     best = -math.inf
     found = []

@@ -47,7 +47,7 @@ def entry_of(
     """The scores that the candidate's models were made for; None where one of them failed."""
     found: dict[str, dict[str, float]] = {"dev": {}, "test": {}}
     batches, folders = 0.0, []
-    for part, run, result in zip(candidate.parts, runs, results, strict=True):
+    for part, run, result in zip(candidate.models, runs, results, strict=True):
         summary = result.summary
         if result.outcome not in ("finished", "already finished") or summary is None:
             return None

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 import torch
 
-from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
+from taskmix.engine._executor import (
+    UNOBSERVED,
+    Observers,
+    equal_runs,
+    never,
+    sources_of,
+    to_each,
+)
 from taskmix.engine._fleet import fleet_pays, plan_units, why_alone
 from taskmix.engine._read_ahead import read_ahead
 from taskmix.engine._run import Executed, Run, find_device
@@ -37,6 +44,8 @@ class _ThisMachine:
     ) -> list[Executed]:
         """As any executor does."""
         study.settle()
+        if sources := sources_of(runs):
+            self.run(sources, study, stop=stop, fresh=fresh)
         observers = self.observers
         listening = observers.listening(study)
         folders = [run.folder(study) for run in runs]

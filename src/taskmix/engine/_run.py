@@ -17,9 +17,17 @@ from taskmix.engine._encodings import KeptEncodings
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._source import TaskSource, load_once, select_once
 from taskmix.errors import OptionError, RunError
-from taskmix.models import Architecture, HardSharing
+from taskmix.models import Architecture, HardSharing, Merge
 from taskmix.policies import AnyPolicy, AnyReward, Uniform
-from taskmix.records import Checkpoint, RecordWriter, RunFolder, RunSummary, Study, describe
+from taskmix.records import (
+    Checkpoint,
+    RecordWriter,
+    RunFolder,
+    RunSummary,
+    Study,
+    describe,
+    specification_hash,
+)
 from taskmix.tasks import EncodedTasks, TaskSet
 from taskmix.training import (
     CheckpointEvent,
@@ -74,6 +82,8 @@ class Run:
     clip_norm: float | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     device: str = "cpu"
+    merge: Merge | None = None  # how it is made of its sources; None: it is trained
+    sources: tuple[Run, ...] = ()  # the runs whose models are merged
 
     def __post_init__(self) -> None:
         if self.clip_norm is not None and not self.clip_norm >= 0:
@@ -128,7 +138,14 @@ class Run:
             "seed": self.seed,
             # Left out where it is as ever, so that runs keep the names they had before there was one.
             **({} if self.keep == "mean" else {"keep": self.keep}),
+            **self._merged(),
         }
+
+    def _merged(self) -> dict[str, Any]:
+        if self.merge is None:
+            return {}
+        names = [specification_hash(source.specification()) for source in self.sources]
+        return {"merge": describe(self.merge), "sources": names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +211,13 @@ def execute(
         if writer is None:
             return Executed(outcome="busy", summary=folder.summary())
         try:
-            ended = _train_into(writer, run, specification, listener, should_stop)
+            if run.merge is not None:
+                from taskmix.engine._merge import merge_into  # which knows runs
+
+                begin_record(writer, run, specification)
+                ended = merge_into(writer, run, study, listener, should_stop)
+            else:
+                ended = _train_into(writer, run, specification, listener, should_stop)
         except Exception as error:
             writer.fail(f"{type(error).__name__}: {error}")
             raise
@@ -327,7 +350,7 @@ def model_of_run(
     >>> all(torch.equal(a, b) for a, b in zip(model.parameters(), first.parameters()))
     False
     """
-    best = _best_of(run, study)
+    best = best_of_run(run, study)
     model, tasks = build(run)
     model.load_state_dict(best_state(best, task))
     return model, tasks
@@ -337,10 +360,11 @@ def models_serving(run: Run, answers: Sequence[str], study: Study) -> list[tuple
     """The tasks of a run that has been trained, those together that one model answers for."""
     if run.keep == "mean":
         return [tuple(answers)]
-    return [tuple(names) for names in served_together(_best_of(run, study), answers)]
+    return [tuple(names) for names in served_together(best_of_run(run, study), answers)]
 
 
-def _best_of(run: Run, study: Study) -> Any:
+def best_of_run(run: Run, study: Study) -> Any:
+    """What the record of a run keeps as the best; raises where there is nothing."""
     folder = study.run(run.specification())
     best = folder.best()
     if best is None:

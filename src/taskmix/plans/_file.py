@@ -12,10 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import taskmix.models as models
 import taskmix.weighting as weightings
 from taskmix.engine import undescribe
 from taskmix.errors import InputError
 from taskmix.files import UnreadableError, check_output, has_keys, read_plain, write_bytes
+from taskmix.models import Merge
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
 from taskmix.plans._json import known, listing, mapping
 from taskmix.plans._plan import Expected, Length, Part, Plan
@@ -82,6 +84,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         ],
         "expected": [asdict(item) for item in plan.expected],
         "length": None if plan.length is None else asdict(plan.length),
+        **({} if plan.merge is None else {"merge": describe(plan.merge)}),
         "evidence": dict(plan.evidence),
     }
 
@@ -134,7 +137,7 @@ def load_plan(path: Path) -> Plan:
 
 
 def _plan(document: Mapping[str, Any]) -> Plan:
-    known(document, "version", "name", "words", "parts", "expected", "length", "evidence")
+    known(document, "version", "name", "words", "parts", "expected", "length", "merge", "evidence")
     length = mapping(document.get("length"))
     return Plan(
         parts=tuple(_part(mapping(each)) for each in listing(document["parts"])),
@@ -142,7 +145,24 @@ def _plan(document: Mapping[str, Any]) -> Plan:
         words=document.get("words", ""),
         expected=tuple(Expected(**mapping(each)) for each in listing(document.get("expected"))),
         length=Length(**length) if length else None,
+        merge=_read_merge(mapping(document["merge"])) if "merge" in document else None,
         evidence=mapping(document.get("evidence")),
+    )
+
+
+def _read_merge(description: Mapping[str, Any]) -> Merge:
+    """The merge that `records.describe` described; only methods of `taskmix.models` are made."""
+    try:
+        found = undescribe(description, models)
+        if isinstance(found, Merge):
+            return found
+    except InputError as error:
+        raise InputError(
+            "The `merge` of a plan should be a Merge with a method of taskmix under `kind`. Found "
+            f"{dict(description)} ({error})"
+        ) from error
+    raise InputError(
+        f"The `merge` of a plan should be of the kind Merge. Found {dict(description)}."
     )
 
 

@@ -129,7 +129,8 @@ class LengthOptions:
     best: Annotated[
         Best,
         typer.Option(
-            "--best", help="Serve all tasks by the best mean on dev, or each by its own best evaluation."
+            "--best",
+            help="Serve all tasks by the best mean on dev, or each by its own best evaluation.",
         ),
     ] = Best.MEAN
     precision: Annotated[

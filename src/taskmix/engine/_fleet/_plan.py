@@ -60,6 +60,8 @@ def can_join(run: Run) -> bool:
 def why_alone(run: Run) -> str | None:
     """Why no fleet can take the run's model, in words; None where one can."""
     options = run.architecture
+    if run.merge is not None:
+        return "they are merged from others, and not trained"
     if type(options) not in STACKABLE:
         return f"{type(options).__name__} has no stacked form"
     if isinstance(options, Transformer):
