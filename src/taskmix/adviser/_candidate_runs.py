@@ -94,7 +94,7 @@ class CandidateRuns:
         return sum(map(len, self.entries.values())) > before
 
     def _batches(self, candidate: Plan, seed: int | None) -> float:
-        """That the candidate trains on under a seed: none where it is merged of models that are there."""
+        """That a candidate trains on under a seed: none where it is merged of models that are there."""
         known = [entry for some in self.entries.values() for entry in some if entry.seed == seed]
         is_there = any(
             e.candidate.parts == candidate.parts and not e.candidate.merge for e in known

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from taskmix.adviser._candidates import in_groups, together, with_shares
 from taskmix.adviser._curves import from_curves
+from taskmix.adviser._own_best import own_best
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.errors import TaskmixError
+from taskmix.models import TIES, Merge, TaskArithmetic, tuning_of
 from taskmix.plans import Plan, Shares, Weighted
 from taskmix.policies import Capped, SizeProportional, Tempered, Uniform
 from taskmix.records import Study
@@ -48,8 +51,10 @@ def propose_candidates(
         if len(usable) > 1:
             found += [tempered(tasks, usable), capped(tasks, usable)]
             found.append(from_curves(entries, tasks, usable, batches, study))
+            found.append(own_best(entries, tasks, usable, study))
         found.append(from_logs(entries, study, usable))
         found.append(apart(entries, tasks, usable))
+        found += merged(entries)
     if lessons is not None:
         found += from_transfer(lessons, usable)
     if len(sources) > 1 and with_weightings:
@@ -114,6 +119,25 @@ def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Plan | No
         return None
     shown = ", ".join(better)
     return in_groups("apart", f"{shown} alone, the others together", [rest, *([n] for n in better)])
+
+
+def merged(entries: Entries) -> list[Plan]:
+    """One model made of those that were trained alone, where all began as one pretrained model.
+
+    Nothing is trained for it: the runs are those of `single`, whose models are evaluated.
+    """
+    if "single" not in entries:
+        return []
+    alone = entries["single"][0]
+    if len(alone.runs) < 2 or tuning_of(alone.runs[0].architecture) is None:
+        return []
+    return [
+        replace(alone.candidate, name=name, words=f"each task alone, {words}", merge=merge)
+        for name, words, merge in (
+            ("merged", "then one model by task arithmetic", Merge(method=TaskArithmetic())),
+            ("merged by TIES", "then one model by TIES", Merge(method=TIES())),
+        )
+    ]
 
 
 def _gain(entries: Entries, tasks: TaskSet, name: str) -> float:
