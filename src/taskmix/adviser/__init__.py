@@ -6,6 +6,7 @@ from taskmix.adviser._adviser import AdviseOptions, News
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._budget import Budget, typed_time
 from taskmix.adviser._candidates import baselines, cheap_evaluations
+from taskmix.adviser._guess import GuessedMixture, guess_mixtures
 from taskmix.adviser._scores import mean_comparable
 
 __all__ = [
@@ -14,12 +15,14 @@ __all__ = [
     "AdviseOptions",
     "Advised",
     "Budget",
+    "GuessedMixture",
     "News",
     "advise",
     "advise_on",
     "advising_alone",
     "baselines",
     "cheap_evaluations",
+    "guess_mixtures",
     "mean_comparable",
     "typed_time",
 ]

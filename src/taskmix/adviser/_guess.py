@@ -78,7 +78,8 @@ def _guess(
 ) -> Floats:
     names = run.load().names
     columns = [names.index(source.load().names[0]) for source in run.sources]
-    return np.array([mean(some) for some in scores_of_mixtures(run, study, mixtures[:, columns])])
+    rows: list[list[float]] = mixtures[:, columns].tolist()
+    return np.array([mean(some) for some in scores_of_mixtures(run, study, rows)])
 
 
 def corrected_guesses(guesses: Floats, scores: Floats, asked: Floats) -> tuple[Floats, float]:

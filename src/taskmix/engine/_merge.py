@@ -48,7 +48,7 @@ class _Choice:
     state: dict[str, Tensor]
 
 
-def check_sources(run: Run) -> None:
+def check_mergeable_sources(run: Run) -> None:
     """Raises where the models of a run's sources cannot be merged."""
     if tuning_of(run.architecture) is None:
         raise InputError(
@@ -77,7 +77,7 @@ def merge_into(
     should_stop: Callable[[], bool] | None,
 ) -> bool:
     """Merges, chooses on dev and writes the record; False where it was stopped before the end."""
-    check_sources(run)
+    check_mergeable_sources(run)
     assert run.merge is not None
     merger = _Merger(run, study)
     best: _Choice | None = None
@@ -101,8 +101,9 @@ def merge_into(
         best=best.state,
     )
     writer.notes.append(_told(run, best))
-    for event in (evaluation, end) if listener is not None else ():
-        listener(event)
+    if listener is not None:
+        listener(evaluation)
+        listener(end)
     return True
 
 
@@ -119,7 +120,7 @@ def scores_of_mixtures(
 
     >>> scores_of_mixtures(run, study, [(0.5, 0.5), (0.9, 0.1)])  # doctest: +SKIP
     """
-    check_sources(run)
+    check_mergeable_sources(run)
     merger = _Merger(run, study)
     return [merger.scores_of_mean(tuple(shares), split) for shares in mixtures]
 

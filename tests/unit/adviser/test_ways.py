@@ -13,7 +13,7 @@ from taskmix.adviser._adviser import Advice
 from taskmix.adviser._answer import answer, best_runs, plan_of
 from taskmix.adviser._candidates import distinct
 from taskmix.adviser._guess import corrected_guesses
-from taskmix.adviser._own_best import held_out_gains, own_best
+from taskmix.adviser._own_best import held_out_gains, own_best, with_held_out_scores
 from taskmix.adviser._propose import merged
 from taskmix.adviser._scores import Entry
 from taskmix.engine import DigitsSource, Here, Optimization, Run
@@ -55,6 +55,30 @@ def entries_of(study: Study) -> tuple[dict[str, list[Entry]], Run]:
             Entry(candidate=plan, seed=seed, runs=tuple(runs), dev={}, test={}, batches=12.0)
         )
     return {"uniform": found}, run
+
+
+def test_in_the_race_a_task_has_its_score_where_the_other_seeds_are_at_their_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries, run = entries_of(Study(tmp_path))
+    plan = entries["uniform"][0].candidate
+    each = replace(plan, parts=tuple(replace(part, keep="each") for part in plan.parts))
+    curves = {
+        0: [(1.0, {"parity": 0.9, "half": 0.1}), (2.0, {"parity": 0.6, "half": 0.8})],
+        1: [(1.0, {"parity": 0.5, "half": 0.2}), (2.0, {"parity": 0.7, "half": 0.9})],
+    }
+    monkeypatch.setattr(
+        "taskmix.adviser._own_best.dev_curve", lambda part, run, tasks, study: curves[run.seed]
+    )
+    some = [replace(entry, candidate=each) for entry in entries["uniform"]]
+    first, second = with_held_out_scores(some, run.load(), Study(tmp_path))
+    # Seed 1 has both tasks at their best at the end; seed 0 has parity at its best at the start.
+    assert first.dev == {"parity": 0.6, "half": 0.8}
+    assert second.dev == {"parity": 0.5, "half": 0.9}
+    (alone,) = with_held_out_scores(some[:1], run.load(), Study(tmp_path))
+    assert alone.dev == {"parity": 0.6, "half": 0.8}  # at the best mean
+    kept = with_held_out_scores(entries["uniform"], run.load(), Study(tmp_path))
+    assert kept == entries["uniform"]  # whose tasks are served together
 
 
 @pytest.mark.parametrize("gain", [0.1, 0.0, -0.1])
