@@ -2,9 +2,10 @@
 
     python benchmarks/ways.py DATA/fdu_mtl --model minilm/ --tasks 10 --steps 1000
 
-Trains on some rows of each task: every task alone, all equally often, and mixtures drawn at random. Prints the
-mean dev and test scores of training alone, of all tasks together (served by the best mean, and each by its own
-best evaluation), of the methods that merge, and the rank correlation of guessed and trained mixtures.
+Trains on some rows of each task: every task alone, all equally often, and mixtures drawn at random.
+Prints the mean dev and test scores of training alone, of all tasks together (served by the best mean, and
+each by its own best evaluation), of the methods that merge, and the rank correlation of guessed and
+trained mixtures.
 """
 
 from __future__ import annotations
@@ -125,7 +126,8 @@ def compare_guesses(bench: Bench, single: Plan, names: Sequence[str], count: int
         generator.dirichlet(np.full(len(names), a))
         for a in generator.choice([0.5, 1.0, 3.0], count)
     ]
-    mixtures = [0.02 / len(names) + 0.98 * each for each in drawn]
+    mixed = [0.02 / len(names) + 0.98 * each for each in drawn]
+    mixtures = [each / each.sum() for each in mixed]
     guessed = np.zeros(count)
     for seed in bench.seeds:
         merged = replace(single, merge=Merge(), name="merged")

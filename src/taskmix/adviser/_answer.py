@@ -193,7 +193,8 @@ def _which(advice: Advice, chosen: Plan) -> str:
             else "Train each task alone: every way of training them together does worse."
         )
     if chosen.merge is not None:
-        return f"Train each task alone and merge the models into one: {chosen.words}."
+        method = type(chosen.merge.method).__name__
+        return f"Train each task alone and merge the models into one ({method})."
     together = [part for part in chosen.parts if len(part.tasks) > 1]
     lone = [part.tasks[0] for part in chosen.parts if len(part.tasks) == 1]
     words = "; ".join(_listed(part.tasks, advice) for part in together)

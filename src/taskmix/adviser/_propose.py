@@ -13,7 +13,7 @@ from taskmix.adviser._own_best import own_best
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.errors import TaskmixError
-from taskmix.models import TIES, Merge, TaskArithmetic, tuning_of
+from taskmix.models import Merge, tuning_of
 from taskmix.plans import Plan, Shares, Weighted
 from taskmix.policies import Capped, SizeProportional, Tempered, Uniform
 from taskmix.records import Study
@@ -54,7 +54,7 @@ def propose_candidates(
             found.append(own_best(entries, tasks, usable, study))
         found.append(from_logs(entries, study, usable))
         found.append(apart(entries, tasks, usable))
-        found += merged(entries)
+        found.append(merged(entries))
     if lessons is not None:
         found += from_transfer(lessons, usable)
     if len(sources) > 1 and with_weightings:
@@ -121,23 +121,18 @@ def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Plan | No
     return in_groups("apart", f"{shown} alone, the others together", [rest, *([n] for n in better)])
 
 
-def merged(entries: Entries) -> list[Plan]:
+def merged(entries: Entries) -> Plan | None:
     """One model made of those that were trained alone, where all began as one pretrained model.
 
     Nothing is trained for it: the runs are those of `single`, whose models are evaluated.
     """
     if "single" not in entries:
-        return []
+        return None
     alone = entries["single"][0]
     if len(alone.runs) < 2 or tuning_of(alone.runs[0].architecture) is None:
-        return []
-    return [
-        replace(alone.candidate, name=name, words=f"each task alone, {words}", merge=merge)
-        for name, words, merge in (
-            ("merged", "then one model by task arithmetic", Merge(method=TaskArithmetic())),
-            ("merged by TIES", "then one model by TIES", Merge(method=TIES())),
-        )
-    ]
+        return None
+    words = "each task alone, then merged into one model by task arithmetic"
+    return replace(alone.candidate, name="merged", words=words, merge=Merge())
 
 
 def _gain(entries: Entries, tasks: TaskSet, name: str) -> float:

@@ -17,7 +17,7 @@ from taskmix.adviser._own_best import held_out_gains, own_best, with_held_out_sc
 from taskmix.adviser._propose import merged
 from taskmix.adviser._scores import Entry
 from taskmix.engine import DigitsSource, Here, Optimization, Run
-from taskmix.models import TIES, Merge, Perceptron, Transformer
+from taskmix.models import Merge, Perceptron, Transformer
 from taskmix.plans import Part, Plan, Shares
 from taskmix.records import Study
 
@@ -108,7 +108,7 @@ def advice_on_adapters(world: World, study: Path) -> Advice:
 
 def test_models_trained_alone_are_merged_for_nothing_but_their_evaluation(tmp_path: Path) -> None:
     advice = advice_on_adapters(World(), tmp_path)
-    assert {"merged", "merged by TIES"} <= set(advice.entries)
+    assert "merged" in advice.entries
     trained = [
         entry
         for some in advice.entries.values()
@@ -128,16 +128,14 @@ def test_models_trained_alone_are_merged_for_nothing_but_their_evaluation(tmp_pa
 
 def test_a_merged_model_that_is_best_is_the_plan_and_what_is_kept(tmp_path: Path) -> None:
     def scorer(run: Run, task: str) -> float:
-        return (
-            0.97 if run.label == "merged by TIES" and sound(run, task) > 0.6 else sound(run, task)
-        )
+        return 0.97 if run.label == "merged" and sound(run, task) > 0.6 else sound(run, task)
 
     advice = advice_on_adapters(World(scorer), tmp_path)
     found = answer(advice)
-    assert found.chosen.merge == Merge(method=TIES())
-    assert found.lines[0].startswith("Train each task alone and merge the models into one")
+    assert found.chosen.merge == Merge()
+    assert found.lines[0] == "Train each task alone and merge the models into one (TaskArithmetic)."
     ((run, served),) = best_runs(advice, found)
-    assert run.merge == Merge(method=TIES())
+    assert run.merge == Merge()
     assert set(served) == set(advice.tasks.names)
     plan = plan_of(advice, found)
     assert Plan.load(plan.save(tmp_path / "plan.json")).merge == plan.merge
@@ -146,8 +144,8 @@ def test_a_merged_model_that_is_best_is_the_plan_and_what_is_kept(tmp_path: Path
 def test_models_that_begin_from_scratch_are_not_merged(tmp_path: Path) -> None:
     made, _ = adviser(World(), tmp_path)
     advice = made.run()
-    assert merged(advice.entries) == []
-    assert not any("merged" in name for name in advice.entries)
+    assert merged(advice.entries) is None
+    assert "merged" not in advice.entries
 
 
 def test_guesses_are_corrected_by_a_line_through_what_was_trained() -> None:
