@@ -3,8 +3,8 @@
     python benchmarks/ways.py DATA/fdu_mtl --model minilm/ --tasks 10 --steps 1000
 
 Trains on some rows of each task: every task alone, all equally often, and mixtures drawn at random.
-Prints the mean dev and test scores of training alone, of all tasks together (served by the best mean, and
-each by its own best evaluation), of the methods that merge, and the rank correlation of guessed and
+Prints the mean dev and test scores of training alone, of all tasks together (served by the best mean,
+and each by its own best evaluation), of the methods that merge, and the rank correlation of guessed and
 trained mixtures.
 """
 

@@ -33,6 +33,28 @@ def test_training_learns_and_prints_scores_as_json(
     assert len(list(Study(out).runs())) == 1
 
 
+def test_each_task_can_be_served_by_its_own_best_evaluation(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "study"
+    words = ("train", folder, "--out", out, "--steps", "12", "--best", "each", "--json")
+    assert run_cli(monkeypatch, *words) == 0
+    capsys.readouterr()
+    (run,) = Study(out).runs()
+    best, scores = run.best(), run.scores().to_pylist()
+    assert isinstance(best, dict)
+    for name, step in best["each"].items():
+        accuracy = {
+            row["step"]: row["value"]
+            for row in scores
+            if row["task"] == name and row["metric"] == "accuracy"
+        }
+        assert accuracy[step] == max(accuracy.values())
+
+
 def test_several_seeds_give_intervals_and_several_ways_share_one_study(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
