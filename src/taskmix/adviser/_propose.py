@@ -129,7 +129,8 @@ def merged(entries: Entries) -> Plan | None:
     if "single" not in entries:
         return None
     alone = entries["single"][0]
-    if len(alone.runs) < 2 or tuning_of(alone.runs[0].architecture) is None:
+    # All weights of as many models as there are tasks may not fit into memory at once.
+    if len(alone.runs) < 2 or tuning_of(alone.runs[0].architecture) not in ("heads", "adapters"):
         return None
     words = "each task alone, then merged into one model by task arithmetic"
     return replace(alone.candidate, name="merged", words=words, merge=Merge())

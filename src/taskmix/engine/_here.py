@@ -42,10 +42,24 @@ class _ThisMachine:
     def run(
         self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
     ) -> list[Executed]:
-        """As any executor does."""
+        """As any executor does; what others are merged of comes before these."""
         study.settle()
-        if sources := sources_of(runs):
-            self.run(sources, study, stop=stop, fresh=fresh)
+        merged = [place for place, run in enumerate(runs) if run.sources]
+        if not merged:
+            return self._round(runs, study, stop, fresh=fresh)
+        plain = [place for place in range(len(runs)) if place not in merged]
+        asked = [runs[place] for place in merged]
+        wanted = [run for run in asked if fresh or _already(run.folder(study)) is None]
+        first = [*(runs[place] for place in plain), *sources_of(wanted)]
+        # Of the first only those that were asked for: the sources come after them.
+        done = dict(zip(plain, self._round(first, study, stop, fresh=fresh), strict=False))
+        done |= zip(merged, self._round(asked, study, stop, fresh=fresh), strict=True)
+        return [done[place] for place in range(len(runs))]
+
+    def _round(
+        self, runs: Sequence[Run], study: Study, stop: Stop, *, fresh: bool
+    ) -> list[Executed]:
+        """Runs of which none waits for another."""
         observers = self.observers
         listening = observers.listening(study)
         folders = [run.folder(study) for run in runs]

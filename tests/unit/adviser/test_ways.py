@@ -17,7 +17,7 @@ from taskmix.adviser._own_best import held_out_gains, own_best, with_held_out_sc
 from taskmix.adviser._propose import merged
 from taskmix.adviser._scores import Entry
 from taskmix.engine import DigitsSource, Here, Optimization, Run
-from taskmix.models import Merge, Perceptron, Transformer
+from taskmix.models import Architecture, Merge, Perceptron, Transformer
 from taskmix.plans import Part, Plan, Shares
 from taskmix.records import Study
 
@@ -141,8 +141,12 @@ def test_a_merged_model_that_is_best_is_the_plan_and_what_is_kept(tmp_path: Path
     assert Plan.load(plan.save(tmp_path / "plan.json")).merge == plan.merge
 
 
-def test_models_that_begin_from_scratch_are_not_merged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("architecture", [Perceptron(), Transformer(path="nowhere", tune="all")])
+def test_models_from_scratch_and_copies_of_all_weights_are_not_merged(
+    tmp_path: Path, architecture: Architecture
+) -> None:
     made, _ = adviser(World(), tmp_path)
+    made.template = replace(made.template, architecture=architecture)
     advice = made.run()
     assert merged(advice.entries) is None
     assert "merged" not in advice.entries

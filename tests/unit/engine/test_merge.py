@@ -201,6 +201,23 @@ def test_merging_trains_nothing_that_is_trained_already(template: Run, tmp_path:
     assert [each.outcome for each in again] == ["already finished"]
 
 
+def test_merged_runs_wait_for_their_sources_whatever_the_order_they_are_asked_in(
+    template: Run, tmp_path: Path
+) -> None:
+    study = Study(tmp_path / "study")
+    plan = merging(Merge())
+    alone = replace(plan, merge=None, name="single").runs(template, seeds=[0])
+    asked = [*plan.runs(template, seeds=[0, 1]), *alone]
+    results = Here(workers=1).run(asked, study)
+    assert [each.outcome for each in results] == ["finished"] * 5
+    labels = [each.summary.label for each in results if each.summary is not None]
+    assert labels == ["merged", "merged", "single", "single", "single"]
+    stopped = Here(workers=1).run(plan.runs(template, seeds=[2]), study, stop=lambda: True)
+    assert [each.outcome for each in stopped] == ["stopped"]
+    over = Here(workers=1).run(asked, study, fresh=True)
+    assert [each.outcome for each in over] == ["finished"] * 5
+
+
 def test_a_merged_model_is_kept_and_answers(template: Run, tmp_path: Path) -> None:
     study = Study(tmp_path / "study")
     runs = merging(Merge(method=TIES(density=0.5))).runs(template, seeds=[0])

@@ -25,7 +25,7 @@ class DARE:
 
     >>> vectors = torch.ones(1, 6)
     >>> DARE(drop=0.5).combine(vectors, torch.Generator().manual_seed(1)).tolist()  # some, doubled
-    [0.0, 2.0, 2.0, 0.0, 2.0, 0.0]
+    [2.0, 0.0, 0.0, 2.0, 0.0, 2.0]
     """
 
     drop: float = 0.5
