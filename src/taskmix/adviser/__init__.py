@@ -6,6 +6,7 @@ from taskmix.adviser._advised import Advised
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._budget import Budget, parse_time, typed_time
 from taskmix.adviser._candidates import baselines, cheap_evaluations
+from taskmix.adviser._guessed_mixtures import GuessedMixture, guess_mixtures
 from taskmix.adviser._run_length import useful_workers
 from taskmix.adviser._scores import mean_comparable
 
@@ -17,12 +18,14 @@ __all__ = [
     "AdviseOptions",
     "Advised",
     "Budget",
+    "GuessedMixture",
     "News",
     "advise",
     "advise_on",
     "advising_alone",
     "baselines",
     "cheap_evaluations",
+    "guess_mixtures",
     "mean_comparable",
     "parse_time",
     "typed_time",

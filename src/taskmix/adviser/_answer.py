@@ -107,7 +107,7 @@ def best_runs(advice: Advice, found: Answer) -> list[tuple[Run, tuple[str, ...]]
 
     return [
         (max(entries, key=lambda entry: score(entry, part)).runs[place], part.scored)
-        for place, part in enumerate(found.chosen.parts)
+        for place, part in enumerate(found.chosen.models)
     ]
 
 
@@ -187,6 +187,9 @@ def _headline(advice: Advice, chosen: Plan, settling: Settling | None) -> tuple[
 
 
 def _way(advice: Advice, chosen: Plan) -> str:
+    if chosen.merge is not None:
+        method = type(chosen.merge.method).__name__
+        return f"Train each task alone and merge the models into one ({method})"
     if all(len(part.tasks) == 1 for part in chosen.parts):
         return "Train each task alone"
     together = [part for part in chosen.parts if len(part.tasks) > 1]

@@ -57,7 +57,7 @@ def best_so_far(
     """
     parts = [
         dev_curve(part, run, tasks, study)
-        for part, run in zip(entry.candidate.parts, entry.runs, strict=True)
+        for part, run in zip(entry.candidate.models, entry.runs, strict=True)
     ]
     found: list[tuple[float, float, Mapping[str, float]]] = []
     best, reached = -np.inf, dict[str, float]()
@@ -96,7 +96,7 @@ def _points(
     """Own batches and score of each task, at every evaluation."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in usable}
     for entry in (entry for name in SHARED_RUNS for entry in entries.get(name, ())):
-        ((part, run),) = zip(entry.candidate.parts, entry.runs, strict=True)
+        ((part, run),) = zip(entry.candidate.models, entry.runs, strict=True)
         shares = part.probabilities
         for spent, scores in dev_curve(part, run, tasks, study):
             for name in usable:

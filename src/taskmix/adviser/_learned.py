@@ -135,7 +135,7 @@ def _judge(task: Task, entries: Mapping[str, Sequence[Entry]], study: Study | No
 
 def _evaluations(entry: Entry, task: str) -> int:
     """From how many evaluations the score was chosen: one where other tasks had a say in it."""
-    for part, run in zip(entry.candidate.parts, entry.runs, strict=True):
+    for part, run in zip(entry.candidate.models, entry.runs, strict=True):
         if part.scored == (task,):
             return max(run.steps // (run.evaluate_every or run.steps), 1)
     return 1

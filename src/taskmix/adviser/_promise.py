@@ -112,7 +112,7 @@ def _row_deviation(entries: Sequence[Entry], name: str, study: Study) -> float |
     """Of the credits of a task's dev rows; None where the records have none."""
     found = []
     for entry in entries:
-        for part, run in zip(entry.candidate.parts, entry.runs, strict=True):
+        for part, run in zip(entry.candidate.models, entry.runs, strict=True):
             if name in part.scored:
                 kept = study.run(run.specification()).credits()
                 if name in kept:

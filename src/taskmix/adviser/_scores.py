@@ -36,7 +36,7 @@ def entry_of(
     found: dict[str, dict[str, float]] = {"dev": {}, "test": {}}
     loss: dict[str, float] = {}
     batches, folders = 0.0, []
-    for part, run, result in zip(candidate.parts, runs, results, strict=True):
+    for part, run, result in zip(candidate.models, runs, results, strict=True):
         summary = result.summary
         if result.outcome not in ("finished", "already finished") or summary is None:
             return None

@@ -36,6 +36,13 @@ if TYPE_CHECKING:
     from taskmix.tasks import TaskSet
 
 
+class Best(StrEnum):
+    """Which evaluation tasks are served by."""
+
+    MEAN = "mean"
+    EACH = "each"
+
+
 class Precision(StrEnum):
     """Of the forward pass."""
 
@@ -143,6 +150,13 @@ class LengthOptions:
         int | None,
         typer.Option("--patience", min=1, help="Evaluations without a better mean dev score."),
     ] = None
+    best: Annotated[
+        Best,
+        typer.Option(
+            "--best",
+            help="Serve all tasks by the best mean on dev, or each by its own best evaluation.",
+        ),
+    ] = Best.MEAN
     precision: Annotated[
         Precision | None,
         typer.Option("--precision", help="[float32; bfloat16 for adapters on a GPU]"),
@@ -156,6 +170,7 @@ class LengthOptions:
             evaluate_every=self.evaluate_every or tenth,
             checkpoint_every=self.checkpoint_every or tenth,
             patience=self.patience,
+            keep=self.best.value,
             precision=run.precision if self.precision is None else self.precision.value,
         )
 

@@ -133,9 +133,9 @@ def _entity_reports(runs: list[Run], study: Study, done: list[RunSummary]) -> di
         ]
         if not names:
             continue
-        model, tasks = model_of_run(run, study)
         reports = {}
         for name in names:
+            model, tasks = model_of_run(run, study, task=name)
             predicted, true, sentences = predict_tags(model, tasks, name, "test")
             reports[name] = conlleval_report(predicted, true, tasks[name].labels, sentences)
         return reports
