@@ -188,6 +188,8 @@ class Adviser:
             advice = self._advice(work)
         while self._run_longer(work, advice):
             advice = self._advice(work)
+        while self._race_on(work, advice, last=True):
+            advice = self._advice(work)
         words = words_of_end(advice.race, runs.spending, most_seeds=MOST_SEEDS)
         self._tell_stage("end", words)
         return replace(advice, notes=(*advice.notes, words))
@@ -362,8 +364,12 @@ class Adviser:
         alone = replace(self.template, steps=1, seed=self.options.seed)
         return max(round(self.options.train_seconds / spending.seconds_of_batch(alone)), 1)
 
-    def _race_on(self, work: _Work, advice: Advice) -> bool:
-        """Gives ways that may be the best another seed; False where none is open or affordable."""
+    def _race_on(self, work: _Work, advice: Advice, *, last: bool = False) -> bool:
+        """Gives ways that may be the best another seed, the likeliest first.
+
+        False where none is open or two cannot be paid for. Before the `last` rounds the price of longer
+        runs is left.
+        """
         race = advice.race
         waiting = [each for each in race.standings if each.is_open and each.seeds < MOST_SEEDS]
         if len(race.open) < 2 or not waiting:
@@ -376,15 +382,18 @@ class Adviser:
         candidates = [work.way(name) for name in contenders]
         seed = self.options.seed + seeds
         costs = work.runs.costs_of([(candidate, seed) for candidate in candidates])
-        stage = f"seed {seeds + 1}"
-        if seeds == 0:
-            stage = f"first of {', '.join(contenders)}"
-        reserve = self._kept_for_long(work, advice)
-        if not work.runs.spending.affords(stage, [*costs, *reserve]):
+        stage = f"seed {seeds + 1}" if seeds else f"first of {', '.join(contenders)}"
+        if last:
+            stage += " after longer runs"
+        kept = [] if last else self._kept_for_long(work, advice)
+        count = work.runs.spending.affordable(stage, [*kept, *costs], least=0) - len(kept)
+        if count < min(len(candidates), 2):
             return False
-        words = f"{len(race.open)} of {len(race.standings)} may be the best: one more seed of "
-        self._tell_stage("race", f"{words}{len(contenders)}.")
-        return work.runs.train_one_more_seed(stage, candidates, seed)
+        words = (
+            f"{len(race.open)} of {len(race.standings)} may be the best: one more seed of {count}."
+        )
+        self._tell_stage("race", words)
+        return work.runs.train_one_more_seed(stage, candidates[:count], seed)
 
     def _leaders(self, work: _Work, race: Race) -> list[Plan]:
         """The two most likely to be the best, of those that the model itself has run."""

@@ -57,7 +57,7 @@ def what_settles(advice: Advice) -> Settling | None:
     is_short = reach * math.hypot(rows, advice.curve_error) > gap
     length = advice.promised if is_short else advice.batches
     left = math.sqrt(max(gap**2 - (reach * rows) ** 2, 0.0))
-    seeds = math.ceil(2 * (reach * race.noise / left) ** 2) if left > 0 else math.inf
+    seeds = float(math.ceil(2 * (reach * race.noise / left) ** 2)) if left > 0 else math.inf
     done = 0 if is_short else race.leader.seeds
     batches = max(seeds - done, 1) * (len(rivals) + 1) * length
     if not batches <= MOST_BUDGETS * advice.budget.batches:
