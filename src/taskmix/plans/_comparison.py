@@ -80,7 +80,7 @@ def compare_with_promise(
 ) -> ComparisonDocument | None:
     """The promised scores beside those of finished runs; None where nothing was promised or came.
 
-    >>> from taskmix.engine import DigitsSource
+    >>> from taskmix.engine import DigitsSource, Run
     >>> from taskmix.models import Perceptron
     >>> from taskmix.plans import Part, Shares
     >>> run = Run(label="", source=DigitsSource(), architecture=Perceptron(), steps=9, seed=0)

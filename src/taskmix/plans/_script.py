@@ -36,7 +36,7 @@ _DEFAULTS = {each.name: each for each in fields(Run)}
 def settings_of(run: Run) -> dict[str, Any]:
     """What two trainings by one plan should have in common for their scores to be compared.
 
-    >>> from taskmix.engine import DigitsSource
+    >>> from taskmix.engine import DigitsSource, Run
     >>> from taskmix.models import Perceptron
     >>> run = Run(label="", source=DigitsSource(), architecture=Perceptron(), steps=9, seed=0)
     >>> settings_of(run)["optimization"]["learning_rate"]
@@ -59,7 +59,7 @@ def training_script(
 ) -> str | None:
     """A script that trains by a plan with the settings of a run; None where they have no words.
 
-    >>> from taskmix.engine import DigitsSource
+    >>> from taskmix.engine import DigitsSource, Run
     >>> from taskmix.models import Perceptron
     >>> run = Run(label="", source=DigitsSource(), architecture=Perceptron(), steps=9, seed=0)
     >>> print(training_script(run, plan="plan.json").splitlines()[-2].strip())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -122,3 +123,27 @@ def test_a_plan_is_shown_with_its_promise_and_the_line_that_trains_by_it(
     assert found["expected"][0]["value"] == 0.95
     assert run_cli(monkeypatch, "plan", "show", plan, "--python") == 2
     assert "which has a script" in capsys.readouterr().err
+
+
+def test_the_line_and_the_script_of_advice_are_the_run_that_it_promises_scores_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("advise", "digits", "--only", "parity,half", "--budget", "100-steps", "--steps", "50")
+    more = ("--batch-size", "16", "--train-steps", "60", "--workers", "1")
+    assert run_cli(monkeypatch, *words, *more) == 0
+    shown = capsys.readouterr().out
+    plan = Plan.load("advice/plan.json")
+    line = plan.evidence["commands"]["Train by the plan"]
+    assert f"Train by it: {line}\n" in shown
+    assert run_cli(monkeypatch, *shlex.split(line)[1:], "--json") == 0
+    found = json.loads(capsys.readouterr().out)["comparison"]
+    assert found["promised"] == found["trained"] == {"batches": 60, "batch_size": 16}
+    assert found["differences"] == []
+    assert {row["task"] for row in found["rows"]} == set(plan.targets)
+    assert run_cli(monkeypatch, "plan", "show", "advice/plan.json", "--python") == 0
+    script = capsys.readouterr().out.replace("Here()", "Here(workers=1)")
+    exec(compile(script, "train.py", "exec"), {"__name__": "__main__"})
+    assert [each.split()[:2] for each in capsys.readouterr().out.splitlines()] == [
+        ["already", "finished"] for _ in plan.parts
+    ]
