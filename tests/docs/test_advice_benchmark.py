@@ -6,12 +6,16 @@ import importlib
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
+from taskmix.engine import DigitsSource, Run
+from taskmix.models import Perceptron
+from taskmix.policies import Scheduled
 from taskmix.tasks import digits_tasks
 
 ROOT = Path(__file__).parents[2]
@@ -140,6 +144,26 @@ def test_four_harmful_tasks_are_added_and_asked_for_by_name(
         "leaking": True,
         "few rows": False,
     }
+
+
+def test_the_models_of_a_recorded_way_are_lengthened_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    as_long = importlib.import_module("_advice_settled").as_long
+    stages = Scheduled(((0, (0.5, 0.5)), (15, (0.1, 0.9))))
+    first = Run(
+        label="way",
+        source=DigitsSource(),
+        architecture=Perceptron(),
+        tasks=("parity", "half"),
+        policy=stages,
+        steps=30,
+        seed=0,
+    )
+    runs = as_long([first, replace(first, tasks=("prime",), policy=None, steps=10)], batches=80)
+    assert [run.steps for run in runs] == [60, 20]
+    assert [start for start, _ in runs[0].policy.stages] == [0, 30]
 
 
 def test_the_script_makes_a_table_of_its_own_files(tmp_path: Path) -> None:
