@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from taskmix.adviser import AdviseOptions, Budget
 from taskmix.adviser._advice import Advice
 from taskmix.adviser._budget import PricedBudget
 from taskmix.adviser._candidates import baselines
-from taskmix.adviser._race import run_race
+from taskmix.adviser._race import Race, Standing, run_race
 from taskmix.adviser._scores import Entry
 from taskmix.engine import DigitsSource, Run
 from taskmix.models import Perceptron
+from taskmix.numerics import Interval
 from taskmix.plans import Plan
 
 TASKS = ("parity", "half")
@@ -33,13 +38,15 @@ def made_up_advice(
     *,
     batches: int = 800,
     spent: float = 8000.0,
+    race: Race | None = None,  # None: by the scores
+    **other: Any,
 ) -> Advice:
     known = candidates()
     entries = {
         name: [_entry(known[name], seed, value, batches) for seed, value in enumerate(values)]
         for name, values in scores.items()
     }
-    return Advice(
+    advice = Advice(
         options=AdviseOptions(budget=Budget(batches=20_000)),
         tasks=TEMPLATE.load(),
         targets=TASKS,
@@ -49,13 +56,46 @@ def made_up_advice(
         batch_size=32,
         spent=spent,
         entries=entries,
-        race=run_race(scores),
+        race=race or _race_of(tuple((name, tuple(some)) for name, some in scores.items())),
         lessons=None,
         unlearned=(),
+        architecture=TEMPLATE.architecture,
     )
+    return replace(advice, **other)
 
 
-def _entry(candidate: Plan, seed: int, value: float, batches: int) -> Entry:
+@cache
+def _race_of(scores: tuple[tuple[str, tuple[float, ...]], ...]) -> Race:
+    """Drawing takes a while, and the same scores have the same race."""
+    return run_race(dict(scores))
+
+
+def made_up_race(
+    behind: Mapping[str, float],  # of each way, the leader first
+    *,
+    out: Sequence[str] = (),
+    width: float = 0.03,  # half of the intervals
+    seeds: int = 2,
+    noise: float = 0.01,
+) -> Race:
+    """A race of which everything is given."""
+    standings = tuple(
+        Standing(
+            name=name,
+            seeds=seeds,
+            mean=0.9 - gap,
+            behind=Interval(gap, gap - width, gap + width, seeds, 0.9),
+            is_open=name not in out,
+            chance=0.0 if name in out else 1 / (len(behind) - len(out)),
+        )
+        for name, gap in behind.items()
+    )
+    return Race(standings=standings, noise=noise)
+
+
+def _entry(
+    candidate: Plan, seed: int, value: float, batches: int, loss: float | None = None
+) -> Entry:
     return Entry(
         candidate=candidate,
         seed=seed,
@@ -64,6 +104,7 @@ def _entry(candidate: Plan, seed: int, value: float, batches: int) -> Entry:
         test=dict.fromkeys(TASKS, value - 0.01),
         batches=float(batches),
         folders=(f"{candidate.name}-{seed}",),
+        loss={} if loss is None else dict.fromkeys(TASKS, loss),
     )
 
 
@@ -71,20 +112,28 @@ def _entry(candidate: Plan, seed: int, value: float, batches: int) -> Entry:
 class MadeUpStudy:
     """Stands for a study: every run of a seed has the evaluations of `curves` that are its own."""
 
-    curves: Mapping[int, Curve]  # by seed
+    curves: Mapping[int, Curve] = field(default_factory=dict)  # by seed
+    credits: Mapping[str, Any] = field(default_factory=dict)  # of each task's rows, in all runs
 
     def run(self, specification: Mapping[str, object]) -> MadeUpRun:
         seed = specification["seed"]
         assert isinstance(seed, int)
         tasks = specification["tasks"]
         assert isinstance(tasks, Mapping)
-        curves = self.curves.get(seed, {})
-        return MadeUpRun({name: curves[name] for name in tasks["names"] if name in curves})
+        curves, credits = self.curves.get(seed, {}), self.credits
+        return MadeUpRun(
+            {name: curves[name] for name in tasks["names"] if name in curves},
+            {name: np.asarray(credits[name]) for name in tasks["names"] if name in credits},
+        )
 
 
 @dataclass(frozen=True)
 class MadeUpRun:
     curves: Curve
+    kept: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def credits(self) -> dict[str, NDArray[Any]]:
+        return dict(self.kept)
 
     def scores(self) -> pa.Table:
         rows = [

@@ -195,7 +195,7 @@ def test_a_budget_for_two_runs_still_gives_a_plan(tmp_path: Path) -> None:
     made, kept = adviser(world, tmp_path, "384-steps")
     advice = made.run()
     assert set(advice.entries) == {"single", "uniform"}
-    assert len(plan_of(advice, answer(advice)).tasks) == 8
+    assert len(plan_of(advice, answer(advice, made.study)).tasks) == 8
     assert kept
 
 
@@ -215,7 +215,7 @@ def test_a_budget_for_less_is_refused_with_what_would_do(
 def test_stopping_anywhere_and_going_on_gives_the_same_plan(tmp_path: Path, seed: int) -> None:
     whole, _ = adviser(World(noise=0.02), tmp_path / "whole")
     advice = whole.run()
-    expected = plan_of(advice, answer(advice))
+    expected = plan_of(advice, answer(advice, made.study))
 
     world = World(noise=0.02)
     generator = np.random.default_rng(seed)
@@ -227,7 +227,7 @@ def test_stopping_anywhere_and_going_on_gives_the_same_plan(tmp_path: Path, seed
             break
         except RunError:
             continue  # stopped, as a user would; the same command goes on
-    assert plan_of(advice, answer(advice)) == expected
+    assert plan_of(advice, answer(advice, made.study)) == expected
 
 
 def test_there_is_a_plan_after_every_stage(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_there_is_a_plan_after_every_stage(tmp_path: Path) -> None:
     made.run()
     assert len(kept) >= 3
     for advice in kept:
-        plan = plan_of(advice, answer(advice))
+        plan = plan_of(advice, answer(advice, made.study))
         assert set(plan.targets) <= set(advice.targets)
         assert {each.task for each in plan.expected} == set(plan.targets)
 
@@ -315,7 +315,7 @@ def test_runs_that_take_five_times_as_long_as_foreseen_are_stopped(tmp_path: Pat
     clock, world = Clock(batch=0.05), World(noise=0.05)
     advice = timed(clock, world, tmp_path, 300).run()
     assert clock.time <= 300 * 1.03 + 100, "a run at work in this world is not stopped inside"
-    plan = plan_of(advice, answer(advice))
+    plan = plan_of(advice, answer(advice, made.study))
     before = clock.time
     again = timed(clock, world, tmp_path, 300).run()
     assert plan_of(again, answer(again)) == plan
@@ -325,7 +325,7 @@ def test_runs_that_take_five_times_as_long_as_foreseen_are_stopped(tmp_path: Pat
 def test_what_the_clock_decided_holds_when_the_adviser_goes_on(tmp_path: Path) -> None:
     clock, world = Clock(), World(noise=0.05)
     advice = timed(clock, world, tmp_path, 300).run()
-    plan, trained, now = plan_of(advice, answer(advice)), len(world.done), clock.time
+    plan, trained, now = plan_of(advice, answer(advice, made.study)), len(world.done), clock.time
     again = timed(clock, world, tmp_path, 300).run()
     assert plan_of(again, answer(again)) == plan
     assert (len(world.done), clock.time) == (trained, now), "nothing more is trained"
