@@ -6,12 +6,17 @@ BIN := .venv/bin
 .PHONY: setup demo test test-slow lint types layers docs format check audit clean
 
 setup: .venv/.done
-.venv/.done: pyproject.toml $(CONSTRAINTS)
-	$(PYTHON) -m venv .venv
+.venv/.done: .venv/.demo-done
 	$(BIN)/python -m pip install -qq --constraint $(CONSTRAINTS) --editable '.[dev]'
 	@touch $@
 
-demo: setup
+# The demo needs the package and its page alone; whatever else needs more adds it to the same folder.
+.venv/.demo-done: pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -qq --constraint $(CONSTRAINTS) --editable '.[report]'
+	@touch $@
+
+demo: .venv/.demo-done
 	$(BIN)/taskmix demo
 
 # One torch thread a process and one process a core: threads within a run lose on few cores.

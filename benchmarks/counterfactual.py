@@ -5,13 +5,18 @@ how often it holds the truth, and a log of 10⁸ rows read from Parquet. Both si
 and must give the same numbers. Times are of the processor, the least of several.
 
     python benchmarks/counterfactual.py [--quick] [--json]
+    python benchmarks/counterfactual.py --divisions worlds [--seeds 40] [--first 0] [--json]
+    python benchmarks/counterfactual.py --divisions FOLDER [--seeds 4] [--rounds 4] [--steps 600]
 
 Its own cost of making the array [row, task, 1] for each policy is not counted against the pipeline.
 Of a thousand policies it is given 20, and of its 10,000 bootstrap samples 20, and the time is scaled.
+With `--divisions` instead: what divisions of a budget learned from logs gain over uniform shares,
+in simulated worlds or on a folder of tasks (`digits` for the demo's), as `_divisions.py` says.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -29,6 +34,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from _common import ROOT, environment, report, row
+from _divisions import measure_folder, measure_worlds, print_rows
 from taskmix.counterfactual import estimate, importance_sampling, row_value, sum_log
 from taskmix.records import Study
 from taskmix.records._parts import TablePart, write_part
@@ -288,5 +294,27 @@ def measure(quick: bool) -> list[dict[str, Any]]:
         return found + streamed(folder, long)
 
 
+def divisions(words: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--divisions", required=True, help="worlds, digits or a folder of tasks")
+    parser.add_argument("--seeds", type=int, help="of worlds, or of fresh runs in each round")
+    parser.add_argument("--first", type=int, default=0, help="the first seed of the worlds")
+    parser.add_argument("--rounds", type=int, default=4, help="of logging and learning")
+    parser.add_argument("--steps", type=int, default=600, help="of a run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parser.parse_args(words)
+    if given.divisions == "worlds":
+        rows = measure_worlds(given.seeds or 40, given.first)
+    else:
+        rows = measure_folder(given.divisions, given.steps, given.rounds, given.seeds or 4)
+    if given.json:
+        print(json.dumps({"experiment": "divisions", "rows": rows}, indent=2))
+    else:
+        print_rows(rows)
+
+
 if __name__ == "__main__":
-    report("counterfactual", measure, __doc__ or "")
+    if any(word.startswith("--divisions") for word in sys.argv):
+        divisions(sys.argv[1:])
+    else:
+        report("counterfactual", measure, __doc__ or "")

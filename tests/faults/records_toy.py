@@ -101,6 +101,7 @@ def _train(
         scores=[("news", "test", "accuracy", best_score)],
         best_step=best_step,
         best=None if last_commit else best,
+        row_credits={"news": generator.random(5)},
     )
 
 
@@ -114,6 +115,7 @@ def outcome(folder: RunFolder) -> dict[str, Any]:
         "steps": comparable(folder.steps()),
         "probabilities": folder.probabilities().tolist(),
         "scores": folder.scores().to_pylist(),
+        "credits": {task: rows.tolist() for task, rows in folder.credits().items()},
         "best": best["parameters"].tolist() if best is not None else None,
     }
 

@@ -66,6 +66,7 @@ READERS: dict[str, Callable[[RunFolder], Any]] = {
     "steps": lambda folder: TOY.comparable(folder.steps()),
     "probabilities": lambda folder: folder.probabilities().tolist(),
     "scores": lambda folder: folder.scores().to_pylist(),
+    "credits": lambda folder: {task: rows.tolist() for task, rows in folder.credits().items()},
     "best": lambda folder: folder.best()["parameters"].tolist(),
 }
 

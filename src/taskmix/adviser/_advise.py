@@ -6,18 +6,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
+from taskmix.adviser._advice import Advice, AdviseOptions, News
 from taskmix.adviser._advised import Advised
-from taskmix.adviser._adviser import Advice, AdviseOptions, Adviser, News, Reading
+from taskmix.adviser._adviser import Adviser, Reading
 from taskmix.adviser._alone import advising_alone
-from taskmix.adviser._answer import answer, best_runs, plan_of
-from taskmix.adviser._budget import Budget, Timer
+from taskmix.adviser._answer import Answer, answer, best_runs, plan_of
+from taskmix.adviser._budget import Budget, Timer, parse_time
 from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History
 from taskmix.adviser._outlook import outlook
@@ -38,7 +39,8 @@ from taskmix.engine import (
 from taskmix.errors import OptionError, printable
 from taskmix.extras import missing
 from taskmix.models import Architecture, Tuning, choose_architecture, own_module
-from taskmix.plans import AdviceDocument, save_advice
+from taskmix.plans import AdviceDocument, Plan, save_advice, settings_of, training_script
+from taskmix.policies import HardProgress
 from taskmix.records import Study
 from taskmix.report import PAGE_PACKAGES
 from taskmix.tasks import HeldEncoding, TaskSet, gather_tasks, reading_lines
@@ -47,6 +49,8 @@ from taskmix.transfer import save_transfer, transfer_document
 Tasks = str | Path | TaskSet | TaskSource | Mapping[str, Any]
 Model = str | nn.Module | Callable[..., nn.Module] | None
 MODEL = "model"  # the folder in the study for the trained model
+OUTLOOK_SECONDS = 8.0  # of a budget that are left, below which no law is searched for
+TRAIN, IN_PYTHON = "Train by the plan", "The same in Python"
 ASK_AGAIN = "Ask again: nothing is trained twice, and what was stopped goes on"
 
 
@@ -68,7 +72,10 @@ def advise(
     budget: str = "10m",
     out: Path | str = "advice",
     target: str | None = None,
+    metric: str | None = None,
     steps: int | None = None,
+    train_steps: int | None = None,
+    train_time: str | None = None,
     batch_size: int = 32,
     learning_rate: float | None = None,
     vectors: Path | str | None = None,
@@ -90,7 +97,11 @@ def advise(
     table or a list of mappings. `model` is a word of the command (auto, convolution, ...), a module of
     PyTorch that gives a vector for each row, or a function that makes one; the heads are ours. Of a
     pretrained model `tune` says what is trained: heads (the default on a CPU), adapters of a `rank` (on
-    a GPU), or all; `adapter` is a folder of PEFT, whose adapters every run begins with.
+    a GPU), or all; `adapter` is a folder of PEFT, whose adapters every run begins with. `metric` names
+    what tasks of a folder or a mapping are scored by; where a class is rare, that is not accuracy.
+
+    `train_steps` or `train_time` (such as "2h" of this device) says how long the final training will be;
+    without them it is as long as the learning curves still rise. Ways are ranked for that length.
 
     Runs are done by `executor`: unless one is given, in this process, one after another, or with
     `workers` of 2 and more in processes of their own (call it under `if __name__ == "__main__":` then).
@@ -108,7 +119,7 @@ def advise(
     own = not (model is None or isinstance(model, str))
     if own and workers != 1:
         raise OptionError("A `model` of one's own should run in this process. Leave `workers` out.")
-    source, held = _source(tasks, hold=own, collate=collate)
+    source, held = _source(tasks, hold=own, collate=collate, metric=metric)
     loaded = source.load()
     where = choose_device(device)
     file = None if vectors is None else Path(vectors)
@@ -133,7 +144,14 @@ def advise(
         device=where,
         seed=seed,
     )
-    options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
+    options = AdviseOptions(
+        budget=Budget.parse(budget),
+        target=target,
+        batches=steps,
+        seed=seed,
+        train_batches=train_steps,
+        train_seconds=parse_time(train_time),
+    )
     study = open_study(out, loaded, source, model=None if own else Path(out) / MODEL)
     if not quiet:
         _print_lines(*reading_lines(loaded), *(f"Note: {note}" for note in loaded.notes))
@@ -177,32 +195,51 @@ def advise_on(
     >>> study = open_study("study", source.load(), source)
     >>> advised = advise_on(run, study, options, executor=Here(workers=1), on_news=heard.append)
     >>> [news.stage for news in heard]
-    ['look', 'baselines', 'runs', 'candidates', 'runs']
+    ['look', 'baselines', 'runs', 'candidates', 'runs', 'end']
     """
     begin = time.monotonic() if begin is None else begin
+    timer = Timer(begin=begin)
     history = History()
 
     def lines(advice: Advice) -> Mapping[str, str]:
         """What each is for, and the line to type."""
-        if commands is not None:
-            return commands(advice.batches)
-        return {"Make this page again": f"taskmix report {study.path}"}
+        again = {"Make this page again": f"taskmix report {study.path}"}
+        typed = again if commands is None else commands(advice.promised)
+        tenth = max(advice.promised // 10, 1)  # as `taskmix train` has it
+        final = replace(template, reward=HardProgress(), steps=advice.promised)
+        script = training_script(
+            replace(final, evaluate_every=tenth, checkpoint_every=tenth),
+            plan=study.path / "plan.json",
+            seeds=(options.seed,),
+        )
+        return typed if script is None else {**typed, IN_PYTHON: script}
+
+    def kept_plan(advice: Advice, found: Answer) -> Plan:
+        """The plan, with the settings that it promises its scores for and how to train by it."""
+        plan = plan_of(advice, found)
+        training = {
+            what: line for what, line in lines(advice).items() if what in (TRAIN, IN_PYTHON)
+        }
+        more = {"settings": settings_of(template), "commands": training}
+        return replace(plan, evidence={**plan.evidence, **more})
 
     def document(advice: Advice, *, end: bool = False) -> AdviceDocument:
-        found = answer(advice)
+        found = answer(advice, study)
         return advice_document(
             advice,
             found,
             title=title,
             seconds=time.monotonic() - begin,
             history=history,
-            outlook=outlook(advice, found.chosen.name, study) if end else None,
+            outlook=outlook(advice, found.chosen.name, study)
+            if end and timer.rest() > OUTLOOK_SECONDS
+            else None,
             commands=lines(advice),
         )
 
     def keep(advice: Advice) -> None:
         history.add(advice)
-        plan_of(advice, answer(advice)).save(study.path / "plan.json")
+        kept_plan(advice, answer(advice, study)).save(study.path / "plan.json")
         save_advice(study.path, document(advice))
 
     with advising_alone(study.path):
@@ -212,12 +249,12 @@ def advise_on(
             study=study,
             options=options,
             executor=executor,
-            timer=Timer(begin=begin),
+            timer=timer,
             tell=on_news,
             keep=keep,
             reading=reading,
         ).run()
-        found = answer(advice)
+        found = answer(advice, study)
         if keeps_model:
             notes = {"advice": list(found.lines)}
             save_models(study.path / MODEL, best_runs(advice, found), study, notes=notes)
@@ -226,7 +263,9 @@ def advise_on(
             save_transfer(study.path, transfer_document(advice.lessons, command=command))
         final = document(advice, end=True)
         save_advice(study.path, final)
-    advised = Advised(advice, found, study, final)
+        kept = kept_plan(advice, found)
+        kept.save(study.path / "plan.json")
+    advised = Advised(advice, found, study, final, kept)
     on_answer(advised)
     if missing(*PAGE_PACKAGES, purpose="The page") is None:
         advised.save_report(study.path / "report.html")
@@ -256,15 +295,23 @@ def _print_lines(*lines: str) -> None:
 
 
 def _source(
-    tasks: Tasks, *, hold: bool, collate: Callable[[list[Any]], Any] | None
+    tasks: Tasks,
+    *,
+    hold: bool,
+    collate: Callable[[list[Any]], Any] | None,
+    metric: str | None,
 ) -> tuple[TaskSource, HeldEncoding | None]:
     if isinstance(tasks, str | Path):
         if str(tasks) == "digits" and not Path(tasks).exists():
             return DigitsSource(), None
-        return FolderSource(path=str(tasks)), None
+        return FolderSource(path=str(tasks), metric=metric), None
     held = None
     if isinstance(tasks, Mapping):
-        tasks, held = gather_tasks(tasks, hold=hold, collate=collate)
+        tasks, held = gather_tasks(tasks, hold=hold, collate=collate, metric=metric)
+    elif metric is not None:
+        raise OptionError(
+            "`metric` should be that of each task, where there are tasks. Leave it out."
+        )
     if isinstance(tasks, TaskSet):
         return GivenTasks(tasks.content, tasks), held
     if hasattr(tasks, "load"):

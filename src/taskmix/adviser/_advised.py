@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from taskmix.adviser._adviser import Advice
+from taskmix.adviser._advice import Advice
 from taskmix.adviser._answer import Answer, best_runs, plan_of
 from taskmix.engine import trained_model
 from taskmix.errors import printable
@@ -34,6 +34,7 @@ class Advised:
     answer: Answer
     study: Study
     document: AdviceDocument  # what `advice.json` says
+    kept: Plan | None = None  # what `plan.json` says
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -41,7 +42,7 @@ class Advised:
 
     def plan(self) -> Plan:
         """What to train, as every lesson says it."""
-        return plan_of(self.advice, self.answer)
+        return self.kept or plan_of(self.advice, self.answer)
 
     @cached_property
     def model(self) -> TrainedModel:
@@ -61,7 +62,7 @@ class Advised:
 
     def table(self) -> list[tuple[str, ...]]:
         """The race as rows of words, the header first."""
-        header = ("way of training", "score", "behind", "seeds", "standing")
+        header = ("way of training", "score", "behind", "seeds", "batches", "s", "standing")
         return [header, *map(_cells, race_rows(self.document))]
 
     def _repr_html_(self) -> str:
@@ -78,4 +79,5 @@ class Advised:
 
 def _cells(row: RaceRow) -> tuple[str, ...]:
     behind = f"{row.behind} ({row.interval})" if row.interval else row.behind
-    return (f"{row.name}: {row.words}", row.score, behind, row.seeds, row.standing)
+    cost = (row.seeds, row.cost, row.seconds)
+    return (f"{row.name}: {row.words}", row.score, behind, *cost, row.standing)

@@ -1,40 +1,55 @@
 """From tasks to a plan, inside a budget.
 
 The budget is spent in this order: baselines under two seeds; a study of transfer with a small, fast
-model; candidates that these suggest, under the same two seeds; and what is left on a race, in which
-every candidate that may still be the best gets one more seed at a time. Everything is decided from
-records, and everything random is a function of the seed, so an adviser that was stopped does the same
-again, at no cost for what is done, and goes on.
+model; candidates that these suggest, under the same two seeds; a race, in which every way that may
+still be the best gets one more seed at a time; and a part that was kept for longer runs of the two
+leaders, since what leads early need not lead in the training that will be. Above a pretrained
+model all ways are tried on cheaper rungs first, and only those that may be the best on the model
+itself. Everything is decided from records, and everything random is a function of the seed, so an
+adviser that was stopped does the same again, at no cost for what is done, and goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from taskmix.adviser._budget import Budget, PricedBudget, Prices, Timer
+from taskmix.adviser._advice import Advice, AdviseOptions, News
+from taskmix.adviser._budget import Prices, Timer
 from taskmix.adviser._candidate_runs import CandidateRuns
 from taskmix.adviser._candidates import baselines, distinct
+from taskmix.adviser._judging import Judged, Trained, judge_ways
+from taskmix.adviser._ladder import Rung, misleading, rungs_below, words_of_agreement
+from taskmix.adviser._learned import Learned, judge_learned, unlearned
 from taskmix.adviser._ledger import Ledger
 from taskmix.adviser._look import Finding, look_at
-from taskmix.adviser._prices import measure_prices
+from taskmix.adviser._prices import Meter
+from taskmix.adviser._probe import probe_of
 from taskmix.adviser._propose import propose_candidates
-from taskmix.adviser._race import Race, run_race
+from taskmix.adviser._race import Race
 from taskmix.adviser._reading import RowsToRead, rows_to_read
-from taskmix.adviser._run_length import choose_length, words_of_too_small_budget
-from taskmix.adviser._scores import Entry, judged_targets, mean_comparable, unlearned_tasks
+from taskmix.adviser._run_length import choose_length, words_of_end, words_of_too_small_budget
+from taskmix.adviser._scores import Entry, judged_targets, mean_comparable
 from taskmix.adviser._spending import Spending
 from taskmix.adviser._transfer_stage import learn_which_help
-from taskmix.engine import Executor, Run, Until, read_ahead
+from taskmix.engine import Executor, Run, Until, is_stop_asked, read_ahead
 from taskmix.errors import InputError, OptionError, RunError
 from taskmix.models import tuning_of
+from taskmix.plans import Plan
 from taskmix.records import Study, to_plain
 from taskmix.tasks import TaskSet
 from taskmix.transfer import TransferLessons
 
 FIRST_WAYS = 2  # of training, trained whatever they cost: with one there is nothing to compare
+CLIMBERS = 4  # ways that the model itself runs in a round, where cheaper ones have run all
+RUNG_LENGTH = 4  # times the batches of the model itself: they are cheap, and ways part late
+LONG_SHARE = 0.3  # of the budget, kept for longer runs of the two leaders
+LEAST_LONGER = 2.0  # times: what is not twice as long says little that the curves do not
+LONG_SEEDS = 3  # of each leader at most
 _ROWS = "rows"  # the decision in the ledger
 MOST_SEEDS = 10  # of a candidate: what ten cannot tell apart is alike for all that matters
 
@@ -42,74 +57,41 @@ MOST_SEEDS = 10  # of a candidate: what ten cannot tell apart is alike for all t
 Reading = Callable[[], AbstractContextManager[Callable[[int, int], None] | None]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdviseOptions:
-    """What is asked of the adviser.
-
-    >>> AdviseOptions(budget=Budget.parse("10m"), target="parity").level  # of all its intervals
-    0.9
-    """
-
-    budget: Budget
-    target: str | None = None  # one task to help; None: all of them
-    batches: int | None = None  # of a run; None: what the budget allows
-    level: float = 0.9  # of all intervals
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.batches is not None and self.batches < 1:
-            raise OptionError(f"A run should have at least one batch. Found {self.batches}.")
-        if not 0 < self.level < 1:
-            raise OptionError(f"`level` should lie between 0 and 1. Found {self.level}.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class News:
-    """What the adviser is at.
-
-    >>> news = News(stage="race", words="3 of 9 may be the best: one more seed.", spent=0.625)
-    >>> f"[{news.spent:.1%} spent] {news.words}"
-    '[62.5% spent] 3 of 9 may be the best: one more seed.'
-    """
-
-    stage: str
-    words: str
-    spent: float = 0.0  # share of the budget
-    left: float | None = None  # seconds of it, where it is a time
-
-
-@dataclass(frozen=True, kw_only=True)
-class Advice:
-    """Everything that was found out."""
-
-    options: AdviseOptions
-    tasks: TaskSet
-    targets: tuple[str, ...]
-    findings: tuple[Finding, ...]
-    budget: PricedBudget
-    batches: int  # of a run of a candidate
-    batch_size: int
-    spent: float  # batches, probes at their price
-    entries: dict[str, list[Entry]]
-    race: Race
-    lessons: TransferLessons | None
-    unlearned: tuple[str, ...]  # tasks of which nothing was learned, by any baseline
-    notes: tuple[str, ...] = ()
-
-    @property
-    def judged(self) -> tuple[str, ...]:
-        """The targets whose scores count: of the others there is only noise."""
-        return judged_targets(self.targets, self.unlearned)
-
-
 @dataclass(frozen=True)
 class _Known:
-    """What is known before the first lessons, and does not change after them."""
+    """What does not change with the runs."""
 
     tasks: TaskSet
     targets: tuple[str, ...]
     findings: tuple[Finding, ...]
-    unlearned: tuple[str, ...]
+
+
+@dataclass
+class _Work:
+    """The runs of all kinds, and what they taught so far."""
+
+    runs: CandidateRuns  # of the model itself
+    below: dict[str, CandidateRuns]  # of cheaper ones, the cheapest first
+    known: _Known
+    long: CandidateRuns | None = None  # of the leaders
+    lessons: TransferLessons | None = None
+    dropped: tuple[str, ...] = ()  # rungs that mislead
+    learned: tuple[Learned, ...] = ()
+
+    @property
+    def lowest(self) -> CandidateRuns:
+        """Where ways are tried first."""
+        return next(iter(self.below.values()), self.runs)
+
+    @property
+    def unlearned(self) -> tuple[str, ...]:
+        return unlearned(self.learned)
+
+    def way(self, name: str) -> Plan:
+        for runs in (self.runs, *self.below.values()):
+            if name in runs.entries:
+                return runs.entries[name][0].candidate
+        raise KeyError(name)
 
 
 @dataclass
@@ -136,57 +118,87 @@ class Adviser:
         targets = self._targets(tasks)
         self._tell_stage("look", f"Looking at {len(tasks)} tasks.")
         findings = look_at(tasks)
-        ledger = Ledger(self.study.path, asdict(self.options))
-        words = self._read_texts(ledger, tasks)
+        ledger = Ledger(self.study.path, self.options.question)
+        self.template, words = self._read_texts(ledger, self.template)
         tasks = self.template.load()
+        rungs = [self._rung(ledger, rung) for rung in rungs_below(self.template, tasks)]
+        if self.probe is not None:  # it studies transfer on the cheapest model there is
+            self.probe = probe_of(rungs[0].template if rungs else self.template)
         spending = self._spending = self._open_spending(ledger)
         runs = self._candidate_runs(spending, tasks, targets)
         runs.notes += words
         spending.begin()
+        below = {rung.name: self._runs_on(rung, runs) for rung in rungs}
         try:
-            return self._spend(runs, tasks, targets, findings)
+            return self._spend(_Work(runs, below, _Known(tasks, targets, findings)))
         finally:
             spending.ledger.take_time(self.timer.used())
 
-    def _spend(
-        self,
-        runs: CandidateRuns,
-        tasks: TaskSet,
-        targets: tuple[str, ...],
-        findings: tuple[Finding, ...],
-    ) -> Advice:
-        batches = runs.length.batches
-        first = distinct(baselines(tasks, targets))
-        words = f"{len(first)} ways anyone would try, {batches} batches each."
-        self._tell_stage("baselines", words)
-        done = runs.train_first_seeds("baselines", first, least=min(len(first), FIRST_WAYS))
-        self._tell_stage("runs", f"{done} candidates trained.")
-        unlearned = unlearned_tasks(runs.entries, tasks, targets)
-        known = _Known(tasks, targets, findings, unlearned)
-        self._advice(runs, known, None)
+    def _rung(self, ledger: Ledger, rung: Rung) -> Rung:
+        template, words = self._read_texts(ledger, rung.template)
+        for each in words:
+            self._tell_stage("reading", each)
+        return replace(rung, template=template)
 
-        lessons = learn_which_help(runs, self.probe, tasks, targets, self._tell_stage)
-        advice = self._advice(runs, known, lessons)
+    def _runs_on(self, rung: Rung, runs: CandidateRuns) -> CandidateRuns:
+        """The same ways on a cheaper model, which is trained longer."""
+        longer = replace(runs.length, batches=RUNG_LENGTH * runs.length.batches)
+        return replace(
+            runs,
+            template=rung.template,
+            length=longer,
+            price=rung.price,
+            name=rung.name,
+            entries={},
+        )
+
+    def _spend(self, work: _Work) -> Advice:
+        runs, tasks, targets = work.runs, work.known.tasks, work.known.targets
+        first = distinct(baselines(tasks, targets))
+        words = f"{len(first)} ways anyone would try, {runs.length.batches} batches each."
+        self._tell_stage("baselines", words)
+        done = self._train_below(work, "baselines", first)
+        some = first[:FIRST_WAYS] if work.below else first
+        done += runs.train_first_seeds("baselines", some, least=min(len(first), FIRST_WAYS))
+        self._tell_stage("runs", f"{done} candidates trained.")
+        advice = self._advice(work)
+
+        work.lessons = learn_which_help(work.lowest, self.probe, tasks, targets, self._tell_stage)
+        advice = self._advice(work)
 
         suggested = propose_candidates(
-            runs.entries,
+            work.lowest.entries,
             self.study,
             tasks,
-            [name for name in targets if name not in unlearned],
-            batches=batches,
-            lessons=lessons,
+            [name for name in targets if name not in work.unlearned],
+            batches=work.lowest.length.batches,
+            lessons=work.lessons,
             for_all=self.options.target is None,
             with_weightings="equal" in advice.race.open,
         )
         more = distinct(suggested, first)
         if more:
             self._tell_stage("candidates", f"{len(more)} more that the first runs suggest.")
-            done = runs.train_first_seeds("candidates", more)
+            done = self._train_below(work, "candidates", more)
+            if not work.below:
+                done += runs.train_first_seeds("candidates", more, seeds=1)
             self._tell_stage("runs", f"{done} candidates trained.")
-            advice = self._advice(runs, known, lessons)
-        while self._race_on(runs, advice.race):
-            advice = self._advice(runs, known, lessons)
-        return advice
+            advice = self._advice(work)
+        while self._race_on(work, advice):
+            advice = self._advice(work)
+        while self._run_longer(work, advice):
+            advice = self._advice(work)
+        words = words_of_end(advice.race, runs.spending, most_seeds=MOST_SEEDS)
+        self._tell_stage("end", words)
+        return replace(advice, notes=(*advice.notes, words))
+
+    def _train_below(self, work: _Work, stage: str, ways: Sequence[Plan]) -> int:
+        """Tries ways on the cheaper rungs, each as far as the budget goes."""
+        done = 0
+        for name, runs in work.below.items():
+            self._tell_stage("rungs", f"{len(ways)} ways with {name} first.")
+            done += runs.train_first_seeds(f"{stage} with {name}", ways)
+        return done
 
     def _tell_stage(self, stage: str, words: str) -> None:
         left = None if self.timer.seconds is None else max(self.timer.left(), 0.0)
@@ -206,10 +218,10 @@ class Adviser:
                 )
         return wanted
 
-    def _read_texts(self, ledger: Ledger, tasks: TaskSet) -> list[str]:
+    def _read_texts(self, ledger: Ledger, template: Run) -> tuple[Run, list[str]]:
         """Has a frozen encoder read what the time allows; the words for rows that are left out."""
-        if tuning_of(self.template.architecture) != "heads":
-            return []
+        if tuning_of(template.architecture) != "heads":
+            return template, []
         rows = RowsToRead(most={})
         if self.timer.seconds is not None:
             self.timer.before = ledger.seconds
@@ -218,32 +230,37 @@ class Adviser:
                 self._tell_stage("reading", "Measuring how fast the encoder reads.")
                 # What it took to get here, imports and the folder, it takes every process again.
                 seconds = self.timer.left() - (self.timer.used() - self.timer.before)
-                return to_plain(rows_to_read(self.template, tasks, max(seconds, 0.0)))
+                return to_plain(rows_to_read(template, template.load(), max(seconds, 0.0)))
 
             decided = ledger.decide(_ROWS, decide, seconds=self.timer.used())
             rows = RowsToRead(most=decided["most"], words=decided["words"])
         self._tell_stage("reading", rows.words or "Reading all texts with the encoder, once.")
-        self.template = rows.apply(self.template)
-        self.probe = None if self.probe is None else rows.apply(self.probe)
+        template = rows.apply(template)
         with self.reading() as tell:
-            read_ahead([self.template], tell)
-        return [rows.words] if rows.words else []
+            is_read = read_ahead([template], tell, stop=partial(is_stop_asked, self.executor))
+        if self.timer.is_over():
+            raise OptionError(
+                "The budget should last until the encoder has read all texts, once. The time was over "
+                "before. What was read is kept: run the same command again with a larger `budget`.",
+                arguments=("budget",),
+            )
+        if not is_read:
+            raise RunError(
+                "Stopped. What was read is kept. Run the same command again to continue."
+            )
+        return template, [rows.words] if rows.words else []
 
     def _open_spending(self, ledger: Ledger) -> Spending:
         """What the study says of the budget, or else what is measured now."""
-
-        def measure() -> Prices:
-            self._tell_stage("prices", "Measuring how long a batch takes.")
-            if self.measure is not None:
-                return self.measure()
-            return measure_prices(
-                self.template,
-                self.probe,
-                self.options.budget.seconds or 0.0,
-                executor=self.executor,
-            )
-
-        return Spending.of_ledger(ledger, self.timer, self.options.budget, measure)
+        return Spending.of_ledger(
+            ledger,
+            self.timer,
+            self.options.budget,
+            template=self.template,
+            executor=self.executor,
+            meter=Meter(self.executor, self.timer, partial(self._tell_stage, "prices")),
+            measure=self.measure,
+        )
 
     def _candidate_runs(
         self, spending: Spending, tasks: TaskSet, targets: tuple[str, ...]
@@ -264,7 +281,8 @@ class Adviser:
             length=length,
             first_seed=self.options.seed,
         )
-        costs = [runs.costs(way) for way in baselines(tasks, targets)[:FIRST_WAYS]]
+        ways = runs.first_seeds(distinct(baselines(tasks, targets)))
+        costs = runs.costs_of(ways)[:FIRST_WAYS]
         if not spending.is_settled and not spending.can_pay(costs):
             words = words_of_too_small_budget(
                 self.options.budget, spending.budget, self.timer, length.batches, costs
@@ -272,19 +290,22 @@ class Adviser:
             raise OptionError(words, arguments=("budget", "steps"))
         return runs
 
-    def _advice(
-        self, runs: CandidateRuns, known: _Known, lessons: TransferLessons | None
-    ) -> Advice:
-        judged = judged_targets(known.targets, known.unlearned)
-        scores = {
-            name: [mean_comparable(known.tasks, entry.dev, judged) for entry in some]
-            for name, some in runs.entries.items()
-        }
-        if not scores:
+    def _advice(self, work: _Work) -> Advice:
+        """What is known now; it is kept, in case this is the last."""
+        runs, known = work.runs, work.known
+        if not runs.entries:
             raise RunError(
                 "At least one way of training should have a score. Found none. "
                 + " ".join(runs.notes[:2])
             )
+        work.learned = judge_learned(
+            {**runs.entries, **_longer(work)}, known.tasks, known.targets, self.study
+        )
+        judged = judged_targets(known.targets, work.unlearned)
+        found = self._judge(work, judged)
+        if wrong := misleading(found.race):
+            work.dropped += wrong
+            found = self._judge(work, judged)
         advice = Advice(
             options=self.options,
             tasks=known.tasks,
@@ -294,26 +315,136 @@ class Adviser:
             batches=runs.length.batches,
             batch_size=self.template.batch_size,
             spent=runs.spending.batches,
-            entries={name: list(some) for name, some in runs.entries.items()},
-            race=run_race(scores, self.options.level),
-            lessons=lessons,
-            unlearned=known.unlearned,
-            notes=tuple(runs.notes),
+            entries=_with_scores(runs.entries, known.tasks, judged),
+            race=found.race,
+            lessons=work.lessons,
+            unlearned=work.unlearned,
+            notes=(*runs.notes, *words_of_agreement(found.race, work.dropped)),
+            learned=work.learned,
+            length=found.batches,
+            row_error=found.row_error,
+            curve_error=found.curve_error,
+            growth=found.growth,
+            long={} if work.long is None else dict(work.long.entries),
+            long_batches=0 if work.long is None else work.long.length.batches,
+            rungs={name: dict(each.entries) for name, each in work.below.items()},
+            architecture=self.template.architecture,
         )
         self.keep(advice)
         return advice
 
-    def _race_on(self, runs: CandidateRuns, race: Race) -> bool:
-        """Gives every open candidate one more seed; False where nothing is open or left to spend."""
-        seeds = race.leader.seeds
-        contenders = [
-            name for name in race.open if race.standing(name).seeds == seeds and seeds < MOST_SEEDS
-        ]
-        candidates = [runs.entries[name][0].candidate for name in contenders]
-        costs = [runs.costs(candidate) for candidate in candidates]
-        stage = f"seed {seeds + 1}"
-        if len(contenders) < 2 or not runs.spending.affords(stage, costs):
+    def _judge(self, work: _Work, judged: Sequence[str]) -> Judged:
+        tasks = work.known.tasks
+        trained = Trained(
+            entries=_with_scores(work.runs.entries, tasks, judged),
+            batches=work.runs.length.batches,
+            rungs={
+                name: _with_scores(each.entries, tasks, judged)
+                for name, each in work.below.items()
+                if each.entries and name not in work.dropped
+            },
+            long=_with_scores(_longer(work), tasks, judged),
+            long_batches=0 if work.long is None else work.long.length.batches,
+        )
+        return judge_ways(
+            trained,
+            tasks,
+            judged,
+            self.study,
+            batches=self._train_batches(work.runs.spending),
+            level=self.options.level,
+        )
+
+    def _train_batches(self, spending: Spending) -> int | None:
+        """Of the training that will be; None where nobody said."""
+        if self.options.train_seconds is None:
+            return self.options.train_batches
+        alone = replace(self.template, steps=1, seed=self.options.seed)
+        return max(round(self.options.train_seconds / spending.seconds_of_batch(alone)), 1)
+
+    def _race_on(self, work: _Work, advice: Advice) -> bool:
+        """Gives ways that may be the best another seed; False where none is open or affordable."""
+        race = advice.race
+        waiting = [each for each in race.standings if each.is_open and each.seeds < MOST_SEEDS]
+        if len(race.open) < 2 or not waiting:
             return False
-        words = f"{len(contenders)} of {len(race.standings)} may be the best: one more seed."
-        self._tell_stage("race", words)
-        return runs.train_one_more_seed(stage, candidates, self.options.seed + seeds)
+        seeds = min(each.seeds for each in waiting)
+        waiting = sorted(
+            (each for each in waiting if each.seeds == seeds), key=lambda each: -each.chance
+        )
+        contenders = [each.name for each in waiting[: CLIMBERS if work.below else None]]
+        candidates = [work.way(name) for name in contenders]
+        seed = self.options.seed + seeds
+        costs = work.runs.costs_of([(candidate, seed) for candidate in candidates])
+        stage = f"seed {seeds + 1}"
+        if seeds == 0:
+            stage = f"first of {', '.join(contenders)}"
+        reserve = self._kept_for_long(work, advice)
+        if not work.runs.spending.affords(stage, [*costs, *reserve]):
+            return False
+        words = f"{len(race.open)} of {len(race.standings)} may be the best: one more seed of "
+        self._tell_stage("race", f"{words}{len(contenders)}.")
+        return work.runs.train_one_more_seed(stage, candidates, seed)
+
+    def _leaders(self, work: _Work, race: Race) -> list[Plan]:
+        """The two most likely to be the best, of those that the model itself has run."""
+        run = sorted((each for each in race.standings if each.seeds), key=lambda each: -each.chance)
+        return [work.way(each.name) for each in run[:2]]
+
+    def _kept_for_long(self, work: _Work, advice: Advice) -> list[list[float]]:
+        """What longer runs of the leaders should cost, so that the race leaves it."""
+        share = LONG_SHARE * work.runs.spending.budget.batches / 2
+        longest = int(min(advice.promised, share))
+        if longest < LEAST_LONGER * advice.batches:
+            return []
+        return [work.runs.costs(way, batches=longest) for way in self._leaders(work, advice.race)]
+
+    def _run_longer(self, work: _Work, advice: Advice) -> bool:
+        """Trains the two leaders as long as can be paid for; False where that says nothing new."""
+        ways = self._leaders(work, advice.race)
+        if work.long is None:
+            length = float(advice.promised)
+            while length >= LEAST_LONGER * advice.batches and len(ways) > 1:
+                longer = replace(work.runs.length, batches=int(length))
+                long = replace(work.runs, length=longer, name="long", entries={})
+                if self._train_longer(long, ways, self.options.seed):
+                    work.long = long
+                    return True
+                length /= 2
+            return False
+        # Whoever leads now: the two that were run, where they are still the ones.
+        seeds = {len(some) for some in work.long.entries.values()}
+        again = [way for way in ways if way.name in work.long.entries]
+        is_open = sum(way.name in advice.race.open for way in again) > 1
+        if not is_open or len(again) < 2 or max(seeds) >= LONG_SEEDS or len(seeds) > 1:
+            return False
+        return self._train_longer(work.long, again, self.options.seed + max(seeds))
+
+    def _train_longer(self, long: CandidateRuns, ways: Sequence[Plan], seed: int) -> bool:
+        stage = f"{long.length.batches} batches, seed {seed - self.options.seed + 1}"
+        costs = long.costs_of([(way, seed) for way in ways])
+        if not long.spending.affords(stage, costs):
+            return False
+        shown = " and ".join(way.name for way in ways)
+        self._tell_stage("longer", f"{shown} again, {long.length.batches:,} batches each.")
+        return long.train_one_more_seed(stage, ways, seed)
+
+
+Entries = dict[str, list[Entry]]
+
+
+def _longer(work: _Work) -> Entries:
+    return {} if work.long is None else work.long.entries
+
+
+def _with_scores(
+    entries: Mapping[str, Sequence[Entry]], tasks: TaskSet, judged: Sequence[str]
+) -> Entries:
+    """Each way's seeds up to the first without a mean score: comparisons are paired by seed."""
+    found: Entries = {}
+    for way, some in entries.items():
+        for entry in some:
+            if not math.isfinite(mean_comparable(tasks, entry.dev, judged)):
+                break
+            found.setdefault(way, []).append(entry)
+    return found

@@ -1,4 +1,4 @@
-"""What the adviser says: which candidate, what to expect of it, and what was not worth it."""
+"""What the adviser says: which way, how sure it is, what to expect, and what was not worth it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taskmix.adviser._adviser import Advice
-from taskmix.adviser._budget import typed_time
-from taskmix.adviser._expect import expect_score
+from taskmix.adviser._advice import Advice
+from taskmix.adviser._promise import promised_scores
 from taskmix.adviser._propose import harmful_tasks
 from taskmix.adviser._scores import Entry, mean_comparable
+from taskmix.adviser._settling import Settling, what_settles
+from taskmix.adviser._would_help import what_would_help
 from taskmix.engine import Run
 from taskmix.numerics import Interval, paired_interval
 from taskmix.plans import Expected, Length, Part, Plan, Weighted
+from taskmix.records import Study
 
-# Standard errors of the difference to the leader within which training alone is as good, if it is not
-# below the mean of all that are open: the leader of several is ahead also where they are alike. Within
-# the first number it is as good in any case.
-AS_GOOD = (0.5, 1.5)
-CHEAPER_BELOW = 0.8  # of the leader's batches: what saves less than a fifth is not cheaper
-MOST_BUDGETS = 20  # that it may take to tell candidates apart, before they count as alike
+# Deviations of the difference to the leader within which a simpler way is as good: the leader of
+# several is ahead also where they are alike.
+AS_GOOD = 0.5
+SIMPLEST = ("uniform", "size", "equal", "single")  # what one would do without advice
+NORMAL_90 = 1.645  # half-widths of 90 % intervals in deviations
 BASELINES = ("single", "uniform", "size", "equal")  # what others would have done
 
 
@@ -35,31 +36,44 @@ class Answer:
     gains: dict[str, Interval]  # mean dev score of the chosen minus that of each baseline
     confirmed: dict[str, Interval]  # the same on test, looked at once, after choosing
     expected: tuple[Expected, ...]
-    further_batches: int | None  # that would tell the open candidates apart; None where told
+    settling: Settling | None  # what would tell the open ways apart; None where told
 
 
-def answer(advice: Advice) -> Answer:
+def answer(advice: Advice, study: Study) -> Answer:
     """Chooses, and says why."""
     chosen = _choose(advice)
-    entries = advice.entries[chosen.name]
     gains = _gains(advice, chosen, "dev")
     confirmed = _gains(advice, chosen, "test")
-    expected = tuple(_expected(advice, entries, name) for name in chosen.targets)
-    further = _further(advice)
-    lines = (
-        _which(advice, chosen),
-        _how_much(advice, chosen),
-        _gain_line(advice, chosen, gains, confirmed),
-        _not_worth(advice, chosen),
-        _open_line(advice, chosen, further),
+    expected = promised_scores(
+        advice.entries[chosen.name],
+        advice.entries,
+        advice.tasks,
+        chosen.targets,
+        study,
+        long=advice.long.get(chosen.name, ()),
+        begin=advice.batches,
+        middle=advice.long_batches,
+        end=advice.promised,
+        level=advice.options.level,
     )
+    settling = what_settles(advice)
+    if advice.nothing_learned:
+        lines: tuple[str, ...] = _nothing_learned(advice, chosen)
+    else:
+        lines = (
+            *_headline(advice, chosen, settling),
+            _how_much(advice, chosen),
+            _gain_line(advice, chosen, gains, confirmed),
+            _length_line(advice, chosen),
+            _not_worth(advice, chosen),
+        )
     return Answer(
         chosen=chosen,
         lines=tuple(line for line in lines if line),
         gains=gains,
         confirmed=confirmed,
         expected=expected,
-        further_batches=further,
+        settling=settling,
     )
 
 
@@ -68,12 +82,14 @@ def plan_of(advice: Advice, found: Answer) -> Plan:
     return replace(
         found.chosen,
         expected=found.expected,
-        length=Length(batches=advice.batches, batch_size=advice.batch_size),
+        length=Length(batches=advice.promised, batch_size=advice.batch_size),
         evidence={
             "words": list(found.lines),
             "batches_spent": round(advice.spent),
+            "batches_of_a_run": advice.batches,
             "seeds": len(advice.entries[found.chosen.name]),
             "level": advice.options.level,
+            "settled": advice.race.is_settled and not advice.nothing_learned,
             "dev_gain": {name: _numbers(gain) for name, gain in found.gains.items()},
             "test_gain": {name: _numbers(gain) for name, gain in found.confirmed.items()},
         },
@@ -82,7 +98,8 @@ def plan_of(advice: Advice, found: Answer) -> Plan:
 
 def best_runs(advice: Advice, found: Answer) -> list[tuple[Run, tuple[str, ...]]]:
     """For each model of the recommendation the run that does best on dev, and what it is for."""
-    entries = advice.entries[found.chosen.name]
+    name = found.chosen.name
+    entries = [*advice.long.get(name, ()), *advice.entries[name]]
 
     def score(entry: Entry, part: Part) -> float:
         mean = mean_comparable(advice.tasks, entry.dev, part.scored)
@@ -95,23 +112,18 @@ def best_runs(advice: Advice, found: Answer) -> list[tuple[Run, tuple[str, ...]]
 
 
 def _choose(advice: Advice) -> Plan:
-    """The leader, or training alone where that is as good and needs fewer batches."""
+    """The leader, or the simplest of the ways that may be the best and are as good for all one knows."""
     race = advice.race
-    leader = race.leader
-    if "single" in race.open and leader.name != "single" and race.degrees:
-        single = race.standing("single")
-        error = race.noise * math.sqrt(2 / max(single.behind.n, 1))
-        others = [race.standing(name).behind.mean for name in race.open if name != "single"]
-        near, far = (times * error for times in AS_GOOD)
-        as_good = single.behind.mean <= min(max(near, float(np.mean(others))), far)
-        spent, needed = (_batches(advice.entries[name]) for name in (leader.name, "single"))
-        if as_good and needed <= CHEAPER_BELOW * spent:
-            return advice.entries["single"][0].candidate
-    return advice.entries[leader.name][0].candidate
-
-
-def _batches(entries: Sequence[Entry]) -> float:
-    return float(np.mean([entry.batches for entry in entries]))
+    simple = [
+        each
+        for each in race.standings
+        if each.name in SIMPLEST
+        and each.is_open
+        and each.seeds
+        and each.behind.mean <= AS_GOOD * each.behind.half_width / NORMAL_90
+    ]
+    chosen = min(simple, key=lambda each: each.behind.mean, default=race.leader)
+    return advice.entries[chosen.name][0].candidate
 
 
 def _gains(advice: Advice, chosen: Plan, split: str) -> dict[str, Interval]:
@@ -135,71 +147,74 @@ def _means(advice: Advice, name: str, split: str) -> list[float]:
     ]
 
 
-def _expected(advice: Advice, entries: Sequence[Entry], name: str) -> Expected:
-    task = advice.tasks[name]
-    scores = [entry.dev[name] for entry in entries]
-    dev = len(task.splits["dev"])
-    test = task.sizes.get("test") or dev
-    found = expect_score(
-        scores,
-        task.metric,
-        dev_rows=dev,
-        test_rows=test,
-        spread=_spread(advice, name),
-        level=advice.options.level,
-    )
-    return Expected(task=name, metric=task.metric, value=found.mean, low=found.low, high=found.high)
-
-
-def _spread(advice: Advice, name: str) -> float:
-    """Of a task's score over seeds, from all candidates together."""
-    squares = [
-        np.var([entry.dev[name] for entry in some], ddof=1)
-        for some in advice.entries.values()
-        if len(some) > 1 and all(name in entry.dev for entry in some)
-    ]
-    return float(np.sqrt(np.mean(squares))) if squares else 0.0
-
-
-def _further(advice: Advice) -> int | None:
-    """Batches that would tell the second from the first, at the noise found; None where told.
-
-    Where no noise is known yet, since every candidate has one seed, those of a second seed.
-    """
-    race = advice.race
-    rivals = [standing for standing in race.standings[1:] if standing.is_open]
-    if not rivals:
-        return None
-    if not race.degrees:
-        return (len(rivals) + 1) * advice.batches
-    nearest = min(rivals, key=lambda standing: abs(standing.behind.mean))
-    gap = abs(nearest.behind.mean)
-    if gap == 0:
-        return None
-    reach = nearest.behind.half_width / math.sqrt(2 / nearest.behind.n)
-    seeds = math.ceil(2 * (reach / gap) ** 2)
-    return max(seeds - race.leader.seeds, 1) * (len(rivals) + 1) * advice.batches
-
-
 # The lines.
 
 
-def _which(advice: Advice, chosen: Plan) -> str:
-    if chosen.name == "single":
-        return (
-            "Train each task alone: nothing that was tried does significantly better "
-            f"({_level(advice)}), and it needs the fewest batches."
-            if len(advice.race.open) > 1
-            else "Train each task alone: every way of training them together does worse."
+def _nothing_learned(advice: Advice, chosen: Plan) -> tuple[str, ...]:
+    assert advice.architecture is not None
+    help_ = what_would_help(
+        advice.learned,
+        advice.tasks,
+        architecture=advice.architecture,
+        batches=max(advice.batches, advice.long_batches),
+        batch_size=advice.batch_size,
+    )
+    about = "The plan that is kept is a beginning to try that with, and no advice"
+    return (help_, f"{about}: {chosen.words}.")
+
+
+def _headline(advice: Advice, chosen: Plan, settling: Settling | None) -> tuple[str, ...]:
+    way = _way(advice, chosen)
+    if len(advice.entries) == 1 and len(advice.race.standings) == 1:
+        words = (
+            "One task: there is nothing to train it with" if len(advice.tasks) == 1 else "One way"
         )
+        return (f"{words}, so nothing is compared.",)
+    if len(advice.race.open) == 1:
+        return (f"{way} ({_level(advice)}: every other way that was tried is worse).",)
+    count, tried = len(advice.race.open), len(advice.race.standings)
+    which = "either way" if count == tried == 2 else f"any of {count} ways of {tried}"
+    seeds = advice.race.leader.seeds
+    after = " after one seed each" if seeds == 1 else ""
+    known = [each.name for each in advice.race.standings if not each.is_open]
+    surely = f" What is known: {', '.join(known)} {'is' if len(known) == 1 else 'are'} worse."
+    lead = "the leader so far" if chosen.name == advice.race.leader.name else "the simplest of them"
+    lines = [f"Cannot tell yet: {which} may be the best{after}.{surely if known else ''}"]
+    lines.append(f"Until then, {lead}: {way[0].lower()}{way[1:]}.")
+    if settling is not None:
+        lines.append(settling.words)
+    return tuple(lines)
+
+
+def _way(advice: Advice, chosen: Plan) -> str:
     if chosen.merge is not None:
         method = type(chosen.merge.method).__name__
-        return f"Train each task alone and merge the models into one ({method})."
+        return f"Train each task alone and merge the models into one ({method})"
+    if all(len(part.tasks) == 1 for part in chosen.parts):
+        return "Train each task alone"
     together = [part for part in chosen.parts if len(part.tasks) > 1]
     lone = [part.tasks[0] for part in chosen.parts if len(part.tasks) == 1]
     words = "; ".join(_listed(part.tasks, advice) for part in together)
     rest = f"; alone: {', '.join(lone)}" if lone else ""
-    return f"Train together: {words}{rest}."
+    return f"Train together: {words}{rest}"
+
+
+def _length_line(advice: Advice, chosen: Plan) -> str:
+    """For which training this is said, and on what it rests."""
+    if advice.promised <= advice.batches:
+        return (
+            f"This holds for runs of {advice.batches:,} batches, as long as those that were made."
+        )
+    asked = advice.options.train_batches or advice.options.train_seconds
+    why = "the training you named" if asked else "until the curves are flat"
+    rests = f"runs of {advice.batches:,} batches"
+    if advice.long:
+        both = " and ".join(advice.long)
+        rests += f", one of {advice.long_batches:,} of {both},"
+    return (
+        f"This is said of a training of {advice.promised:,} batches ({why}), from {rests} and their "
+        "learning curves."
+    )
 
 
 def _level(advice: Advice) -> str:
@@ -233,6 +248,8 @@ def _gain_line(
     confirmed: dict[str, Interval],
 ) -> str:
     against = next((name for name in ("uniform", "single") if name in gains), None)
+    if against is None and len(advice.entries) > 1:
+        return ""
     if against is None:
         mean = np.mean(_means(advice, chosen.name, "dev"))
         return f"Expect a mean dev score of {mean:.3f}."
@@ -261,38 +278,24 @@ def _not_worth(advice: Advice, chosen: Plan) -> str:
         if finding.kind == "same task twice"
     ]
     if advice.unlearned:
-        said.append(f"nothing was learned from {', '.join(advice.unlearned)}")
+        said.append(_unlearned(advice))
     if advice.lessons is not None and len(advice.lessons.targets) > 1:
         harmful = [n for n in harmful_tasks(advice.lessons) if n not in advice.unlearned]
         if harmful:
             said.append(f"{', '.join(harmful)} help the others least")
     out = [each.name for each in advice.race.standings if not each.is_open]
-    if out:
+    if out and advice.race.is_settled:
         said.append(f"significantly worse ({_level(advice)}): {', '.join(out)}")
     return f"Not worth it: {'; '.join(said)}." if said else ""
 
 
-def _open_line(advice: Advice, chosen: Plan, further: int | None) -> str:
-    rivals = [name for name in advice.race.open if name != chosen.name]
-    if not rivals:
-        return ""
-    words = f"Cannot tell {chosen.name} from {', '.join(rivals)}"
-    if not advice.race.degrees:
-        words += ", of which there is one seed each"
-    if further is None or further > MOST_BUDGETS * advice.budget.batches:
-        return f"{words}: whatever the difference is, it is small."
-    return (
-        f"{words}; a budget of {_budget(advice, further)} with {advice.batches} steps a run would."
-    )
-
-
-def _budget(advice: Advice, further: int) -> str:
-    """The budget as one types it; with runs of the same length, those done are not done again."""
-    prices = advice.budget.prices
-    if prices is None:
-        return f"{math.ceil(advice.spent + further)}-steps"
-    share = further / max(advice.budget.batches, 1)
-    return typed_time((advice.options.budget.seconds or 0.0) * (1 + share))
+def _unlearned(advice: Advice) -> str:
+    rising = {each.task for each in advice.learned if each.still_rising}
+    yet = [name for name in advice.unlearned if name in rising]
+    never = [name for name in advice.unlearned if name not in rising]
+    words = [f"nothing was learned from {', '.join(never)}"] if never else []
+    words += [f"nothing was learned yet from {', '.join(yet)}"] if yet else []
+    return "; ".join(words)
 
 
 def _numbers(interval: Interval) -> dict[str, float | int | None]:

@@ -59,6 +59,23 @@ class Budget:
         )
 
 
+def parse_time(words: str | None) -> float | None:
+    """Seconds of `90s`, `30m` or `1.5h`.
+
+    >>> parse_time("1.5h"), parse_time(None)
+    (5400.0, None)
+    """
+    if words is None:
+        return None
+    time = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smh])", words.strip())
+    if time is None or not float(time[1]):
+        raise OptionError(
+            f"A time should be such as 90s, 30m or 1.5h. Found {words!r}.",
+            arguments=("train_time",),
+        )
+    return float(time[1]) * _SECONDS_PER_UNIT[time[2]]
+
+
 def typed_time(seconds: float) -> str:
     """A time as one types it for a budget: 90s, 12m, 3h; rounded up.
 
@@ -75,14 +92,16 @@ class Prices:
     """Seconds that things take one process while all `workers` of them are at work."""
 
     batch: float
-    probe: float  # a batch of the probe, with all that its run takes besides
+    probe: float | None = None  # a batch of the probe, with all of its run, where it is known apart
     start: float = 0.0  # a run, without steps and rows
     row: float = 0.0  # one that is evaluated
+    once: float = 0.0  # in each process, before the first run: encoding the rows
+    members: int = 1  # models trained in one batch
     workers: int = 1
 
     def __post_init__(self) -> None:
-        fine = self.batch > 0 and self.probe > 0 and self.start >= 0 and self.row >= 0
-        if not fine or self.workers < 1:
+        fine = self.batch > 0 and min(self.start, self.row, self.once) >= 0
+        if not fine or not (self.probe is None or self.probe > 0) or self.workers < 1:
             raise OptionError(f"Prices should be positive, and workers at least 1. Found {self}.")
 
 
@@ -106,7 +125,7 @@ class PricedBudget:
         left = budget.seconds if seconds is None else seconds
         return cls(
             batches=max(int(left * prices.workers / prices.batch), 0),
-            probe_price=prices.probe / prices.batch,
+            probe_price=PROBE_PRICE if prices.probe is None else prices.probe / prices.batch,
             prices=prices,
         )
 
@@ -159,6 +178,10 @@ class Timer:
     def used(self) -> float:
         return self.before + self.now() - self.begin
 
+    def rest(self) -> float:
+        """Of all the time."""
+        return math.inf if self.seconds is None else self.seconds - self.used()
+
     def left(self) -> float:
         """For runs."""
         if self.seconds is None:
@@ -166,5 +189,5 @@ class Timer:
         return self.seconds * (1 - END_SHARE) - END_SECONDS - self.used()
 
     def is_over(self) -> bool:
-        """Whether runs at work should stop: they took longer than anyone could foresee."""
-        return self.seconds is not None and self.used() > self.seconds * (1 + OVERRUN_SHARE)
+        """Whether work should stop: it took longer than anyone could foresee."""
+        return self.seconds is not None and self.left() < -OVERRUN_SHARE * self.seconds

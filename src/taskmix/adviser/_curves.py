@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.adviser._candidates import with_shares
-from taskmix.adviser._scores import Entry, comparable
+from taskmix.adviser._scores import Entry, comparable, mean_comparable
 from taskmix.engine import Run
 from taskmix.plans import Part, Plan
 from taskmix.records import Study
@@ -48,6 +48,29 @@ def dev_curve(
     return [(float(step * run.batches_a_step), scores) for step, scores in sorted(steps.items())]
 
 
+def best_so_far(
+    entry: Entry, tasks: TaskSet, judged: Sequence[str], study: Study
+) -> list[tuple[float, float, Mapping[str, float]]]:
+    """Batches, the best mean score until then, and the scores of all tasks where it was reached.
+
+    Models of one way are evaluated in step.
+    """
+    parts = [
+        dev_curve(part, run, tasks, study)
+        for part, run in zip(entry.candidate.models, entry.runs, strict=True)
+    ]
+    found: list[tuple[float, float, Mapping[str, float]]] = []
+    best, reached = -np.inf, dict[str, float]()
+    for together in zip(*parts, strict=False):  # the shortest has an evaluation less, by rounding
+        scores = {name: value for _, some in together for name, value in some.items()}
+        score = mean_comparable(tasks, scores, judged)
+        if score > best:
+            best, reached = score, scores
+        if np.isfinite(best):
+            found.append((sum(spent for spent, _ in together), best, reached))
+    return found
+
+
 def from_curves(
     entries: Mapping[str, Sequence[Entry]],
     tasks: TaskSet,
@@ -73,7 +96,7 @@ def _points(
     """Own batches and score of each task, at every evaluation."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in usable}
     for entry in (entry for name in SHARED_RUNS for entry in entries.get(name, ())):
-        ((part, run),) = zip(entry.candidate.parts, entry.runs, strict=True)
+        ((part, run),) = zip(entry.candidate.models, entry.runs, strict=True)
         shares = part.probabilities
         for spent, scores in dev_curve(part, run, tasks, study):
             for name in usable:

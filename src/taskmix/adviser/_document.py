@@ -5,22 +5,24 @@ The report page is made of it and of the records, so `taskmix report STUDY` show
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from taskmix.adviser._adviser import Advice
+from taskmix.adviser._advice import Advice
 from taskmix.adviser._answer import Answer, plan_of
 from taskmix.adviser._history import History
 from taskmix.adviser._race import Standing
+from taskmix.adviser._scores import mean_comparable
 from taskmix.numerics import Interval, mean_interval
 from taskmix.plans import (
     AdviceDocument,
     CandidateRow,
     ExpectedRow,
     FindingRow,
+    LearnedRow,
     Outlook,
     Plan,
     PlanSummary,
@@ -51,8 +53,25 @@ def advice_document(
         judged=advice.judged,
         unlearned=advice.unlearned,
         batches_of_a_run=advice.batches,
+        length=advice.promised,
+        batches_of_a_longer_run=advice.long_batches or None,
+        learned=tuple(
+            LearnedRow(
+                task=each.task,
+                answer=each.answer,
+                best=each.best,
+                guess=each.guess,
+                words=each.words,
+                rows_needed=each.rows_needed,
+            )
+            for each in advice.learned
+        ),
+        agreement=dict(advice.race.agreement),
+        row_error=advice.row_error,
+        settled=advice.race.is_settled and not advice.nothing_learned,
         batches=advice.budget.batches,
         batches_spent=round(advice.spent),
+        budget_seconds=advice.options.budget.seconds,
         candidates=tuple(_candidate(advice, history, each) for each in advice.race.standings),
         milestones=tuple(history.milestones),
         dev_gain=found.gains,
@@ -84,18 +103,33 @@ def _summary(plan: Plan) -> PlanSummary:
 
 
 def _candidate(advice: Advice, history: History, standing: Standing) -> CandidateRow:
-    entries = advice.entries[standing.name]
+    name = standing.name
+    entries = advice.entries.get(name, [])
+    # A way that only a cheaper model has run is told by that one's runs.
+    shown = entries or next(some[name] for some in advice.rungs.values() if name in some)
+    longer = [
+        mean_comparable(advice.tasks, entry.dev, advice.judged)
+        for entry in advice.long.get(name, ())
+    ]
     return CandidateRow(
-        name=standing.name,
-        words=entries[0].candidate.words,
+        name=name,
+        words=shown[0].candidate.words,
         seeds=standing.seeds,
         dev=standing.mean,
         behind=standing.behind,
         open=standing.is_open,
-        out_after=history.out_after(standing.name),
-        batches=float(np.mean([entry.batches for entry in entries])),
-        runs=tuple(name for entry in entries for name in entry.folders),
+        out_after=history.out_after(name),
+        batches=_mean([entry.batches for entry in entries]),
+        cost=_mean([sum(run.cost for run in entry.runs) for entry in entries]),
+        seconds=_mean([entry.seconds for entry in entries]),
+        runs=tuple(folder for entry in entries for folder in entry.folders),
+        chance=standing.chance,
+        longer=_mean(longer),
     )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")
 
 
 def _observed(advice: Advice, name: str, task: str) -> Interval | None:

@@ -1,109 +1,127 @@
-"""Guesses of what a mixture would give, from models that were trained alone.
-
-The weighted mean of single-task models, with a mixture's shares as weights, is evaluated on dev: a
-stand-in for the model that training on the mixture would give (after Ilharco et al., ICLR 2023, and
-Wortsman et al., ICML 2022, who average such models). It is off by far in level, so guesses are corrected
-by the mixtures that were really trained: their scores are regressed on their guesses, with a slope
-that is shrunk as leaving one out says.
-"""
+"""What someone would score who knows the labels' shares and nothing of the inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
-from taskmix.engine import Run, scores_of_mixtures
-from taskmix.errors import ShapeError
-from taskmix.records import Study
-from taskmix.training import Score
-
-Floats = NDArray[np.float64]
-SLOPES = (
-    0.0,
-    0.25,
-    0.5,
-    0.75,
-    1.0,
-)  # parts of the fitted slope: with few mixtures it is mostly noise
+from taskmix.tasks import (
+    MISSING,
+    WRITTEN,
+    Task,
+    WrittenText,
+    entity_counts,
+    evaluate_outputs,
+    evaluate_written,
+    find_metric,
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GuessedMixture:
-    """Shares, and the mean dev score that is guessed for training with them.
+def guessed_score(task: Task, split: str = "dev") -> float:
+    """The best score that one and the same answer to every row can have.
 
-    >>> GuessedMixture(shares=(0.5, 0.5), score=0.8, error=0.02).error
-    0.02
+    Of the areas under curves it is that of rows in any order: a half, or the share of positives. Of
+    macro-F1 it is one over the number of classes, which answers have that are as frequent as the
+    classes: no other shares of answers to whatever the row says have more. Of text that is written
+    it is the commonest answer in training; of bits per byte, each byte as often as in training.
+    Pieces depend on the model, so nobody knows how many a guess has right.
     """
+    if task.kind in WRITTEN:
+        return _guessed_text(task, split)
+    targets = task.splits[split].targets
+    if task.kind == "regression":
+        mean = float(np.nanmean(task.splits["train"].targets))
+        outputs = np.full(len(targets), mean)
+        return evaluate_outputs(task.metric, outputs=outputs, targets=targets)
+    if task.metric in ("auc", "average_precision"):
+        return _guessed_area(task, split)
+    if task.metric == "macro_f1":
+        found = np.union1d(*(_known(task, name) for name in ("train", split)))
+        return 1 / len(found) if len(found) else float("nan")
+    if task.kind == "tagging":
+        return 0.0 if task.metric == "entity_f1" else _guessed_class(task, targets)
+    return _guessed_class(task, targets)
 
-    shares: tuple[float, ...]  # in the order of the tasks
-    score: float
-    error: float  # root mean square over trained mixtures, each left out in turn; NaN with fewer than 3
+
+def _guessed_text(task: Task, split: str) -> float:
+    column = "answer" if task.kind == "generation" else "text"
+    known, asked = (
+        task.splits[name].inputs.column(column).to_pylist() for name in ("train", split)
+    )
+    if task.metric == "bits_per_byte":
+        counts = np.bincount(np.frombuffer("".join(known).encode(), np.uint8), minlength=256) + 0.5
+        bits = -np.log2(counts / counts.sum())
+        found = np.frombuffer("".join(asked).encode(), np.uint8)
+        return float(bits[found].mean()) if len(found) else float("nan")
+    if "token_accuracy" in task.metric.split("+"):
+        return float("nan")
+    ((guess, _),) = Counter(known).most_common(1)
+    text = WrittenText(
+        rows=len(asked),
+        right_rows=asked.count(guess),
+        answers=tuple((guess, answer) for answer in asked),
+    )
+    return evaluate_written(task.metric, text)
 
 
-def guess_mixtures(
-    merged: Sequence[Run],  # a run a seed, with the runs of single tasks as its sources
-    study: Study,
-    mixtures: Floats,  # [mixture, task], shares in the order of the runs' tasks
-    trained: Floats,  # [mixture, task], of those that were really trained
-    scores: Floats,  # [mixture], that came of them
-    *,
-    mean: Callable[[Sequence[Score]], float],  # one number of the dev scores of a model
-) -> list[GuessedMixture]:
-    """What training on mixtures would give, the best first; nothing is trained for it.
+def _guessed_class(task: Task, targets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
+    known = task.splits["train"].targets
+    counts = np.bincount(known[known != MISSING], minlength=len(task.labels)).astype(np.float64)
+    shares = np.log((counts + 0.5) / (counts + 0.5).sum())  # an honest guesser of probabilities
+    best = -np.inf
+    better = 1.0 if find_metric(task.metric).higher_is_better else -1.0
+    for label in range(len(task.labels)):
+        scores = shares.copy()
+        scores[label] += 1e-6 if task.metric == "log_loss" else 100.0
+        outputs = np.tile(scores, (len(targets), 1))
+        value = evaluate_outputs(task.metric, outputs=outputs, targets=targets, labels=task.labels)
+        if value == value:
+            best = max(best, better * value)
+    return better * best if np.isfinite(best) else float("nan")
 
-    >>> guess_mixtures([run], study, mixtures, trained, scores, mean=mean)  # doctest: +SKIP
+
+def _guessed_area(task: Task, split: str) -> float:
+    known = _known(task, split)
+    shares = np.array([(known == label).mean() for label in range(len(task.labels))])
+    defined = (shares > 0) & (shares < 1)
+    if not defined.any():
+        return float("nan")
+    if task.metric == "auc":
+        return 0.5
+    return float(shares[1]) if len(task.labels) == 2 else float(shares[defined].mean())
+
+
+def _known(task: Task, split: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The labels of a split's rows that have one."""
+    targets = np.asarray(task.splits[split].targets).astype(np.int64)
+    return targets[targets != MISSING]
+
+
+def rows_of_metric(task: Task, split: str = "dev") -> int:
+    """What the metric is a mean over: rows with a target; of entities, those in the split."""
+    part = task.splits[split]
+    if task.kind in WRITTEN:
+        return len(part)
+    if task.kind == "tagging":
+        if task.metric != "entity_f1":
+            return len(part)  # words of a sentence are alike: each counts for less than a row
+        targets = np.asarray(part.targets).astype(np.int64)
+        return sum(entity_counts(targets, targets, task.labels).gold.values())
+    if task.kind == "regression":
+        return int((~np.isnan(part.targets)).sum())
+    return len(_known(task, split))
+
+
+def positives_of(task: Task, split: str = "dev") -> int | None:
+    """Rows of the class that is looked for; of many classes, their harmonic mean.
+
+    None where the metric does not rest on them.
     """
-    if mixtures.ndim != 2 or trained.ndim != 2 or len(trained) != len(scores):
-        raise ShapeError(
-            "Mixtures should be rows of shares, and those that were trained should have a score each. "
-            f"Found the shapes {mixtures.shape}, {trained.shape} and {scores.shape}."
-        )
-    asked = np.concatenate([trained, mixtures])
-    found = np.mean([_guess(run, study, asked, mean) for run in merged], axis=0)
-    corrected, error = corrected_guesses(found[: len(trained)], scores, found[len(trained) :])
-    order = np.argsort(-corrected, kind="stable")
-    return [
-        GuessedMixture(
-            shares=tuple(mixtures[place].tolist()), score=float(corrected[place]), error=error
-        )
-        for place in order
-    ]
-
-
-def _guess(
-    run: Run, study: Study, mixtures: Floats, mean: Callable[[Sequence[Score]], float]
-) -> Floats:
-    names = run.load().names
-    columns = [names.index(source.load().names[0]) for source in run.sources]
-    rows: list[list[float]] = mixtures[:, columns].tolist()
-    return np.array([mean(some) for some in scores_of_mixtures(run, study, rows)])
-
-
-def corrected_guesses(guesses: Floats, scores: Floats, asked: Floats) -> tuple[Floats, float]:
-    """Guesses as scores, by a line through what is known; and the line's error, leaving one out.
-
-    Of fewer than three the line has a slope of 1, and no error is known.
-    """
-    if len(guesses) < 3:
-        shift = float(np.mean(scores - guesses)) if len(guesses) else 0.0
-        return asked + shift, float("nan")
-    errors = []
-    for share in SLOPES:
-        misses = []
-        for place in range(len(guesses)):
-            left = np.arange(len(guesses)) != place
-            misses.append(_line(guesses[left], scores[left], share)(guesses[place]) - scores[place])
-        errors.append(float(np.sqrt(np.mean(np.square(misses)))))
-    best = int(np.argmin(errors))
-    return _line(guesses, scores, SLOPES[best])(asked), errors[best]
-
-
-def _line(guesses: Floats, scores: Floats, share: float) -> Callable[[Floats], Floats]:
-    """Least squares with a part of the slope; a slope below 0 counts as 0."""
-    center, spread = guesses.mean(), float(np.sum((guesses - guesses.mean()) ** 2))
-    slope = float(np.sum((guesses - center) * (scores - scores.mean()))) / max(spread, 1e-12)
-    slope = share * max(slope, 0.0)
-    return lambda values: scores.mean() + slope * (values - center)
+    if task.metric not in ("auc", "average_precision"):
+        return None
+    counts = np.bincount(_known(task, split), minlength=len(task.labels))
+    if len(counts) == 2:
+        return int(counts[1])
+    present = counts[counts > 0]
+    return int(len(present) / (1 / present).sum()) if len(present) else 0

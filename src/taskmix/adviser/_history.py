@@ -6,9 +6,11 @@ was stopped and goes on has the same history as one that was not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from taskmix.adviser._adviser import Advice
+from taskmix.adviser._advice import Advice
+from taskmix.adviser._scores import Entry
 from taskmix.plans import AdviceStage, Milestone
 
 
@@ -49,4 +51,10 @@ def _stage(before: Advice | None, after: Advice) -> AdviceStage:
         return "baselines"
     if after.lessons is not None and before.lessons is None:
         return "transfer"
+    if _runs(after.long) > _runs(before.long):
+        return "longer"
     return "candidates" if len(after.entries) > len(before.entries) else "race"
+
+
+def _runs(entries: Mapping[str, Sequence[Entry]]) -> int:
+    return sum(map(len, entries.values()))

@@ -14,7 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.tasks import MISSING, Split, Task, TaskSet
+from taskmix.adviser._leaks import find_leak
+from taskmix.tasks import MISSING, Split, Task, TaskSet, metric_of_imbalance
 
 FindingKind = Literal[
     "seen in training",
@@ -24,6 +25,8 @@ FindingKind = Literal[
     "contradiction",
     "one class",
     "rare class",
+    "imbalance",
+    "leak",
     "few rows",
     "no dev rows",
 ]
@@ -42,11 +45,7 @@ class Finding:
     tasks: tuple[str, ...]
     words: str
     share: float = float("nan")  # of the rows concerned, where that says something
-
-    @property
-    def is_warning(self) -> bool:
-        """Whether results may mislead because of it."""
-        return self.kind != "same inputs"
+    is_warning: bool = True  # whether results may mislead because of it
 
 
 def look_at(tasks: TaskSet) -> tuple[Finding, ...]:
@@ -62,6 +61,8 @@ class _Keys:
 
     def __init__(self) -> None:
         self._known: dict[int, list[Hashable]] = {}
+        self._distinct: dict[int, set[Hashable]] = {}
+        self._labels: dict[str, Mapping[Hashable, list[Hashable]]] = {}
 
     def __call__(self, split: Split) -> list[Hashable]:
         place = id(split.inputs)
@@ -74,6 +75,24 @@ class _Keys:
             rows = zip(*columns, strict=True) if len(columns) > 1 else columns[0]
             self._known[place] = [_frozen(row) for row in rows]
         return self._known[place]
+
+    def distinct(self, split: Split) -> set[Hashable]:
+        """The rows without repetition."""
+        place = id(split.inputs)
+        if place not in self._distinct:
+            self._distinct[place] = set(self(split))
+        return self._distinct[place]
+
+    def labelled(self, task: Task) -> Mapping[Hashable, list[Hashable]]:
+        """The labels of each input to train on; of a sentence, all of its tags as one."""
+        if task.name not in self._labels:
+            found: dict[Hashable, list[Hashable]] = {}
+            train = task.splits["train"]
+            for key, label in zip(self(train), _labels(task, train), strict=True):
+                if label is not None:
+                    found.setdefault(key, []).append(label)
+            self._labels[task.name] = found
+        return self._labels[task.name]
 
 
 def _frozen(value: Any) -> Hashable:
@@ -99,7 +118,14 @@ def _within(task: Task, keys: _Keys) -> Iterator[Finding]:
         words = f"{named} has only {len(train)} rows to train on."
         yield Finding(kind="few rows", tasks=(task.name,), words=words)
     yield from _classes(task, train)
-    seen = set(keys(train))
+    leak = find_leak(task)
+    if leak is not None:
+        words = (
+            f"{named} has its labels in its inputs: {leak.where} tells {leak.share:.0%} of them, so its "
+            "score says nothing of the task itself."
+        )
+        yield Finding(kind="leak", tasks=(task.name,), words=words, share=leak.share)
+    seen = keys.distinct(train)
     for name in ("dev", "test"):
         split = task.splits.get(name)
         if split is not None and len(split):
@@ -110,7 +136,7 @@ def _within(task: Task, keys: _Keys) -> Iterator[Finding]:
                     f"{name} score flatters."
                 )
                 yield Finding(kind="seen in training", tasks=(task.name,), words=words, share=share)
-    labels = dict(_labelled(task, keys))
+    labels = keys.labelled(task)
     against = sum(len(set(each)) > 1 for each in labels.values())
     if task.kind == "classification" and against:
         share = against / len(labels)
@@ -137,16 +163,19 @@ def _classes(task: Task, train: Split) -> Iterator[Finding]:
         shown = ", ".join(rare[:3]) + (" and others" if len(rare) > 3 else "")
         words = f"{named} has classes with under {RARE_SHARE:.0%} of its rows: {shown}."
         yield Finding(kind="rare class", tasks=(task.name,), words=words)
-
-
-def _labelled(task: Task, keys: _Keys) -> Mapping[Hashable, list[Hashable]]:
-    """The labels of each input to train on; of a sentence, all of its tags as one."""
-    train = task.splits["train"]
-    found: dict[Hashable, list[Hashable]] = {}
-    for key, label in zip(keys(train), _labels(task, train), strict=True):
-        if label is not None:
-            found.setdefault(key, []).append(label)
-    return found
+    targets = {name: split.targets for name, split in task.splits.items()}
+    asked_for = metric_of_imbalance(task.labels, targets)
+    if asked_for is not None and task.kind == "classification":
+        constant = float(counts.max() / counts.sum())
+        words = f"{named} is imbalanced: a constant answer has accuracy {constant:.2f}"
+        words += f", so {asked_for} says more." if task.metric == "accuracy" else "."
+        yield Finding(
+            kind="imbalance",
+            tasks=(task.name,),
+            words=words,
+            share=constant,
+            is_warning=task.metric == "accuracy",
+        )
 
 
 def _labels(task: Task, split: Split) -> Sequence[Hashable | None]:
@@ -174,7 +203,7 @@ def _between(a: Task, b: Task, keys: _Keys) -> Iterator[Finding]:
         test = one.splits.get("test")
         if test is None or not len(test) or _share_inputs(one, other):
             continue
-        seen = set(keys(other.splits["train"]))
+        seen = keys.distinct(other.splits["train"])
         share = float(np.mean([key in seen for key in keys(test)]))
         if share > 0:
             words = (
@@ -192,7 +221,7 @@ def _share_inputs(a: Task, b: Task) -> bool:
 
 
 def _same_task(a: Task, b: Task, keys: _Keys) -> Iterator[Finding]:
-    ours, theirs = _labelled(a, keys), _labelled(b, keys)
+    ours, theirs = keys.labelled(a), keys.labelled(b)
     common = [key for key in ours if key in theirs]
     share = len(common) / max(min(len(ours), len(theirs)), 1)
     if share < COMMON_SHARE:
@@ -209,7 +238,7 @@ def _same_task(a: Task, b: Task, keys: _Keys) -> Iterator[Finding]:
         yield Finding(kind="same task twice", tasks=both, words=words, share=share)
     elif not _share_inputs(a, b):
         words = f"Tasks `{a.name}` and `{b.name}` have {share:.0%} of their inputs in common."
-        yield Finding(kind="same inputs", tasks=both, words=words, share=share)
+        yield Finding(kind="same inputs", tasks=both, words=words, share=share, is_warning=False)
 
 
 def _agreement(kind: str, ours: list[Any], theirs: list[Any]) -> float:

@@ -15,9 +15,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.adviser._adviser import Advice
-from taskmix.adviser._curves import dev_curve
-from taskmix.adviser._scores import Entry, mean_comparable
+from taskmix.adviser._advice import Advice
+from taskmix.adviser._curves import best_so_far
 from taskmix.errors import InputError
 from taskmix.laws import (
     Front,
@@ -32,7 +31,6 @@ from taskmix.laws import (
 from taskmix.numerics import Interval, mean_interval
 from taskmix.plans import Evaluation, FittedLaw, Outlook
 from taskmix.records import Study
-from taskmix.tasks import TaskSet
 
 DOUBLING = 2.0  # times the batches: further than that no law of one decade should be trusted
 LEAST_EXPLAINED = 0.5  # share of the variance: below that the law says nothing worth telling
@@ -53,9 +51,9 @@ _CURVE = 40  # points of the law's line
 def outlook(advice: Advice, candidate: str, study: Study) -> Outlook:
     """Fits a law to the evaluations of a candidate, if they are enough to say anything."""
     found = tuple(
-        each
+        Evaluation(seed=entry.seed, batches=batches, score=score)
         for entry in advice.entries[candidate]
-        for each in _evaluations(entry, advice.tasks, advice.judged, study)
+        for batches, score, _ in best_so_far(entry, advice.tasks, advice.judged, study)
     )
     try:
         law = _fit(found, advice.options.level)
@@ -70,29 +68,6 @@ def outlook(advice: Advice, candidate: str, study: Study) -> Outlook:
         )
         return Outlook(candidate=candidate, words=words, evaluations=found)
     return Outlook(candidate=candidate, words=_words(law), evaluations=found, law=law)
-
-
-def _evaluations(
-    entry: Entry, tasks: TaskSet, judged: tuple[str, ...], study: Study
-) -> list[Evaluation]:
-    """The best so far after each evaluation; models of one candidate are evaluated in step."""
-    parts = [
-        dev_curve(part, run, tasks, study)
-        for part, run in zip(entry.candidate.models, entry.runs, strict=True)
-    ]
-    best = -math.inf
-    found = []
-    for together in zip(*parts, strict=False):  # the shortest has an evaluation less, by rounding
-        scores: dict[str, float] = {}
-        for _, some in together:
-            scores |= some
-        score = mean_comparable(tasks, scores, judged)
-        if not math.isfinite(score):
-            continue
-        best = max(best, score)
-        batches = sum(spent for spent, _ in together)
-        found.append(Evaluation(seed=entry.seed, batches=batches, score=best))
-    return found
 
 
 def _fit(found: tuple[Evaluation, ...], level: float) -> FittedLaw | None:

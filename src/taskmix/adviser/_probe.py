@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from taskmix.adviser._budget import PricedBudget
+import numpy as np
+
+from taskmix.adviser._spending import Spending
 from taskmix.engine import Run
 from taskmix.models import Architecture, Perceptron, TextConvolution, WindowBiLSTM
 from taskmix.tasks import TaskSet
@@ -14,10 +16,12 @@ from taskmix.weighting import Equal
 
 PROBE_STEPS = 200  # a batch of every task each: shorter probes have not learned what helps
 PROBE_EVALUATIONS = 4  # the best of them counts, so that a probe that overfits is not blamed for it
-BUDGET_SHARE = 0.2  # for the whole study: more leaves too few seeds for the race
+BUDGET_SHARE = 0.12  # for the whole study: more leaves too few seeds for the race
 RUNS_ALONE = 4  # of each task: fewer, and what a task gains by others drowns in the noise
 MOST_SUBSETS = 400  # of a task's sources: more tell nothing new of some dozens of tasks
 FEWEST_TASKS = 4  # a surrogate wants three sources
+LOWEST_PRICE = 0.02  # of a probe's batch, in batches of the model
+PRICED_RUNS = 32  # of a study, by which one among many is priced
 
 
 def probe_of(template: Run) -> Run:
@@ -63,13 +67,32 @@ class Probes:
         """Subsets of each target's sources below which nothing can be told."""
         return 2 * self.tasks
 
-    def price(self, budget: PricedBudget) -> float:
-        """Of a run, in batches of the model."""
-        return self.probe.steps * self.size * budget.probe_price
+    @property
+    def lowest_price(self) -> float:
+        """Of a run, in batches of the model, below which none has been seen."""
+        return self.probe.steps * self.size * LOWEST_PRICE
 
-    def affordable(self, budget: PricedBudget) -> tuple[int, int]:
-        """Subsets of each target's sources, and runs in all."""
-        runs = BUDGET_SHARE * budget.batches / self.price(budget)
+    def price(self, spending: Spending) -> float:
+        """Of a run among many, in batches of the model; nothing is measured for a budget of steps."""
+        budget = spending.budget
+        if spending.meter is None:
+            return self.probe.steps * self.size * budget.probe_price
+        some = [
+            replace(self.probe, tasks=names, weighting=Equal(), policy=None, reward=None, seed=seed)
+            for seed, names in enumerate(self._subsets())
+        ]
+        return spending.in_batches(sum(spending.costs(some)) / len(some))
+
+    def _subsets(self) -> list[tuple[str, ...]]:
+        """As many as fill the fleets of some processes."""
+        names = self.probe.load().names
+        generator = np.random.default_rng(0)
+        drawn = (generator.choice(len(names), self.size, replace=False) for _ in range(PRICED_RUNS))
+        return [tuple(names[place] for place in sorted(each)) for each in drawn]
+
+    def affordable(self, batches: int, price: float) -> tuple[int, int]:
+        """Subsets of each target's sources, and runs in all, for a budget and the price of a run."""
+        runs = BUDGET_SHARE * batches / price
         # Each run on a subset is a row of every member where all tasks are targets.
         shared = len(self.targets) == self.tasks
         rows = runs * (self.size / self.tasks if shared else 1 / len(self.targets))

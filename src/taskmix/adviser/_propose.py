@@ -21,6 +21,7 @@ from taskmix.tasks import TaskSet
 from taskmix.transfer import TransferLessons
 from taskmix.weighting import BanditMTL, Equal, FairGrad
 
+SAME_SHARES = 0.05  # of a mean share: by less two divisions cannot be told apart in a race
 # Of all batches, that shares should give to another task than known ones do: a run with nearly the same
 # shares costs as much as any, and tells nothing.
 OTHER_BATCHES = 0.05
@@ -70,10 +71,11 @@ def without(tasks: Sequence[str], usable: Sequence[str]) -> Plan:
 
 
 def from_logs(entries: Entries, study: Study, usable: Sequence[str]) -> Plan | None:
-    """The policy that the logs of the uniform runs teach; None where they teach none.
+    """The policy that the logs of the uniform runs teach; None where they teach no other.
 
     Tasks that are not usable look like hard ones, for which the reward asks for more: they are left
-    out, and the shares of the others grow in proportion.
+    out, and the shares of the others grow in proportion. Logs that cannot tell keep to equal shares,
+    which are a candidate of their own.
     """
     if "uniform" not in entries or len(usable) < 2:
         return None
@@ -85,6 +87,8 @@ def from_logs(entries: Entries, study: Study, usable: Sequence[str]) -> Plan | N
         return None
     shares = dict(zip(improved.tasks, improved.probabilities.tolist(), strict=True))
     kept = np.array([shares[name] for name in usable])
+    if np.ptp(kept) < SAME_SHARES * kept.mean():
+        return None
     words = "shares learned from the logs of the uniform runs"
     return with_shares("counterfactual", words, usable, (kept / kept.sum()).tolist())
 

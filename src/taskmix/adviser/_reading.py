@@ -8,7 +8,7 @@ fast the encoder reads is measured on some of the texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,8 @@ from taskmix.tasks import FeatureEncoding, TaskSet, texts_of
 
 READING_SHARE = 0.3  # of the time: the rest has to pay for a dozen ways of training and a race
 TRIED_TEXTS = 64  # that the speed is measured on
+FIRST_TEXTS = 4  # of these that are tried first: of a large encoder they are all
+TRYING_SHARE = 0.03  # of the time, for the others
 SPLIT_SHARES = {"train": 0.6, "dev": 0.2}  # of the rows; all other splits have the rest together
 
 
@@ -47,8 +49,7 @@ def rows_to_read(run: Run, tasks: TaskSet, seconds: float) -> RowsToRead:
         return RowsToRead(most={})
     generator = np.random.default_rng(0)
     tried = [texts[place] for place in generator.permutation(len(texts))[:TRIED_TEXTS]]
-    pieces_a_second, pieces = encoding.reader().speed(tried)
-    speed = pieces_a_second / pieces
+    speed = _speed(encoding.reader().speed, tried, TRYING_SHARE * seconds)
     affordable = int(READING_SHARE * seconds * speed)
     if len(texts) <= affordable:
         return RowsToRead(most={})
@@ -60,6 +61,20 @@ def rows_to_read(run: Run, tasks: TaskSet, seconds: float) -> RowsToRead:
         "larger budget, a shorter `max_length` or a GPU reads more; `taskmix train --plan` reads all."
     )
     return RowsToRead(most=most, words=words)
+
+
+def _speed(
+    measure: Callable[[Sequence[str]], tuple[float, float]],  # pieces a second, and of a text
+    texts: Sequence[str],
+    seconds: float,
+) -> float:
+    """Texts a second: by a few, and by more of them where that takes no longer than so many seconds."""
+    for count in (FIRST_TEXTS, len(texts)):
+        pieces_a_second, pieces = measure(texts[:count])
+        speed = pieces_a_second / pieces
+        if len(texts) / speed > seconds:
+            break
+    return speed
 
 
 def largest_sizes(tasks: TaskSet, affordable: int) -> dict[str, int]:

@@ -15,6 +15,10 @@ from taskmix.adviser._budget import (
     makespan,
 )
 from taskmix.adviser._candidates import EVALUATIONS_PER_RUN, cheap_evaluations, evaluated_rows
+from taskmix.adviser._race import Race
+from taskmix.adviser._spending import Spending
+from taskmix.engine import Run
+from taskmix.models import Perceptron
 from taskmix.tasks import TaskSet
 
 # Runs that a budget should pay for, the most first: fewer would leave too few for a race, and more would
@@ -23,6 +27,25 @@ RUNS_PER_BUDGET = range(36, 23, -2)
 WISHED_PASSES = 3  # over all rows: in shorter runs, ways of training have not parted yet
 MOST_PASSES = 20  # over all rows: longer runs only memorise them, at the price of seeds
 FEWEST_BATCHES_OF_A_TASK = 24  # in a run: with fewer, what is compared is where training began
+
+
+FEW_ROWS = 4_000  # of all tasks, on which a small model trains faster than a process starts
+
+
+def useful_workers(template: Run, workers: int | None) -> int | None:
+    """How many processes advice should have, where the user does not say: on few rows one is fastest.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> source = DigitsSource(tasks=("parity", "half"))
+    >>> run = Run(label="template", source=source, architecture=Perceptron(), steps=1, seed=0)
+    >>> useful_workers(run, None), useful_workers(run, 2)
+    (1, 2)
+    """
+    small = isinstance(template.architecture, Perceptron) and template.device == "cpu"
+    if workers is None and small and int(template.load().sizes.sum()) <= FEW_ROWS:
+        return 1
+    return workers
 
 
 @dataclass(frozen=True)
@@ -76,3 +99,17 @@ def words_of_too_small_budget(
         f"{should}, which takes about {math.ceil(needed)} s here. Found {asked.seconds:g} s. Give a "
         "larger `budget`, or shorter runs with `steps`."
     )
+
+
+def words_of_end(race: Race, spending: Spending, *, most_seeds: int) -> str:
+    """Why no more is trained, and what of the budget is left."""
+    open_ways, seeds = len(race.open), race.leader.seeds
+    unspent = f" {1 - spending.share:.0%} of the budget is left." if spending.share < 0.9 else ""
+    if open_ways == 1:
+        return f"The race is settled: {race.leader.name} leads.{unspent}"
+    if seeds >= most_seeds:
+        return (
+            f"{open_ways} ways may be the best after {seeds} seeds: whatever the difference is, it is "
+            f"small, and more seeds would hardly tell.{unspent}"
+        )
+    return f"What is left does not pay for one more seed of {open_ways} ways that may be the best."

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from taskmix.adviser._expect import sampling_error
 from taskmix.engine import Executed, Run
 from taskmix.plans import Plan
-from taskmix.tasks import (
-    MISSING,
-    WRITTEN,
-    Task,
-    TaskSet,
-    WrittenText,
-    evaluate_outputs,
-    evaluate_written,
-    find_metric,
-)
+from taskmix.tasks import Task, TaskSet, find_metric
 
 SMALLEST_DEVIATION = 1e-12  # of targets that are all alike, by which nothing can be divided
-# Standard errors above the constant answer: with a lower bar shuffled tasks pass as learned and spoil
-# the mean that ways are compared by, with a higher one small tasks no longer count.
-LEARNED_AT = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +25,8 @@ class Entry:
     test: Mapping[str, float]  # kept for the end; nothing is chosen by it
     batches: float  # until each model's best evaluation, over its models
     folders: tuple[str, ...] = ()  # the names under which the study has the runs
+    loss: Mapping[str, float] = field(default_factory=dict)  # of each target, on dev
+    seconds: float = float("nan")  # of all steps, on the device that took them
 
 
 def entry_of(
@@ -46,6 +34,7 @@ def entry_of(
 ) -> Entry | None:
     """The scores that the candidate's models were made for; None where one of them failed."""
     found: dict[str, dict[str, float]] = {"dev": {}, "test": {}}
+    loss: dict[str, float] = {}
     batches, folders = 0.0, []
     for part, run, result in zip(candidate.models, runs, results, strict=True):
         summary = result.summary
@@ -54,8 +43,12 @@ def entry_of(
         folders.append(summary.name)
         batches += (summary.best_step or run.steps) * run.batches_a_step
         for score in summary.scores:
-            if score.metric != "loss" and score.task in part.scored and score.split in found:
+            if score.task not in part.scored or score.split not in found:
+                continue
+            if score.metric != "loss":
                 found[score.split][score.task] = score.value
+            elif score.split == "dev":
+                loss[score.task] = score.value
     return Entry(
         candidate=candidate,
         seed=seed,
@@ -64,6 +57,7 @@ def entry_of(
         test=found["test"],
         batches=batches,
         folders=tuple(folders),
+        loss=loss,
     )
 
 
@@ -90,77 +84,3 @@ def mean_comparable(tasks: TaskSet, scores: Mapping[str, float], names: Sequence
 def judged_targets(targets: tuple[str, ...], unlearned: Sequence[str]) -> tuple[str, ...]:
     """The targets whose scores count; where nothing was learned of any, all of them."""
     return tuple(name for name in targets if name not in unlearned) or targets
-
-
-def guessed_score(task: Task, split: str = "dev") -> float:
-    """The best score that one and the same answer to every row can have.
-
-    Of text that is written it is the commonest answer in training; of bits per byte, each byte as
-    often as in training. Pieces depend on the model, so nobody knows how many a guess has right.
-    """
-    if task.kind in WRITTEN:
-        return _guessed_text(task, split)
-    targets = task.splits[split].targets
-    if task.kind == "regression":
-        mean = float(np.nanmean(task.splits["train"].targets))
-        outputs = np.full(len(targets), mean)
-        return evaluate_outputs(task.metric, outputs=outputs, targets=targets)
-    if task.kind == "tagging":
-        return 0.0 if task.metric == "entity_f1" else _guessed_class(task, targets)
-    return _guessed_class(task, targets)
-
-
-def _guessed_text(task: Task, split: str) -> float:
-    column = "answer" if task.kind == "generation" else "text"
-    known, asked = (
-        task.splits[name].inputs.column(column).to_pylist() for name in ("train", split)
-    )
-    if task.metric == "bits_per_byte":
-        counts = np.bincount(np.frombuffer("".join(known).encode(), np.uint8), minlength=256) + 0.5
-        bits = -np.log2(counts / counts.sum())
-        found = np.frombuffer("".join(asked).encode(), np.uint8)
-        return float(bits[found].mean()) if len(found) else float("nan")
-    if "token_accuracy" in task.metric.split("+"):
-        return float("nan")
-    ((guess, _),) = Counter(known).most_common(1)
-    text = WrittenText(
-        rows=len(asked),
-        right_rows=asked.count(guess),
-        answers=tuple((guess, answer) for answer in asked),
-    )
-    return evaluate_written(task.metric, text)
-
-
-def _guessed_class(task: Task, targets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> float:
-    known = task.splits["train"].targets
-    counts = np.bincount(known[known != MISSING], minlength=len(task.labels)).astype(np.float64)
-    shares = np.log((counts + 0.5) / (counts + 0.5).sum())  # an honest guesser of probabilities
-    best = -np.inf
-    better = 1.0 if find_metric(task.metric).higher_is_better else -1.0
-    for label in range(len(task.labels)):
-        scores = shares.copy()
-        scores[label] += 1e-6 if task.metric == "log_loss" else 100.0
-        outputs = np.tile(scores, (len(targets), 1))
-        value = evaluate_outputs(task.metric, outputs=outputs, targets=targets, labels=task.labels)
-        if value == value:
-            best = max(best, better * value)
-    return better * best if np.isfinite(best) else float("nan")
-
-
-def unlearned_tasks(
-    entries: Mapping[str, Sequence[Entry]], tasks: TaskSet, targets: Sequence[str]
-) -> tuple[str, ...]:
-    """Targets on which no run is significantly better (2 standard errors) than one constant answer."""
-    found = []
-    for name in targets:
-        task = tasks[name]
-        guess = guessed_score(task)
-        scores = [e.dev[name] for some in entries.values() for e in some if name in e.dev]
-        if not scores or guess != guess:
-            continue
-        best = max(comparable(task, score) for score in scores)
-        margin = LEARNED_AT * sampling_error(task.metric, guess, len(task.splits["dev"]))
-        least = abs(comparable(task, guess + margin) - comparable(task, guess))
-        if best - comparable(task, guess) <= least:
-            found.append(name)
-    return tuple(found)

@@ -26,9 +26,14 @@ def learn_which_help(
     if design is None:
         return None
     spending = runs.spending
-    budget = spending.budget
-    count, trials = design.affordable(budget)
-    each = design.price(budget) * (1.0 if budget.prices is None else budget.prices.batch)
+    batches = spending.budget.batches
+    price = design.lowest_price
+    count, trials = design.affordable(batches, price)
+    if count >= design.fewest:  # else measuring it would be a waste
+        price = design.price(spending)
+        count, trials = design.affordable(batches, price)
+    prices = spending.budget.prices
+    each = price * (1.0 if prices is None else prices.batch)
     enough = count >= design.fewest
     if not enough or not spending.affords(STAGE, [[each] * trials]):
         runs.notes.append(
@@ -54,5 +59,5 @@ def learn_which_help(
     except TaskmixError as error:
         runs.notes.append(f"Which tasks help which could not be learned: {error}")
         return None
-    spending.batches += len(measured.trials) * design.price(budget)
+    spending.batches += len(measured.trials) * price
     return lessons

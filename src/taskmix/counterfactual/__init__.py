@@ -1,5 +1,6 @@
 """What another policy would have earned, and a better one, from the logs of runs alone."""
 
+from taskmix.counterfactual._balanced import balanced
 from taskmix.counterfactual._curves import learning_curves
 from taskmix.counterfactual._dynamic import improve_stages
 from taskmix.counterfactual._estimates import ValueEstimate, bernstein, compare, estimate, row_value
@@ -11,7 +12,7 @@ from taskmix.counterfactual._estimators import (
     weighted_importance_sampling,
 )
 from taskmix.counterfactual._faults import Fault, check_log, find_faults
-from taskmix.counterfactual._improve import improve_policy
+from taskmix.counterfactual._improve import Improvement, improve_policy
 from taskmix.counterfactual._learn import PolicyLessons, PolicyValue, Range, learn
 from taskmix.counterfactual._log import Log, log_from_arrays, log_from_batches, log_of_runs
 from taskmix.counterfactual._maximise import Maximum, maximise, maximise_by_cmaes
@@ -21,6 +22,7 @@ from taskmix.counterfactual._sums import sum_log
 __all__ = [
     "Estimator",
     "Fault",
+    "Improvement",
     "Log",
     "LogStatistics",
     "Maximum",
@@ -28,6 +30,7 @@ __all__ = [
     "PolicyValue",
     "Range",
     "ValueEstimate",
+    "balanced",
     "bernstein",
     "check_log",
     "compare",

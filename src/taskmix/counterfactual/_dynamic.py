@@ -4,7 +4,8 @@ r"""Policies that change with the stage of training, learned from the same logs 
     "extending our learned policies to be dynamic" for later work; Eq. 14 holds within each stage.
 
 The log is cut into equal stages of the run, and in each the policy maximises Eq. 14 over the rows of
-that stage, with one λ for all stages (`choose_entropy`). What it gains over the fixed policy is
+that stage, with one λ for all stages (`choose_entropy`), and is made into what the fixed policy is: the
+mean of it and the shares by the curves, which have no stages. What it gains over the fixed policy is
 measured on rows it was not learned from: both are learned from the even stages of the log and compared
 on the odd ones, and the other way round, each stage of the policy being several stages of the log.
 
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from taskmix.counterfactual._curves import LearningCurves
 from taskmix.counterfactual._estimates import ValueEstimate, compare
+from taskmix.counterfactual._folds import HalfCurves, HalfSums, half_curves
 from taskmix.counterfactual._improve import (
     Improvement,
     checked_logs,
@@ -33,6 +35,7 @@ from taskmix.counterfactual._improve import (
     improve_policy,
     joined,
     reached,
+    rewarded,
     steps_of,
 )
 from taskmix.counterfactual._log import Log
@@ -67,6 +70,8 @@ def improve_stages(
     *,
     stages: Sequence[int] = (2, 4, 8),
     entropy: float | str = "auto",
+    division: str | None = None,
+    reward: str = "logged",
     budget: int | None = None,
     level: float = 0.95,
 ) -> StagedImprovement:
@@ -84,10 +89,14 @@ def improve_stages(
             f"`stages` should be numbers of at least 2; 1 is the fixed policy. Found {list(stages)}."
         )
     given = checked_logs(logs)
-    fixed = improve_policy(given, entropy=entropy, budget=budget, level=level)
+    fixed = improve_policy(
+        given, entropy=entropy, division=division, reward=reward, budget=budget, level=level
+    )
     curves, steps = curves_of(given), steps_of(given, budget)
+    halves = half_curves(given, curves) if curves is not None else None
+    given = rewarded(given, halves, reward, steps)
     tried = [
-        _Candidate.learn(folds, fixed, curves, steps, entropy)
+        _Candidate.learn(folds, fixed, curves, halves, steps, entropy)
         for count in sorted(set(stages))
         if (folds := _folds(given, count)) is not None
     ]
@@ -126,20 +135,20 @@ class _Candidate:
     @classmethod
     def learn(
         cls,
-        folds: tuple[LogStatistics, LogStatistics],
+        folds: HalfSums,
         fixed: Improvement,
         curves: LearningCurves | None,
+        halves: HalfCurves | None,
         budget: float,
         entropy: float | str,
     ) -> _Candidate:
-        whole = folds[0] + folds[1]
-        weight = chosen_entropy(whole, curves, budget, entropy)
-        policies = maximise(whole, weight).probabilities
-        gain = _crossed_gain(folds, weight, fixed.entropy, fixed.value.level)
+        weight = chosen_entropy(folds, halves, budget, entropy)
+        policies = fixed.mixed(maximise(folds[0] + folds[1], weight).probabilities)
+        gain = _crossed_gain(folds, weight, fixed)
         return cls(policies, gain, reached(curves, policies.mean(axis=0), budget))
 
 
-def _folds(logs: Sequence[Log], count: int) -> tuple[LogStatistics, LogStatistics] | None:
+def _folds(logs: Sequence[Log], count: int) -> HalfSums | None:
     """The even and the odd stages of the logs, [stage, task] each; None where there is too little."""
     folds: list[LogStatistics] = []
     for parity in (0, 1):
@@ -156,16 +165,14 @@ def _folds(logs: Sequence[Log], count: int) -> tuple[LogStatistics, LogStatistic
     return folds[0], folds[1]
 
 
-def _crossed_gain(
-    folds: tuple[LogStatistics, LogStatistics], staged_entropy: float, entropy: float, level: float
-) -> ValueEstimate:
+def _crossed_gain(folds: HalfSums, entropy: float, fixed: Improvement) -> ValueEstimate:
     """What stages gain over the fixed policy, where judges did not teach."""
     gains, shares = [], []
     for teacher, judge in (folds, folds[::-1]):
-        staged = maximise(teacher, staged_entropy).probabilities
-        fixed = maximise(teacher.pooled(), entropy).probabilities
+        staged = fixed.mixed(maximise(teacher, entropy).probabilities)
+        one = fixed.mixed(maximise(teacher.pooled(), fixed.entropy).probabilities)
         rows = judge.rows / judge.rows.sum()
         for stage, share in enumerate(rows.tolist()):
-            gains.append(compare(judge[stage], staged[stage], fixed, level=level))
+            gains.append(compare(judge[stage], staged[stage], one, level=fixed.value.level))
             shares.append(share / 2)
     return joined(gains, shares)

@@ -1,4 +1,4 @@
-r"""A better policy from logs, with the weight of its entropy chosen from the same logs.
+r"""A better policy from logs, chosen by what the learning curves of the same logs reach.
 
     Glover and Hokamp, "Task Selection Policies for Multitask Learning", 2019, Section 3.3.2.
 
@@ -9,12 +9,17 @@ It is there because the reward is a stand-in, and because a task that is visited
 learned, so its reward falls; neither shows in the value of Eq. 11. Both show in the losses of the same
 log (`LearningCurves`), which say what each division of the budget reaches at the end of training:
 
-    λ is the largest one whose policy reaches, by the learning curves of the log, no less than the
-    best λ's does, up to one standard error of the difference.
+    λ is the largest one whose policy, learned from one half of the rows, reaches by the learning
+    curves of the other half no less than the best λ's does, up to one standard error of the difference.
 
 No further run is needed, λ scales with the reward, and a log that cannot tell keeps to the uniform
 policy, which is that of the largest λ. Several logs are pooled, in Eq. 11 and in the curves: a policy
 learned from the second of two logs alone swings to the other side.
+
+**What the policy is** (`division`). "entropy" is the policy of Eq. 14 with that λ. "curves" are the
+shares that maximise the curves themselves (`_shares`), moved back towards uniform ones as far as the
+curves of the other half gain by it, and all the way where they gain no standard error. "both", the default, is the mean of the two: a task that is hard and one that
+still learns are different tasks, and either alone is misled where its own model of training is wrong.
 """
 
 from __future__ import annotations
@@ -30,43 +35,68 @@ from numpy.typing import NDArray
 from taskmix.counterfactual._curves import LearningCurves, learning_curves
 from taskmix.counterfactual._estimates import ValueEstimate, compare, estimate
 from taskmix.counterfactual._faults import check_log
+from taskmix.counterfactual._folds import HalfCurves, HalfSums, farthest, half_curves, half_sums
 from taskmix.counterfactual._log import Log
 from taskmix.counterfactual._maximise import maximise
-from taskmix.counterfactual._statistics import LogStatistics
+from taskmix.counterfactual._shares import curve_shares
+from taskmix.counterfactual._slopes import with_slope_rewards
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import normal_quantile
 
-# λ in ranges of the tasks' mean rewards: from nearly the best task alone to nearly uniform.
-ENTROPY_GRID = np.geomspace(0.05, 20.0, 97)
+# λ in ranges of the tasks' mean rewards: from nearly the best task alone to nearly uniform, and the
+# last one uniform but for a ten-thousandth.
+ENTROPY_GRID = np.append(np.geomspace(0.05, 20.0, 97), 1e4)
+WAY_GRID = np.linspace(1.0, 0.0, 21)  # from the shares of the curves to uniform ones
 FEW_EFFECTIVE_ROWS = 50.0  # below them a standard error is itself off by a tenth and more
+DIVISIONS = ("both", "entropy", "curves")
+REWARDS = ("logged", "slope")
 
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """A policy learned from logs, and what is known about it."""
+    """A policy learned from logs, and what is known about it.
+
+    >>> tasks = np.arange(400) % 2
+    >>> log = log_from_arrays(tasks, tasks.astype(float), np.full(400, 0.5), names=["a", "b"])
+    >>> found = improve_policy(log, entropy=0.5)
+    >>> found.division, found.tasks[int(found.probabilities.argmax())]
+    ('entropy', 'b')
+    """
 
     tasks: tuple[str, ...]
     probabilities: NDArray[np.float64]  # [task]
+    division: str  # "both", "entropy" or "curves": what the policy is made of
+    reward: str  # "logged" or "slope": what Eq. 14 was given
     entropy: float  # λ, given or chosen
+    by_curves: NDArray[np.float64] | None  # [task], the shares by the curves; None: not asked for
     value: ValueEstimate  # of the policy
     before: ValueEstimate  # of the shares the logs were drawn with
     gain: ValueEstimate  # learned on one half of the rows, compared with `before` on the other
     performance: float  # mean exp(−loss) at the end, by the learning curves; NaN without losses
     performance_before: float
+    performance_error: float  # the standard error of their difference, transfer not counted
     notes: tuple[str, ...]  # what is doubtful, in words
+
+    def mixed(self, policies: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Policies of Eq. 14 [..., task] made into ones of this division."""
+        return mixed(self.division, policies, self.by_curves)
 
 
 def improve_policy(
     logs: Log | Sequence[Log],
     *,
     entropy: float | str = "auto",
+    division: str | None = None,
+    reward: str = "logged",
     budget: int | None = None,
     level: float = 0.95,
 ) -> Improvement:
-    """The policy that maximises Eq. 14 over all `logs` together.
+    """The better policy over all `logs` together.
 
-    `entropy` is λ, or "auto" for the rule above, which needs losses in the logs. `budget` is the
-    number of steps the policy is for; without it, as many as the logs have on average.
+    `entropy` is λ of Eq. 14, or "auto" for the rule above, which needs losses in the logs. `division`
+    is "both", "entropy" or "curves"; without it "both", or "entropy" where λ is a number. `reward` is
+    what Eq. 14 goes by: "logged", or "slope" for what a visit still adds by the learning curves.
+    `budget` is the number of steps the policy is for; without it, as many as the logs have on average.
 
     >>> generator = np.random.default_rng(0)
     >>> tasks = generator.integers(2, size=400)
@@ -78,11 +108,17 @@ def improve_policy(
     True
     """
     given = checked_logs(logs)
-    total = reduce(add, (log.total for log in given))
-    notes = list(check_log(total, given[0].tasks))
+    kind = checked_division(division, entropy)
+    notes = list(check_log(reduce(add, (log.total for log in given)), given[0].tasks))
     curves, steps = curves_of(given), steps_of(given, budget)
-    weight = chosen_entropy(total, curves, steps, entropy)
-    policy = maximise(total, weight).probabilities
+    halves = half_curves(given, curves) if curves is not None else None
+    given = rewarded(given, halves, reward, steps)
+    total, sums = reduce(add, (log.total for log in given)), half_sums(given)
+    weight = chosen_entropy(sums, halves, steps, entropy)
+    by_curves = kept = None
+    if kind != "entropy":
+        by_curves, kept = shares_by_curves(curves, halves, steps)
+    policy = mixed(kind, maximise(total, weight).probabilities, by_curves)
     before = total.visits / total.visits.sum()
     value = estimate(total, policy, level=level)
     if value.effective_rows < FEW_EFFECTIVE_ROWS:
@@ -91,7 +127,12 @@ def improve_policy(
             "a run of a policy nearer to it."
         )
     ends, ended = reached(curves, policy, steps), reached(curves, before, steps)
-    if ends < ended:
+    error = (
+        float(curves.difference_error(steps * policy, steps * before))
+        if curves is not None
+        else float("nan")
+    )
+    if ends < ended - error:
         notes.append(
             f"By the learning curves the policy would end lower, at {ends:.4f}, than the logs' own "
             f"shares at {ended:.4f}: keep those, or give the entropy more weight."
@@ -99,38 +140,45 @@ def improve_policy(
     return Improvement(
         tasks=given[0].tasks,
         probabilities=policy,
+        division=kind,
+        reward=reward,
         entropy=weight,
+        by_curves=by_curves,
         value=value,
         before=estimate(total, before, level=level),
-        gain=_crossed_gain(given, weight, before, level),
+        gain=_crossed_gain(sums, weight, kept, kind, before, level),
         performance=ends,
         performance_before=ended,
+        performance_error=error,
         notes=tuple(notes),
     )
 
 
 def choose_entropy(
-    statistics: LogStatistics,  # [task] or [stage, task], of all logs
-    curves: LearningCurves,
+    sums: HalfSums,  # [task] or [stage, task], of all logs
+    curves: HalfCurves,
     *,
     budget: float,
 ) -> float:
     """λ by the rule above; with stages, one λ for all of them, and visits are summed over them."""
-    spread = float(np.ptp(statistics.means, axis=-1).max())
+    whole = sums[0] + sums[1]
+    spread = float(np.ptp(whole.means, axis=-1).max())
     if spread == 0:
         return 1.0  # every λ gives the uniform policy
     weights = spread * ENTROPY_GRID
-    staged = statistics if statistics.visits.ndim > 1 else statistics[None]
-    policies = maximise(staged, weights[:, None]).probabilities  # [λ, stage, task]
-    visits = budget * policies.mean(axis=1)
-    ends = curves.at(visits).mean(axis=-1)
-    best = int(ends.argmax())
-    tied = ends[best] - ends <= curves.difference_error(visits, visits[best])
-    return float(weights[np.flatnonzero(tied).max()])
+    # A half that never tried a task has nothing to teach; the whole does then.
+    taught = sums if all(np.all(half.visits > 0) for half in sums) else (whole, whole)
+    even, odd = (
+        maximise(half if half.visits.ndim > 1 else half[None], weights[:, None]).probabilities.mean(
+            axis=1
+        )  # [λ, stage, task], over the stages
+        for half in taught
+    )
+    return float(weights[farthest((even, odd), curves, budget=budget, errors=1.0)])
 
 
 def chosen_entropy(
-    statistics: LogStatistics, curves: LearningCurves | None, budget: float, entropy: float | str
+    sums: HalfSums, curves: HalfCurves | None, budget: float, entropy: float | str
 ) -> float:
     """λ as a number, whichever way it was asked for."""
     if not isinstance(entropy, str):
@@ -142,7 +190,69 @@ def chosen_entropy(
             'With `entropy="auto"` the logs should have the loss of every row. Found a log without. '
             "Give the weight of the entropy as a number, such as a third of the range of the rewards."
         )
-    return choose_entropy(statistics, curves, budget=budget)
+    return choose_entropy(sums, curves, budget=budget)
+
+
+def shares_by_curves(
+    curves: LearningCurves | None, halves: HalfCurves | None, budget: float
+) -> tuple[NDArray[np.float64], tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """The shares that maximise the curves, as far from uniform ones as the other half agrees.
+
+    Those of all rows, and those of each half moved as far.
+    """
+    if curves is None or halves is None:
+        raise OptionError(
+            "A division by learning curves should have the loss of every row. Found a log without. "
+            'Log the losses, or use `division="entropy"`.'
+        )
+    count = len(curves.noise)
+    whole, even, odd = (
+        curve_shares(one.at, budget=budget, task_count=count) for one in (curves, *halves)
+    )
+    ways = WAY_GRID[:, None]
+    tried = (1 / count + ways * (even - 1 / count), 1 / count + ways * (odd - 1 / count))
+    last = len(WAY_GRID) - 1  # uniform shares, which are kept if nothing is better by one error
+    kept = farthest(tried, halves, budget=budget, errors=1.0) == last
+    place = last if kept else farthest(tried, halves, budget=budget, errors=0.0)
+    return 1 / count + WAY_GRID[place] * (whole - 1 / count), (tried[0][place], tried[1][place])
+
+
+def mixed(
+    division: str,
+    policies: NDArray[np.float64],  # [..., task], of Eq. 14
+    by_curves: NDArray[np.float64] | None,  # [task]
+) -> NDArray[np.float64]:
+    """The policies that a division makes of both."""
+    if by_curves is None:
+        return policies
+    return (
+        by_curves + np.zeros_like(policies) if division == "curves" else (policies + by_curves) / 2
+    )
+
+
+def checked_division(division: str | None, entropy: float | str) -> str:
+    """What the policy is made of; a λ that was given is that of the paper's own policy."""
+    if division is None:
+        return "both" if isinstance(entropy, str) else "entropy"
+    if division not in DIVISIONS:
+        raise OptionError(f"`division` should be among {', '.join(DIVISIONS)}. Found {division!r}.")
+    return division
+
+
+def rewarded(
+    logs: tuple[Log, ...], curves: HalfCurves | None, reward: str, budget: float
+) -> tuple[Log, ...]:
+    """The logs with the rewards that were asked for."""
+    if reward not in REWARDS:
+        raise OptionError(f"`reward` should be among {', '.join(REWARDS)}. Found {reward!r}.")
+    if reward == "logged":
+        return logs
+    if curves is None:
+        raise OptionError(
+            'With `reward="slope"` the logs should have the loss of every row. Found a log without. '
+            'Log the losses, or use `reward="logged"`.'
+        )
+    return with_slope_rewards(logs, curves, budget=budget)
 
 
 def checked_logs(logs: Log | Sequence[Log]) -> tuple[Log, ...]:
@@ -166,11 +276,6 @@ def curves_of(logs: Sequence[Log]) -> LearningCurves | None:
 
 def steps_of(logs: Sequence[Log], budget: int | None) -> float:
     return float(np.mean([log.rows for log in logs])) if budget is None else float(budget)
-
-
-def halves(log: Log) -> tuple[LogStatistics, LogStatistics]:
-    """The even and the odd stages, [stage, task] each: both are of the whole run."""
-    return log.stages[0::2], log.stages[1::2]
 
 
 def joined(estimates: Sequence[ValueEstimate], shares: Sequence[float]) -> ValueEstimate:
@@ -199,16 +304,20 @@ def reached(curves: LearningCurves | None, policy: NDArray[np.float64], budget: 
 
 
 def _crossed_gain(
-    logs: Sequence[Log], entropy: float, before: NDArray[np.float64], level: float
+    sums: HalfSums,
+    entropy: float,
+    by_curves: tuple[NDArray[np.float64], NDArray[np.float64]] | None,  # of each half
+    division: str,
+    before: NDArray[np.float64],
+    level: float,
 ) -> ValueEstimate:
     """What learning gains, where the rows that judge are not the rows that taught."""
-    even = reduce(add, (halves(log)[0].pooled() for log in logs))
-    odd = reduce(add, (halves(log)[1].pooled() for log in logs))
-    if np.any(even.visits == 0) or np.any(odd.visits == 0):
+    if any(np.any(half.visits == 0) for half in sums):
         none = np.asarray(np.nan)
         return ValueEstimate(none, none, none, none, none, none, none, level)
-    parts = [
-        compare(judge, maximise(teacher, entropy).probabilities, before, level=level)
-        for teacher, judge in ((even, odd), (odd, even))
-    ]
+    parts = []
+    for fold in (0, 1):
+        learned = maximise(sums[fold], entropy).probabilities
+        policy = mixed(division, learned, None if by_curves is None else by_curves[fold])
+        parts.append(compare(sums[1 - fold], policy, before, level=level))
     return joined(parts, [0.5, 0.5])

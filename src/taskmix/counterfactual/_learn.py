@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.counterfactual._curves import learning_curves
+from taskmix.counterfactual._curves import LearningCurves
 from taskmix.counterfactual._dynamic import StagedImprovement, improve_stages
 from taskmix.counterfactual._estimates import ValueEstimate, compare, estimate
-from taskmix.counterfactual._improve import improve_policy
+from taskmix.counterfactual._improve import curves_of, improve_policy, steps_of
 from taskmix.counterfactual._log import Log, log_of_runs
 from taskmix.counterfactual._recorded import RecordedRun, recorded_runs
 from taskmix.counterfactual._rises import rises_of_scores
+from taskmix.numerics import normal_quantile
 from taskmix.plans import Division, Part, Plan, Shares, Stage, Stages
 from taskmix.records import Study
 from taskmix.tasks import METRICS
@@ -55,7 +56,7 @@ class PolicyValue:
 
     >>> PolicyValue(
     ...     policy="uniform", value=0.4, low=0.3, high=0.5, effective_rows=90.0, largest_weight=2.0,
-    ...     gain=Range(0.1, 0.05, 0.15), ends_at=None,
+    ...     gain=Range(0.1, 0.05, 0.15), ends_at=None, ends_above=None,
     ... ).gain.low
     0.05
     """
@@ -68,6 +69,7 @@ class PolicyValue:
     largest_weight: float
     gain: Range | None  # over the shares that were logged
     ends_at: float | None  # the mean of exp(-loss) at the end, by the learning curves
+    ends_above: Range | None  # that of the shares that were logged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,8 @@ class PolicyLessons:
         return {
             "runs": [run.summary.name for run in self.runs],
             "reward": self.runs[0].summary.specification.get("reward"),
+            "rewarded_by": self.improvement.fixed.reward,
+            "division": self.improvement.fixed.division,
             "entropy": self.improvement.fixed.entropy,
             "policies": [asdict(row) for row in self.policies],
             "stages": self.improvement.reason,
@@ -126,6 +130,8 @@ def learn(
     *,
     labels: Sequence[str] | None = None,  # of the runs to learn from
     entropy: float | str = "auto",
+    division: str | None = None,  # "both", "entropy" or "curves", as in `improve_policy`
+    reward: str = "logged",  # or "slope": what a visit still adds by the learning curves
     budget: int | None = None,  # steps of the run to plan
     stages: bool = True,  # let the plan change over the run
 ) -> PolicyLessons:
@@ -141,9 +147,13 @@ def learn(
     runs, notes = recorded_runs(opened, labels)
     logs = log_of_runs([run.folder for run in runs])
     if stages:
-        found = improve_stages(logs, entropy=entropy, budget=budget)
+        found = improve_stages(
+            logs, entropy=entropy, division=division, reward=reward, budget=budget
+        )
     else:
-        fixed = improve_policy(logs, entropy=entropy, budget=budget)
+        fixed = improve_policy(
+            logs, entropy=entropy, division=division, reward=reward, budget=budget
+        )
         reason = "A policy that stays the same over the run was asked for."
         found = StagedImprovement(np.zeros(1), fixed.probabilities[None], None, fixed, reason)
     return PolicyLessons(
@@ -170,8 +180,7 @@ def _policies(
         policies["proportional"] = np.array(sizes) / sum(sizes)
         policies["tempered:2"] = np.sqrt(sizes) / np.sqrt(sizes).sum()
     policies = {"as logged": logged, **policies, "learned": found.fixed.probabilities}
-    steps = float(np.mean([log.rows for log in logs]) if budget is None else budget)
-    curves = learning_curves(logs) if all(log.performance is not None for log in logs) else None
+    steps, curves = steps_of(logs, budget), curves_of(logs)
     rows = []
     for name, shares in policies.items():
         value = estimate(total, shares)
@@ -187,9 +196,20 @@ def _policies(
                 largest_weight=float(value.largest_weight),
                 gain=Range.of(gain),
                 ends_at=None if curves is None else float(curves.at(steps * shares).mean()),
+                ends_above=None if curves is None else _above(curves, shares, logged, steps),
             )
         )
     return tuple(rows)
+
+
+def _above(
+    curves: LearningCurves, shares: NDArray[np.float64], logged: NDArray[np.float64], steps: float
+) -> Range:
+    """How much higher a division ends than the logged one, with a 95 % interval."""
+    visits, others = steps * shares, steps * logged
+    value = float((curves.at(visits) - curves.at(others)).mean())
+    half = normal_quantile(0.95) * float(curves.difference_error(visits, others))
+    return Range(value, value - half, value + half)
 
 
 def _fruitless(runs: Sequence[RecordedRun], found: StagedImprovement) -> list[str]:

@@ -12,7 +12,9 @@ from taskmix.engine._executor import (
     RunListener,
     StartingOver,
     Until,
+    companions,
     finish,
+    is_stop_asked,
     never,
 )
 from taskmix.engine._fleet import fleet_pays
@@ -65,11 +67,13 @@ __all__ = [
     "choose_cluster_device",
     "choose_device",
     "cluster",
+    "companions",
     "events_of",
     "execute",
     "finish",
     "fleet_pays",
     "is_first_process",
+    "is_stop_asked",
     "keep_best",
     "launched_processes",
     "load_model",

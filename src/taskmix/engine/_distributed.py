@@ -177,7 +177,9 @@ def _execute_together(
             )
         try:
             with ranks.working():
-                events = training_events(run, resumed, should_stop, ranks)
+                events = training_events(
+                    run, resumed, should_stop, ranks, with_credits=not study.lean
+                )
                 if writer is not None:
                     begin_record(writer, run, specification)
             ended = False

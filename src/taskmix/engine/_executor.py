@@ -257,6 +257,37 @@ class Until:
         return self.executor.run(runs, study, stop=either, fresh=fresh)
 
 
+def is_stop_asked(executor: Executor) -> bool:
+    """Whether those who watch an executor want its work to stop; for work between two of its calls.
+
+    >>> is_stop_asked(Here(observers=Observers(stop=lambda: True)))
+    True
+    """
+    if isinstance(executor, Until) and executor.is_over():
+        return True
+    if isinstance(executor, Until | StartingOver):
+        return is_stop_asked(executor.executor)
+    observers: Observers = getattr(executor, "observers", UNOBSERVED)
+    return observers.stop()
+
+
+def companions(executor: Executor, runs: Sequence[Run]) -> list[int]:
+    """For each of these runs, how many models an executor would train in one batch with it, its own
+    counted; 1 where it is trained alone.
+
+    >>> from dataclasses import replace
+    >>> from taskmix.models import Perceptron
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=2, seed=0)
+    >>> runs = [replace(run, seed=seed) for seed in range(6)]
+    >>> companions(Auto(workers=2), runs), companions(Here(workers=2), runs)
+    ([3, 3, 3, 3, 3, 3], [1, 1, 1, 1, 1, 1])
+    """
+    if isinstance(executor, Until | StartingOver):
+        return companions(executor.executor, runs)
+    asked: Callable[[Sequence[Run]], list[int]] | None = getattr(executor, "companions", None)
+    return [1] * len(runs) if asked is None else asked(runs)
+
+
 def finish(executor: Executor, runs: Sequence[Run], study: Study) -> None:
     """Does runs of which all are needed, each once; raises a sentence about one that did not finish.
 

@@ -16,7 +16,7 @@ from taskmix.engine._executor import (
     sources_of,
     to_each,
 )
-from taskmix.engine._fleet import fleet_pays, plan_units, why_alone
+from taskmix.engine._fleet import company, fleet_pays, plan_units, why_alone
 from taskmix.engine._read_ahead import read_ahead
 from taskmix.engine._run import Executed, Run, find_device
 from taskmix.engine._units import Alone, Progress, Stop, Unit, work_off
@@ -70,8 +70,8 @@ class _ThisMachine:
             for place, result in enumerate(results):
                 if result is not None:
                     tell(Progress(place, runs[place].steps, done=True))
-            read_ahead(rest)
-            units, workers = self._units(rest, self.workers)
+            is_read = read_ahead(rest, stop=observers.either(stop))
+            units, workers = self._units(rest if is_read else [], self.workers)
             done = work_off(
                 units,
                 rest,
@@ -128,6 +128,11 @@ class Fleet(_ThisMachine):
 
     chunk: int | None = None
 
+    def companions(self, runs: Sequence[Run]) -> list[int]:
+        """How many models train in one batch with each, where memory allows."""
+        workers = self.workers if isinstance(self.workers, int) else None
+        return company(runs, on_cpu=self.at_once, on_gpu=workers or torch.cuda.device_count())
+
     def _units(self, runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
         on_cpu = all(find_device(run.device).type == "cpu" for run in runs)
         if not on_cpu and not isinstance(workers, int):
@@ -148,6 +153,10 @@ class Auto(_ThisMachine):
     >>> [executor.run([run], study)[0].outcome for _ in range(2)]
     ['finished', 'already finished']
     """
+
+    def companions(self, runs: Sequence[Run]) -> list[int]:
+        """How many models train in one batch with each."""
+        return Fleet(workers=self.workers).companions(runs) if fleet_pays(runs) else [1] * len(runs)
 
     def _units(self, runs: Sequence[Run], workers: Processes) -> tuple[list[Unit], int | Workers]:
         if fleet_pays(runs):

@@ -6,12 +6,13 @@ the same run twice costs once, and a run that was interrupted goes on where it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from taskmix.engine._encodings import KeptEncodings
 from taskmix.engine._optimization import Optimization
@@ -45,6 +46,8 @@ from taskmix.training import (
 from taskmix.weighting import AnyWeighting
 
 FORMAT = 1  # of the specification; a change in what it means gets a new number
+
+PASSES_OF_A_BATCH = 3  # through the encoder: one there, and back one for inputs, one for weights
 
 Listener = Callable[[Event], None]
 
@@ -108,6 +111,24 @@ class Run:
         if self.weighting is None:
             return 1
         return len({id(task.splits["train"].inputs) for task in self.load()})
+
+    @property
+    def passes_a_step(self) -> int:
+        """Of a batch through the encoder, one there and two back: what a step costs."""
+        if self.weighting is None:
+            return PASSES_OF_A_BATCH
+        return self.weighting.needs.passes(batches=self.batches_a_step, tasks=len(self.load()))
+
+    @property
+    def cost(self) -> float:
+        """Of all its steps, in batches of a plain step: what a budget of steps counts."""
+        if self.merge is not None:
+            return sum(source.cost for source in self.sources)
+        return self.steps * self.passes_a_step / PASSES_OF_A_BATCH
+
+    def steps_for(self, batches: int) -> int:
+        """How many steps cost what so many batches do, at least one."""
+        return max(batches * PASSES_OF_A_BATCH // self.passes_a_step, 1)
 
     def folder(self, study: Study) -> RunFolder:
         """Where a study has the run, or will have it, asked for under the run's label."""
@@ -236,7 +257,7 @@ def _train_into(
     should_stop: Callable[[], bool] | None,
 ) -> bool:
     """Trains and writes; False where it was stopped before the end."""
-    events = training_events(run, writer.resumed, should_stop)
+    events = training_events(run, writer.resumed, should_stop, with_credits=not writer.lean)
     begin_record(writer, run, specification)
     ended = False
     for event in events:
@@ -254,6 +275,8 @@ def training_events(
     resumed: Checkpoint | None,
     should_stop: Callable[[], bool] | None,
     ranks: Ranks | None = None,
+    *,
+    with_credits: bool = False,
 ) -> Iterator[Event]:
     """Builds the run's model and gives the events of its training, from a checkpoint on."""
     model, tasks = build(run)
@@ -279,6 +302,7 @@ def training_events(
         resume=resumed.state if resumed is not None else None,
         resume_best=resumed.best if resumed is not None else None,
         ranks=ranks,
+        with_credits=with_credits,
     )
 
 
@@ -408,12 +432,18 @@ def record_event(writer: RecordWriter, event: Event) -> None:
                 scores=[score_row(score) for score in event.scores],
                 best_step=event.best_step,
                 step=event.step,
+                row_credits=credits_of(event.scores),
             )
 
 
 def score_row(score: Score) -> tuple[str, str, str, float]:
     """A score as the record takes it."""
     return score.task, score.split, score.metric, score.value
+
+
+def credits_of(scores: Iterable[Score]) -> dict[str, NDArray[np.float64]]:
+    """What each row adds to the scores that say so, by task, as the record takes it."""
+    return {score.task: score.credits for score in scores if score.credits is not None}
 
 
 def _write_step(writer: RecordWriter, event: StepEvent) -> None:

@@ -49,6 +49,7 @@ class FolderSource:
     task_column: str | None = None
     label_columns: tuple[str, ...] | None = None
     text_columns: tuple[str, ...] | None = None
+    metric: str | None = None
     strict: bool = False
     cache: Path | None = None
 
@@ -60,6 +61,7 @@ class FolderSource:
             task_column=self.task_column,
             label_columns=self.label_columns,
             text_columns=self.text_columns,
+            metric=self.metric,
             strict=self.strict,
             cache=self.cache,
         )

@@ -20,7 +20,7 @@ from taskmix.records import read_document, write_document
 ADVICE_VERSION = 1
 NAME = "advice.json"
 
-AdviceStage = Literal["baselines", "transfer", "candidates", "race"]
+AdviceStage = Literal["baselines", "transfer", "candidates", "race", "longer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +62,15 @@ class CandidateRow:
     words: str
     seeds: int
     dev: float  # mean over its own seeds
-    behind: Interval  # the leader's score minus its own, over the seeds both have
+    behind: Interval  # the leader minus it, at `length` of the document, on rows not seen
     open: bool  # whether it may still be the best
     out_after: int | None = None  # a place among the milestones; None where it never was out
     batches: float = math.nan  # until its best score
+    cost: float = math.nan  # of a seed, in batches of a plain step
+    seconds: float = math.nan  # of a seed's steps, on the device that took them
     runs: tuple[str, ...] = ()  # names of their folders
+    chance: float = math.nan  # that it is the best
+    longer: float = math.nan  # mean dev score of its longer runs, where it has any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +123,22 @@ class FindingRow:
     tasks: tuple[str, ...]
     words: str
     warning: bool  # whether results may mislead because of it
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedRow:
+    """Whether anything was learned of a task, and how that is known.
+
+    >>> LearnedRow(task="a", answer="no", best=0.51, guess=0.5, words="Nothing was learned.").answer
+    'no'
+    """
+
+    task: str
+    answer: str  # yes, no, or cannot tell
+    best: float  # the mean over seeds of the best way
+    guess: float
+    words: str
+    rows_needed: int | None = None  # of dev, so that it could be told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,8 +222,17 @@ class AdviceDocument:
     judged: tuple[str, ...]  # the tasks that means are over
     unlearned: tuple[str, ...] = ()
     batches_of_a_run: int
-    batches: int  # the budget
+    length: int | None = (
+        None  # batches of the training for which ways are ranked and scores promised
+    )
+    batches_of_a_longer_run: int | None = None  # of the leaders, where there were any
+    learned: tuple[LearnedRow, ...] = ()  # whether anything was learned of each target
+    agreement: Mapping[str, Interval] = field(default_factory=dict)  # of cheaper models, by name
+    row_error: float = math.nan  # of a difference of two ways, because dev rows are a sample
+    settled: bool | None = None  # whether one way is known to be the best; None: not said
+    batches: int  # the budget; of one in seconds, what it was foreseen to pay for
     batches_spent: int
+    budget_seconds: float | None = None  # None: the budget is one of batches
     candidates: tuple[CandidateRow, ...]  # the leader first
     milestones: tuple[Milestone, ...] = ()
     dev_gain: Mapping[str, Interval] = field(default_factory=dict)  # over each baseline, by seed

@@ -66,7 +66,13 @@ def save_plan(plan: Plan, path: Path) -> Path:
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
-    """The plan as plain values."""
+    """The plan as plain values, as `plan.json` has them.
+
+    >>> from taskmix.plans import Part
+    >>> part = Part(tasks=("a",), scored=("a",), share=1.0, division=Shares.equal(1))
+    >>> plan_document(Plan(parts=(part,)))["parts"]
+    [{'tasks': ['a'], 'scored': ['a'], 'share': 1.0, 'shares': [1.0]}]
+    """
     return {
         "version": VERSION,
         "name": plan.name,

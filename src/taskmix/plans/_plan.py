@@ -87,11 +87,13 @@ class Part:
     def run(self, template: Run, *, evaluations: int | None = None) -> Run:
         """The run that trains it, where `template.steps` batches are those of the whole plan.
 
+        A step of a weighting that walks back more than once a batch counts as what it costs
+        (`Run.passes_a_step`), so that whatever a part is trained by, it costs the same.
         A run is evaluated and keeps checkpoints as often as the template, or `evaluations` times.
         """
         weighted = isinstance(self.division, Weighted) and len(self.tasks) > 1
         run = replace(
-            _tuned(template, self.tuning),
+            retuned(template, self.tuning),
             tasks=self.tasks,
             policy=None,
             weighting=self.division.method
@@ -99,7 +101,7 @@ class Part:
             else None,
             reward=None if weighted or len(self.tasks) == 1 else template.reward,
         )
-        steps = max(int(template.steps * self.share + 1e-9) // run.batches_a_step, 1)
+        steps = run.steps_for(int(template.steps * self.share + 1e-9))
 
         def every(given: int | None) -> int | None:
             if evaluations is not None:
@@ -124,8 +126,16 @@ class Part:
         )
 
 
-def _tuned(template: Run, tuning: Tuning | None) -> Run:
-    """The template with this tuning; a learning rate that was the usual one is so again."""
+def retuned(template: Run, tuning: Tuning | None) -> Run:
+    """The template with this tuning; a learning rate that was the usual one is so again.
+
+    >>> from taskmix.engine import DigitsSource, Optimization, Run
+    >>> from taskmix.models import Transformer
+    >>> model, rate = Transformer(path="bert-base-uncased"), Optimization(learning_rate=2e-5)
+    >>> run = Run(label="", source=DigitsSource(), architecture=model, steps=1, seed=0)
+    >>> retuned(replace(run, optimization=rate), "adapters").optimization.learning_rate
+    0.0005
+    """
     before = tuning_of(template.architecture)
     if tuning is None or tuning == before:
         return template

@@ -27,6 +27,8 @@ class RaceRow:
     behind: str  # nothing for the leader
     interval: str  # of `behind`; nothing for the leader, and where one seed gives none
     seeds: str
+    cost: str = ""  # of a seed, in batches; nothing where it is not known
+    seconds: str = ""  # of a seed's steps
     standing: str  # leads, may be the best, or out and after which stage
     is_open: bool
     is_chosen: bool
@@ -61,6 +63,8 @@ def _row(document: AdviceDocument, row: CandidateRow, stages: Sequence[str]) -> 
         behind="" if leads else _number(behind.mean),
         interval=f"{_number(behind.low)} to {_number(behind.high)}" if known else "",
         seeds=str(row.seeds),
+        cost=f"{row.cost:,.0f}" if math.isfinite(row.cost) else "",
+        seconds=_seconds(row.seconds),
         standing="leads" if leads else _standing(row, stages),
         is_open=row.open,
         is_chosen=row.name == document.chosen,
@@ -83,6 +87,12 @@ def _stage_names(milestones: Sequence[Milestone]) -> list[str]:
         rounds += each.stage == "race"
         names.append(f"race, round {rounds}" if each.stage == "race" else each.stage)
     return names
+
+
+def _seconds(value: float) -> str:
+    if not math.isfinite(value):
+        return ""
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
 
 
 def _number(value: float) -> str:

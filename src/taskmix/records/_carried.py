@@ -23,7 +23,7 @@ from taskmix.files import (
     sync_folder,
     write_bytes,
 )
-from taskmix.records import _checkpoint, _labels
+from taskmix.records import _checkpoint, _credits, _labels
 from taskmix.records._damage import DamageError
 from taskmix.records._labels import add_label
 from taskmix.records._recovery import SCORES_FOLDER, STEPS_FOLDER, start_over
@@ -36,6 +36,7 @@ LAST = (LATEST, NAME)  # they say what the others mean
 FILES = re.compile(
     rf"{re.escape(NAME)}|{re.escape(LATEST)}"
     rf"|({STEPS_FOLDER}|{SCORES_FOLDER})/part-\d+-\d+\.parquet"
+    rf"|{SCORES_FOLDER}/{re.escape(_credits.NAME)}"
     rf"|{_checkpoint.FOLDER}/(state|best)-\d+(-\d+)?\.safetensors"
     rf"|{_labels.FOLDER}/{_labels.FILES.pattern}"
 )

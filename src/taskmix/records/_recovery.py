@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from taskmix.errors import RecordError
 from taskmix.files import delete, remove_stale
-from taskmix.records import _checkpoint
+from taskmix.records import _checkpoint, _credits
 from taskmix.records._checkpoint import (
     Checkpoint,
     CheckpointEntry,
@@ -35,7 +35,7 @@ from taskmix.records._parts import (
 from taskmix.records._summary import RunSummary, now, read_summary, write_summary
 from taskmix.records._tables import SCORES, STEPS, Vector, last_vector
 
-STEPS_FOLDER, SCORES_FOLDER = "steps", "scores"
+STEPS_FOLDER, SCORES_FOLDER = "steps", _credits.FOLDER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,7 @@ def recover(folder: Path) -> Recovered:
     """
     _remove_stale(folder)
     summary, entries, notes = _read(folder)
+    _credits.forget_credits(folder)
     for number, entry in enumerate(entries):
         try:
             checkpoint = load_checkpoint(folder, entry)
@@ -94,6 +95,7 @@ def start_over(folder: Path) -> Recovered:
         begun = replace(summary, status="stopped", step=0, seconds=0.0, best_step=None)
         summary = replace(begun, scores=(), kept=None, error=None, created=now())
         write_summary(folder, summary)
+    _credits.forget_credits(folder)
     _empty(folder)
     return Recovered(summary=summary)
 

@@ -23,6 +23,7 @@ from taskmix.records._checkpoint import (
     load_checkpoint,
     read_checkpoint_entries,
 )
+from taskmix.records._credits import read_credits
 from taskmix.records._damage import DamageError
 from taskmix.records._labels import add_label
 from taskmix.records._parts import GROUP, iter_batches, list_parts, size_of_parts
@@ -174,6 +175,16 @@ class RunFolder:
             iter_batches(self.path / SCORES_FOLDER, SCORES, None), SCORES_FOLDER
         )
         return pa.Table.from_batches(batches, schema=SCORES)
+
+    def credits(self) -> dict[str, NDArray[np.float32]]:
+        """What each row of `dev` adds to a task's final score, [row], with that score as its mean.
+
+        A row without a target has NaN; a row of tags is a sentence. None of a run that is not
+        finished, that is lean or of an earlier version, or that has very many rows.
+        """
+        summary = self.summary()
+        is_finished = summary is not None and summary.status == "finished"
+        return read_credits(self.path) if is_finished else {}
 
     def _bounded(self, batches: Iterator[pa.RecordBatch], folder: str) -> Iterator[pa.RecordBatch]:
         """The batches, as long as all of them can be held at once."""

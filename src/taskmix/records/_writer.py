@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from taskmix.records._checkpoint import (
     forget_files,
     write_entries,
 )
+from taskmix.records._credits import write_credits
 from taskmix.records._labels import add_label
 from taskmix.records._older import described_as
 from taskmix.records._parts import TablePart, write_part
@@ -42,6 +44,7 @@ ScoreRow = tuple[str, str, str, float]  # task, split, metric, value
 Numbers = float | Sequence[float | None] | NDArray[Any]  # one for all rows, or one a row
 
 
+_NO_CREDITS: Mapping[str, NDArray[Any]] = MappingProxyType({})
 COLUMNS_AT = 64  # rows given at once: more go straight into Arrow columns
 
 
@@ -65,7 +68,7 @@ class RecordWriter:
         self.resumed: Checkpoint | None = recovered.checkpoint  # where to go on; None: at the start
         self.notes: list[str] = list(recovered.notes)  # what was damaged and what became of it
         self._folder = folder
-        self._lean = lean  # no rows, and no weights in the end
+        self.lean = lean  # no rows, and no weights in the end
         self._last_step = 0  # that was added
         self._before = recovered.summary
         self._entries = recovered.entries
@@ -124,7 +127,7 @@ class RecordWriter:
             versions=installed_versions() if versions is None else dict(versions),
             specification=described,
             kept=None,
-            lean=self._lean,
+            lean=self.lean,
         )
         if resumed and before and before.versions != self._summary.versions:
             self.notes.append(version_note(before.versions, self._summary.versions))
@@ -152,7 +155,7 @@ class RecordWriter:
     ) -> None:
         """Adds what one step did on one task. Takes about a microsecond."""
         self._last_step = max(self._last_step, step)
-        if self._lean:
+        if self.lean:
             return
         if probabilities is not None:
             probabilities = self._vector_of(probabilities)
@@ -175,7 +178,7 @@ class RecordWriter:
     ) -> None:
         """Adds many rows at once: all tasks of a step, or many steps."""
         self._last_step = max(self._last_step, int(np.max(steps, initial=0)))
-        if self._lean:
+        if self.lean:
             return
         if probabilities is not None:
             probabilities = self._vector_of(probabilities)
@@ -187,7 +190,7 @@ class RecordWriter:
 
     def add_scores(self, step: int, rows: Iterable[ScoreRow]) -> None:
         """Adds the scores found after `step` steps."""
-        if not self._lean:
+        if not self.lean:
             self._scores.extend((step, *row) for row in rows)
 
     def commit(
@@ -246,18 +249,20 @@ class RecordWriter:
         best_step: int | None,
         step: int | None = None,
         best: StateTree | None = None,
+        row_credits: Mapping[str, NDArray[Any]] = _NO_CREDITS,
     ) -> None:
         """Ends the run for good, with its final scores.
 
         `step` is the number of steps done where it is not that of the last row. The best state is
         kept, which is `best` where the last commit has not got it; the state to go on from goes,
-        unless it is all there is.
+        unless it is all there is. `row_credits` are [row] for each task, what the rows of `dev` add to
+        its score.
         """
         self._require_running()
         done = self._steps_done() if step is None else step
         steps_end, scores_end = self._write_rows(done)
-        newest = self._entries[0] if self._entries and not self._lean else None
-        if best is not None and not self._lean:
+        newest = self._entries[0] if self._entries and not self.lean else None
+        if best is not None and not self.lean:
             make_folder(self._folder / _checkpoint.FOLDER)
             newest = CheckpointEntry(
                 step=done,
@@ -271,8 +276,10 @@ class RecordWriter:
         elif newest is not None and newest.best is not None:
             newest = replace(newest, state=None)
         final = tuple(FinalScore(*row) for row in scores)
+        if not self.lean:
+            write_credits(self._folder, row_credits)
         self._end("finished", step=done, best_step=best_step, scores=final, kept=newest)
-        if self._lean and not self._entries:
+        if self.lean and not self._entries:
             return  # nothing but `run.json` was ever written
         try:
             tidy(self._folder, self._summary)

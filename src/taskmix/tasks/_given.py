@@ -22,7 +22,7 @@ Pairs = tuple[Any, Any]  # inputs and targets, row by row
 
 
 def gather_tasks(
-    given: Mapping[str, Any], *, hold: bool, collate: Any = None
+    given: Mapping[str, Any], *, hold: bool, collate: Any = None, metric: str | None = None
 ) -> tuple[TaskSet, HeldEncoding | None]:
     """Tasks from `name -> (train, dev, test)`; with `hold`, pairs are left as they are.
 
@@ -48,14 +48,15 @@ def gather_tasks(
             f"`{next(iter(tables))}` and pairs of input and target for `{next(iter(pairs))}`."
         )
     if tables:
-        return tables_as_tasks(tables), None
+        return tables_as_tasks(tables, metric=metric), None
     if hold:
-        return held_tasks(pairs, collate)
+        return held_tasks(pairs, collate, metric=metric)
     return tables_as_tasks(
         {
             name: {split: _columns(name, *part) for split, part in parts.items()}
             for name, parts in pairs.items()
-        }
+        },
+        metric=metric,
     ), None
 
 

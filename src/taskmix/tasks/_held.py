@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,17 @@ from taskmix.errors import InputError
 from taskmix.tasks._columns import words_of
 from taskmix.tasks._encoding import DenseInputs, EncodedTasks, Inputs, encoded_tasks, source_split
 from taskmix.tasks._formats import Rows
-from taskmix.tasks._loading import Notes, Origin, TaskSettings, Wanted, guess_kind, make_tasks
+from taskmix.tasks._loading import (
+    Notes,
+    Origin,
+    Target,
+    TaskSettings,
+    Wanted,
+    choose_metric,
+    guess_kind,
+    make_tasks,
+)
+from taskmix.tasks._scoring import metric_of_imbalance
 from taskmix.tasks._task import Split, Task, TaskSet
 
 Collate = Callable[[list[Any]], Any]
@@ -29,6 +39,8 @@ Collate = Callable[[list[Any]], Any]
 
 def tables_as_tasks(
     tables: Mapping[str, Mapping[str, Any]],  # [task][split], Arrow tables as in files
+    *,
+    metric: str | None = None,  # of every task; None: the usual one of its kind
 ) -> TaskSet:
     """Tables with the columns of a task folder as tasks.
 
@@ -42,7 +54,7 @@ def tables_as_tasks(
     tasks: list[Task] = []
     for name, splits in tables.items():
         parts = {s: Rows(table, Path(f"{name} {s}"), "parquet") for s, table in splits.items()}
-        wanted = [Wanted(label=None, settings=TaskSettings())]
+        wanted = [Wanted(label=None, settings=TaskSettings(metric=metric))]
         tasks += make_tasks(Origin(name=name, parts=parts), wanted, notes)
     return TaskSet(tuple(tasks), notes.sentences([task.name for task in tasks]))
 
@@ -100,6 +112,8 @@ class HeldEncoding:
 def held_tasks(
     items: Mapping[str, Mapping[str, tuple[Any, Any]]],
     collate: Collate | None = None,  # PyTorch's where items are not all tensors of one shape
+    *,
+    metric: str | None = None,  # of every task; None: the usual one of its kind
 ) -> tuple[TaskSet, HeldEncoding]:
     """Tasks over inputs of one's own: `items[task][split]` are inputs and targets, row by row.
 
@@ -118,7 +132,7 @@ def held_tasks(
                     f"{len(rows)} rows and {len(targets)} targets."
                 )
             inputs[name, split] = held_inputs(rows, collate)
-        tasks.append(_task(name, splits))
+        tasks.append(_task(name, splits, metric))
     found = TaskSet(tuple(tasks))
     return found, HeldEncoding(content=found.content, _inputs=inputs)
 
@@ -144,7 +158,7 @@ def _floats(values: Tensor) -> Tensor:
     return values.float() if values.dtype == torch.float64 else values
 
 
-def _task(name: str, splits: Mapping[str, tuple[Any, Any]]) -> Task:
+def _task(name: str, splits: Mapping[str, tuple[Any, Any]], metric: str | None) -> Task:
     values = {split: [_plain(each) for each in targets] for split, (_, targets) in splits.items()}
     try:
         whole = pa.chunked_array([pa.array(each) for each in values.values()])
@@ -164,18 +178,22 @@ def _task(name: str, splits: Mapping[str, tuple[Any, Any]]) -> Task:
         raise InputError(f"A target of `{name}` should be a number or a word. Found a list.")
     ends = np.cumsum([len(each) for each in values.values()])
     parts = np.split(targets, ends[:-1])
-    return Task(
+    asked_for = None
+    if metric is None and kind == "classification":
+        asked_for = metric_of_imbalance(labels, dict(zip(values, parts, strict=True)))
+    task = Task(
         name=name,
         kind=kind,
         inputs="table",
         labels=labels,
-        metric="rmse" if kind == "regression" else "accuracy",
+        metric=asked_for or choose_metric(Target("target", kind), labels, metric),
         source=name,
         splits={
             split: Split(pa.table({"digest": [_digest(row) for row in rows]}), part)
             for (split, (rows, _)), part in zip(splits.items(), parts, strict=True)
         },
     )
+    return replace(task, reading=replace(task.reading, by_imbalance=asked_for is not None))
 
 
 def _plain(value: Any) -> Any:

@@ -40,6 +40,7 @@ class Reading:
     kind: TaskKind
     classes: int  # 0 unless classes are predicted
     metric: str
+    by_imbalance: bool = False  # whether the metric was chosen because one class is so common
     left_out: tuple[tuple[str, str], ...] = ()  # columns that are no inputs, and why
     divided: tuple[str, ...] = ()  # what was done to the splits
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from taskmix.tasks._formats import tame
 from taskmix.tasks._reading import some
+from taskmix.tasks._scoring import class_shares
 from taskmix.tasks._task import TaskSet
 
 LINE_WIDTH = 120
@@ -30,7 +34,39 @@ def reading_lines(
         line = tame(f"Read {about}: {reading}")
         lines.append(line if len(line) <= width else f"{line[: width - 3]}...")
     rest = sum(len(names) for _, names in groups[len(shown) :])
-    return (*lines, f"... and {rest} more tasks") if rest else tuple(lines)
+    if rest:
+        lines.append(f"... and {rest} more tasks")
+    return (*lines, *_imbalance_lines(tasks))
+
+
+def _imbalance_lines(tasks: TaskSet) -> Iterator[str]:
+    """One for each metric that was chosen because of how the classes are divided."""
+    chosen = [task for task in tasks if task.reading.by_imbalance]
+    for metric in dict.fromkeys(task.metric for task in chosen):
+        some_tasks = [task for task in chosen if task.metric == metric]
+        shares = [class_shares(task.labels, task.splits["train"].targets) for task in some_tasks]
+        constant = float(np.median([share.max() for share in shares]))
+        about = (
+            f"{len(some_tasks)} tasks have"
+            if len(some_tasks) > 1
+            else f"`{some_tasks[0].name}` has"
+        )
+        if metric == "auc":
+            what = f"{_percent([share.min() for share in shares])} of its rows in the rarer class"
+        else:
+            what = (
+                f"{_percent([share.max() for share in shares])} of its rows in the commonest class"
+            )
+        what = what.replace("its", "their") if len(some_tasks) > 1 else what
+        yield tame(
+            f"{about} {what}: scored by {metric}, since a constant answer has accuracy {constant:.2f}. "
+            "Another is named by --metric, or `metric` in task.toml."
+        )
+
+
+def _percent(shares: Sequence[float]) -> str:
+    low, high = (f"{100 * share:.2g}" for share in (min(shares), max(shares)))
+    return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def readings_document(tasks: TaskSet) -> list[dict[str, Any]]:

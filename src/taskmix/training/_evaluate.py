@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from taskmix.tasks import (
     EncodedTasks,
     evaluate_outputs,
     find_metric,
+    row_credits,
 )
 from taskmix.training._batches import batches_of, evaluating
 from taskmix.training._events import Score
@@ -37,12 +39,14 @@ def evaluate(
     batch_size: int = 512,
     precision: torch.dtype = torch.float32,
     part: tuple[int, int] = (0, 1),
+    with_credits: bool = False,
     only: Sequence[int] | None = None,  # positions of tasks; None: all
 ) -> tuple[Score, ...]:
     """The metric of each task that has the split, and its mean loss where `losses` are given.
 
     Inputs that several tasks share are encoded once. `part` (k, n) is the k-th of n parts of the
     work, for as many processes. Of text that is to be written, the loss is the mean over its pieces.
+    With `with_credits` the score of a metric says what each row adds to it.
 
     >>> from taskmix.models import HardSharing
     >>> from taskmix.tasks import held_tasks
@@ -56,11 +60,16 @@ def evaluate(
     groups = _groups(tasks, split, only)[part[0] :: part[1]]
     for position, output in _every_output(model, tasks, groups, split, batch_size, precision):
         loss = losses[position] if losses is not None else None
-        found[position] = score_outputs(tasks[position], split, output, loss)
+        found[position] = score_outputs(
+            tasks[position], split, output, loss, with_credits=with_credits
+        )
     for position in _written_tasks(tasks, groups):
         with evaluating(model):
-            text = written_text(model, tasks, position, split, batch_size, precision)
-        found[position] = score_written(tasks[position], split, text, loss=losses is not None)
+            rows, text = written_text(model, tasks, position, split, batch_size, precision)
+        scores = score_written(tasks[position], split, text, loss=losses is not None)
+        if with_credits:
+            scores[0] = rows.credited(scores[0], tasks[position].splits[split], text)
+        found[position] = scores
     return tuple(score for position in sorted(found) for score in found[position])
 
 
@@ -224,9 +233,16 @@ def _join(parts: list[Tensor]) -> Tensor:
 
 
 def score_outputs(
-    task: EncodedTask, split: str, outputs: Tensor, loss: LossFunction | None
+    task: EncodedTask,
+    split: str,
+    outputs: Tensor,
+    loss: LossFunction | None,
+    *,
+    with_credits: bool = False,
 ) -> list[Score]:
     """The task's metric for the outputs of all rows of a split, and the loss where one is given.
+
+    With `with_credits` the metric's score says what each row adds to it.
 
     >>> from taskmix.tasks import held_tasks
     >>> tasks, encoding = held_tasks({"a": {"dev": (np.eye(2), ["no", "yes"])}})
@@ -236,13 +252,16 @@ def score_outputs(
     """
     data = task.splits[split]
     if task.kind in WRITTEN:  # as many numbers as fit here: a small vocabulary, and few rows
-        text = foresee(torch.nn.Identity(), outputs, data.targets.to(outputs.device))
-        return score_written(task, split, text.total(data.target_bytes), loss=loss is not None)
+        written = foresee(torch.nn.Identity(), outputs, data.targets.to(outputs.device))
+        text = written.total(data.target_bytes)
+        scores = score_written(task, split, text, loss=loss is not None)
+        return [written.credited(scores[0], data, text), *scores[1:]] if with_credits else scores
     flat, targets, sentences = _flatten(outputs, data)
-    value = evaluate_outputs(
-        task.metric, outputs=flat, targets=targets, labels=task.labels, sentences=sentences
-    )
-    scores = [Score(task.name, split, task.metric, value)]
+    rows: dict[str, Any] = {"outputs": flat, "targets": targets}
+    rows |= {"labels": task.labels, "sentences": sentences}
+    value = evaluate_outputs(task.metric, **rows)
+    of_rows = row_credits(task.metric, **rows) if with_credits else None
+    scores = [Score(task.name, split, task.metric, value, of_rows)]
     if loss is not None:
         with torch.inference_mode():
             scores.append(Score(task.name, split, "loss", float(loss(outputs, data.targets))))

@@ -55,6 +55,7 @@ def train(
     clip_norm: float | None = None,
     precision: torch.dtype = torch.float32,
     final_splits: tuple[str, ...] = ("dev", "test"),
+    with_credits: bool = False,
     should_stop: Callable[[], bool] | None = None,
     resume: Mapping[str, Any] | None = None,
     resume_best: Mapping[str, Any] | None = None,
@@ -70,7 +71,8 @@ def train(
     its best evaluation, by which it is scored; with `keep` "each" every task is scored by those of its
     own best one. When `should_stop` says so, a checkpoint is yielded and the run ends without an
     `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`. `ranks` are the
-    processes that train this model together; all of them yield the same events.
+    processes that train this model together; all of them yield the same events. With `with_credits` the
+    final scores on `dev` say what each row adds to them.
 
     >>> from taskmix.models import HardSharing
     >>> from taskmix.tasks import held_tasks
@@ -123,7 +125,9 @@ def train(
         step = checkpoint = resume["step"]
     watch, told = kept.watches.mean, kept.watches.steps
 
-    def score(split: str, only: Sequence[int] | None = None) -> tuple[Score, ...]:
+    def score(
+        split: str, only: Sequence[int] | None = None, *, with_credits: bool = False
+    ) -> tuple[Score, ...]:
         with ranks.working():
             found = evaluate(
                 model,
@@ -132,6 +136,7 @@ def train(
                 losses=losses,
                 precision=precision,
                 part=(ranks.rank, ranks.count),
+                with_credits=with_credits,
                 only=only,
             )
         return tuple(sorted(ranks.gather(found), key=lambda each: tasks.names.index(each.task)))
@@ -185,7 +190,7 @@ def train(
     for parameters, served in kept.serving(tasks.names):
         model.load_state_dict(parameters)
         for split in final_splits:
-            found[split] += score(split, served)
+            found[split] += score(split, served, with_credits=with_credits and split == "dev")
     model.load_state_dict(kept.best_mean)
     places = {name: place for place, name in enumerate(tasks.names)}
     final = tuple(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +26,7 @@ from taskmix.tasks import (
     evaluate_written,
     find_metric,
     load_pretrained,
+    written_credits,
 )
 from taskmix.training._batches import batches_of, evaluating
 from taskmix.training._decode import write_answers
@@ -59,6 +60,19 @@ class WrittenRows:
             loss=float(self.loss.double().sum()),
             bytes=0 if sizes is None else int(sizes.sum()),
         )
+
+    def credited(self, score: Score, data: EncodedSplit, text: WrittenText) -> Score:
+        """The score of these rows with what each of them adds to it."""
+        sizes = data.target_bytes
+        of_rows = written_credits(
+            score.metric,
+            loss=self.loss.double().numpy(),
+            right=self.right.numpy(),
+            pieces=self.pieces.numpy(),
+            sizes=None if sizes is None else sizes.cpu().numpy(),
+            answers=text.answers,
+        )
+        return replace(score, credits=of_rows)
 
 
 def foresee(
@@ -138,18 +152,20 @@ def written_text(
     split: str,
     batch_size: int,
     precision: torch.dtype,
-) -> WrittenText:
-    """What the metric of a task needs to know."""
+) -> tuple[WrittenRows, WrittenText]:
+    """What the metric of a task needs to know, row by row and in all."""
     task = tasks[position]
     data = task.splits[split]
-    text = foresee_split(model, position, data, batch_size, precision).total(data.target_bytes)
+    rows = foresee_split(model, position, data, batch_size, precision)
+    text = rows.total(data.target_bytes)
     if find_metric(task.metric).needs != "answers":
-        return text
+        return rows, text
     tokenizer = _tokenizer(str(tasks.extra["tokenizer"]))
     ours = [answer for answer, _ in answer_split(model, position, tasks, task, data, precision)]
     unwritten = (MISSING, tokenizer.eos_token_id)
     true = [[piece for piece in row if piece not in unwritten] for row in data.targets.tolist()]
-    return text + WrittenText(answers=tuple(zip(ours, _spelled(tokenizer, true), strict=True)))
+    answers = tuple(zip(ours, _spelled(tokenizer, true), strict=True))
+    return rows, text + WrittenText(answers=answers)
 
 
 def answer_split(

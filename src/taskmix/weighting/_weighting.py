@@ -49,6 +49,24 @@ class Needs(Flag):
         """Whether each task's own gradient is needed, and not just that of the weighted sum."""
         return bool(self & (Needs.GRAMIAN | Needs.GRADIENTS))
 
+    def passes(self, *, batches: int, tasks: int) -> int:
+        """Of a batch through the encoder in one step, the cost of a step: there 1, and back 2.
+
+        A step reads `batches`, of which some may be for several of the `tasks`. Where each task's own
+        gradient is needed, a batch is walked back once for every task that reads it; gradients of the
+        last layer or of the representation need no walk of the encoder. What a method computes
+        besides is small next to these.
+
+        >>> Equal.needs.passes(batches=1, tasks=3), FairGrad.needs.passes(batches=1, tasks=3)
+        (3, 7)
+        >>> FairGrad.needs.passes(batches=3, tasks=3), FAMO.needs.passes(batches=3, tasks=3)
+        (9, 12)
+        """
+        within = Needs.LAST_LAYER | Needs.REPRESENTATION
+        back = tasks if self.gradients_of_tasks and not self & within else batches
+        there = 2 * batches if Needs.LOSSES_AFTER in self else batches
+        return there + 2 * back
+
 
 @runtime_checkable
 class LossWeighting(Protocol[StateT]):

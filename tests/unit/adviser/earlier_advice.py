@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from made_up_advice import made_up_advice
 
-from taskmix.adviser._adviser import Advice
+from taskmix.adviser._advice import Advice
 from taskmix.adviser._history import History
 from taskmix.adviser._look import Finding
 from taskmix.numerics import Interval

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from taskmix.adviser import AdviseOptions, Budget
-from taskmix.adviser._adviser import Advice
+from taskmix.adviser._advice import Advice
 from taskmix.adviser._budget import PricedBudget
 from taskmix.adviser._candidates import baselines
 from taskmix.adviser._race import run_race

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from taskmix.adviser import AdviseOptions, Budget, News
-from taskmix.adviser._adviser import Advice, Adviser
+from taskmix.adviser._advice import Advice
+from taskmix.adviser._adviser import Adviser
 from taskmix.adviser._answer import answer, plan_of
 from taskmix.adviser._budget import Prices, Timer
 from taskmix.engine import DigitsSource, Executed, Run
@@ -366,6 +367,16 @@ def test_progress_is_told(tmp_path: Path) -> None:
     made.run()
     assert [each.stage for each in news][:3] == ["look", "baselines", "runs"]
     assert all(0 <= each.spent <= 1 for each in news)
+
+
+def test_the_end_says_why_it_came(tmp_path: Path) -> None:
+    settled, _ = adviser(World(), tmp_path / "settled")
+    assert any("The race is settled: size leads." in note for note in settled.run().notes)
+    alike, _ = adviser(World(lambda run, task: 0.9, noise=0.02), tmp_path / "alike", "600000-steps")
+    notes = alike.run().notes
+    assert any("after 10 seeds" in note and "of the budget is left" in note for note in notes)
+    short, _ = adviser(World(noise=0.05), tmp_path / "short", "2000-steps")
+    assert any("does not pay for one more seed" in note for note in short.run().notes)
 
 
 def test_one_target_is_advised_on_alone(tmp_path: Path) -> None:

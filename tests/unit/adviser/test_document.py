@@ -12,7 +12,7 @@ from made_up_advice import TASKS, made_up_advice
 from plain_leaves import leaves
 
 from taskmix.adviser import Advised
-from taskmix.adviser._adviser import Advice
+from taskmix.adviser._advice import Advice
 from taskmix.adviser._answer import answer
 from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History
@@ -90,7 +90,7 @@ def test_a_notebook_shows_the_race_as_the_terminal_does(tmp_path: Path) -> None:
     advice, history = finished()
     advised = Advised(advice, answer(advice), Study(tmp_path), document_of(advice, history))
     header, *rows = advised.table()
-    assert header == ("way of training", "score", "behind", "seeds", "standing")
+    assert header == ("way of training", "score", "behind", "seeds", "batches", "s", "standing")
     assert [row[-1] for row in rows] == [
         "leads",
         "out after candidates",

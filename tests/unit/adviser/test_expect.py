@@ -8,6 +8,7 @@ import pytest
 from taskmix.adviser._expect import expect_score, sampling_error
 from taskmix.errors import InputError
 from taskmix.numerics import student_quantile
+from taskmix.tasks import evaluate_outputs
 
 
 def test_an_expectation_worked_out_by_hand() -> None:
@@ -87,3 +88,27 @@ def test_no_score_is_expected_that_the_metric_cannot_have(
     assert least <= found.low < score < found.high <= most
     assert found.low == least, "cut where the metric ends"
     assert found.high == (most if np.isfinite(most) else pytest.approx(2.892, abs=0.001))
+
+
+@pytest.mark.parametrize("separation", [0.0, 1.0])
+@pytest.mark.parametrize(("metric", "tolerance"), [("auc", 0.15), ("average_precision", None)])
+def test_errors_of_rankings_rest_on_the_positives(
+    metric: str, tolerance: float | None, separation: float
+) -> None:
+    """60 positives among 1000 rows; of average precision the error is never too small."""
+    generator = np.random.default_rng(2)
+    targets = (np.arange(1000) < 60).astype(np.int64)
+    values = []
+    for _ in range(600):
+        scores = generator.normal(size=1000) + separation * targets
+        outputs = np.stack([-scores, scores], axis=1)
+        values.append(
+            evaluate_outputs(metric, outputs=outputs, targets=targets, labels=("no", "yes"))
+        )
+    expected, mean = float(np.std(values)), float(np.mean(values))
+    found = sampling_error(metric, mean, 1000, positives=60)
+    if tolerance is None:
+        assert expected < found < 4 * expected
+    else:
+        assert found == pytest.approx(expected, rel=tolerance)
+        assert sampling_error(metric, mean, 1000) < 0.5 * found, "500 positives would do better"

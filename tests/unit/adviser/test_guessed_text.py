@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from taskmix.adviser._expect import expect_score, sampling_error
-from taskmix.adviser._scores import comparable, guessed_score
+from taskmix.adviser._guess import guessed_score
+from taskmix.adviser._scores import comparable
 from taskmix.tasks import Split, Task
 
 ASK = Task(

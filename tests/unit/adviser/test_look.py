@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -93,16 +95,30 @@ def test_the_digits_tasks_share_their_inputs_and_none_is_a_copy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "kind"),
+    ("rows", "wrong"),
     [
-        ([(f"x {n}", 0) for n in range(120)], "one class"),
-        ([(f"x {n}", int(n == 0)) for n in range(120)], "rare class"),
-        ([(f"x {n % 60}", n // 60) for n in range(120)], "contradiction"),
-        (plain("x", 99), "few rows"),
+        ([(f"x {n}", 0) for n in range(120)], ["one class"]),
+        ([(f"x {n}", int(n == 0)) for n in range(120)], ["rare class", "imbalance"]),
+        ([(f"x {n}", int(n < 7)) for n in range(120)], ["imbalance"]),
+        ([(f"x {n % 60}", n // 60) for n in range(120)], ["contradiction"]),
+        (plain("x", 99), ["few rows"]),
+        (plain("x", 20), ["few rows"]),
     ],
 )
-def test_what_is_wrong_within_a_task_is_named(rows: list[tuple[str, int]], kind: str) -> None:
-    assert kinds(look_at(TaskSet((texts("a", train=rows, dev=plain("d", 4)),)))) == [kind]
+def test_what_is_wrong_within_a_task_is_named(
+    rows: list[tuple[str, int]], wrong: list[str]
+) -> None:
+    assert kinds(look_at(TaskSet((texts("a", train=rows, dev=plain("d", 4)),)))) == wrong
+
+
+def test_imbalance_misleads_only_where_accuracy_is_the_score() -> None:
+    rows = [(f"x {n}", int(n < 7)) for n in range(120)]
+    task = texts("a", train=rows, dev=plain("d", 4))
+    (finding,) = look_at(TaskSet((task,)))
+    assert finding.words.endswith("a constant answer has accuracy 0.94, so auc says more.")
+    assert finding.is_warning
+    (finding,) = look_at(TaskSet((replace(task, metric="auc"),)))
+    assert not finding.is_warning
 
 
 def test_rows_without_a_label_count_for_nothing() -> None:

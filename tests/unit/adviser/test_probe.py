@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from taskmix.adviser._prices import measure_prices
 from taskmix.adviser._probe import probe_of
-from taskmix.engine import Auto, DigitsSource, Run
+from taskmix.engine import DigitsSource, Run
 from taskmix.models import Architecture, Perceptron, TextConvolution, Transformer, WindowBiLSTM
 
 
@@ -27,13 +26,3 @@ def test_a_probe_is_a_narrower_model_of_the_same_family(
     probe = probe_of(template(architecture))
     assert probe.architecture == narrower
     assert probe.source == DigitsSource()
-
-
-def test_prices_are_those_of_a_batch_of_the_model_and_of_the_probe() -> None:
-    run = template(Perceptron(hidden=(8,)))
-    prices = measure_prices(run, probe_of(run), 60.0, executor=Auto(workers=1))
-    assert 0 < prices.batch < 1
-    assert 0 < prices.probe < 1
-    assert 0 <= prices.start < 10
-    assert 0 <= prices.row < 1
-    assert prices.workers == 1

@@ -12,7 +12,7 @@ from test_adviser import World, adviser, sound
 from taskmix.adviser._adviser import Advice
 from taskmix.adviser._answer import answer, best_runs, plan_of
 from taskmix.adviser._candidates import distinct
-from taskmix.adviser._guess import corrected_guesses
+from taskmix.adviser._guessed_mixtures import corrected_guesses
 from taskmix.adviser._own_best import held_out_gains, own_best, with_held_out_scores
 from taskmix.adviser._propose import merged
 from taskmix.adviser._scores import Entry

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -68,6 +69,22 @@ def test_advice_is_a_plan_a_page_and_a_few_lines(
     words = ("train", folder, "--plan", out / "plan.json", "--steps", "10", "--out", tmp_path / "s")
     assert run_cli(monkeypatch, *words, "--json") == 0
     assert len(list(Study(tmp_path / "s").runs())) == len(plan.parts)
+    compared = json.loads(capsys.readouterr().out)["comparison"]
+    assert {row["task"] for row in compared["rows"]} == set(plan.targets)
+    assert "another training: it was trained for 10 batches" in compared["lines"][1]
+
+    # The line of the plan and its script are one run, with the settings that scores are promised for.
+    monkeypatch.chdir(tmp_path)
+    line = shlex.split(plan.evidence["commands"]["Train by the plan"])
+    assert line in [shlex.split(each) for each in shown.split("Train by it: ")[1:2][0].split("\n")]
+    assert run_cli(monkeypatch, *line[1:], "--json") == 0
+    compared = json.loads(capsys.readouterr().out)["comparison"]
+    assert compared["promised"] == compared["trained"]
+    assert compared["differences"] == []
+    assert run_cli(monkeypatch, "plan", "show", out / "plan.json", "--python") == 0
+    script = capsys.readouterr().out.replace("Here()", "Here(workers=1)")
+    exec(compile(script, "train.py", "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out.startswith("already finished")
 
 
 def test_one_target_among_tables(

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from taskmix.counterfactual import Log, log_from_arrays
+
+NAMES = ["a", "b", "c"]
+
 
 @dataclass(frozen=True)
 class Simulated:
@@ -40,3 +44,23 @@ def simulate(
     every = np.arange(rows)
     rewards = (generator.random(rows) < means[every, chosen]).astype(np.float64)
     return Simulated(chosen, rewards, shares[every, chosen], means)
+
+
+def learning_log(
+    seed: int,
+    *,
+    rows: int = 4000,
+    rates: tuple[float, ...] = (0.002, 0.0003, 0.001),
+    shares: tuple[float, ...] = (1 / 3, 1 / 3, 1 / 3),
+    noise: float = 0.05,
+    scale: float = 1.0,
+    hard: bool = True,
+) -> Log:
+    """Tasks that gain `rates` a visit up to one; the reward is what is still missing, or noise."""
+    generator = np.random.default_rng(seed)
+    tasks = generator.choice(3, size=rows, p=shares)
+    visits = np.stack([np.cumsum(tasks == k) for k in range(3)], axis=1)[np.arange(rows), tasks]
+    reached = np.minimum(0.05 + np.array(rates)[tasks] * visits, 1.0)
+    seen = np.clip(reached + noise * generator.normal(size=rows), 0.01, 1.0)
+    rewards = scale * ((1 - reached) if hard else generator.random(rows))
+    return log_from_arrays(tasks, rewards, np.array(shares)[tasks], -np.log(seen), names=NAMES)

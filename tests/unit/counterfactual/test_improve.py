@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from simulated_logs import simulate
+from simulated_logs import NAMES, learning_log, simulate
 
 from taskmix.counterfactual import (
     Log,
@@ -14,74 +14,10 @@ from taskmix.counterfactual import (
     log_from_arrays,
     maximise,
 )
+from taskmix.counterfactual._folds import half_curves, half_sums
 from taskmix.errors import InputError, OptionError
 from taskmix.policies import Scheduled
 from taskmix.tasks import MultitaskBandit
-
-NAMES = ["a", "b", "c"]
-
-
-def learning_log(
-    seed: int,
-    *,
-    rows: int = 4000,
-    rates: tuple[float, ...] = (0.002, 0.0003, 0.001),
-    shares: tuple[float, ...] = (1 / 3, 1 / 3, 1 / 3),
-    noise: float = 0.05,
-    scale: float = 1.0,
-    hard: bool = True,
-) -> Log:
-    """Tasks that gain `rates` a visit up to one; the reward is what is still missing, or noise."""
-    generator = np.random.default_rng(seed)
-    tasks = generator.choice(3, size=rows, p=shares)
-    visits = np.stack([np.cumsum(tasks == k) for k in range(3)], axis=1)[np.arange(rows), tasks]
-    reached = np.minimum(0.05 + np.array(rates)[tasks] * visits, 1.0)
-    seen = np.clip(reached + noise * generator.normal(size=rows), 0.01, 1.0)
-    rewards = scale * ((1 - reached) if hard else generator.random(rows))
-    return log_from_arrays(tasks, rewards, np.array(shares)[tasks], -np.log(seen), names=NAMES)
-
-
-def test_a_curve_follows_performance_and_goes_on_with_the_logarithm() -> None:
-    curves = learning_curves([learning_log(0, noise=0.0)])
-    # Task b gains 0.0003 a visit from 0.05 on, over 1,333 visits.
-    np.testing.assert_allclose(
-        curves.at(np.array([[100.0, 200.0, 300.0], [100.0, 1000.0, 0.0]]))[:, 1],
-        [0.11, 0.35],
-        atol=0.02,
-    )
-    last = curves.visits[1, -1]
-    end, half = (float(curves.at(np.full(3, v))[1]) for v in (last, last / 2))
-    twice = float(curves.at(np.full(3, 2 * last))[1])
-    assert twice - end == pytest.approx(end - half)  # twice the visits, as much again
-    assert float(curves.at(np.full(3, 1e9))[1]) == 1.0  # but never above one
-
-
-def test_curves_of_two_logs_reach_as_far_as_the_longer_one() -> None:
-    short = learning_log(0, shares=(0.8, 0.1, 0.1))
-    long = learning_log(1, shares=(0.1, 0.8, 0.1))
-    curves = learning_curves([short, long])
-    assert float(curves.at(np.full(3, 1500.0))[1]) == pytest.approx(0.5, abs=0.03)
-    assert np.all(np.diff(curves.performance, axis=-1) >= 0)
-
-
-def test_a_task_that_a_later_log_left_out_keeps_the_curve_of_the_earlier_one() -> None:
-    first, second = learning_log(0), learning_log(1, shares=(0.5, 0.5, 0.0))
-    alone, both = learning_curves([first]), learning_curves([first, second])
-    for visits in (0.0, 50.0, 700.0, 1300.0, 5000.0):
-        expected, found = (curves.at(np.full(3, visits))[2] for curves in (alone, both))
-        assert found == pytest.approx(expected, abs=1e-6)
-    assert improve_policy([first, second]).probabilities[2] > 0
-    with pytest.raises(InputError, match="no row of task 2"):
-        learning_curves([second])
-
-
-def test_the_noise_of_a_curve_is_that_of_its_rows() -> None:
-    curves = learning_curves([learning_log(0, rates=(0.0, 0.0, 0.0), noise=0.02)])
-    # Cut off at 0.01, two standard deviations below.
-    np.testing.assert_allclose(curves.noise, 0.02, rtol=0.15)
-    some, more = np.full(3, 1000.0), np.full(3, 1100.0)
-    assert curves.difference_error(some, some) == 0
-    assert curves.difference_error(more, some) > 0
 
 
 def test_the_entropy_is_chosen_so_that_the_hardest_task_does_not_get_everything() -> None:
@@ -111,19 +47,27 @@ def test_a_log_that_cannot_tell_keeps_to_the_uniform_policy() -> None:
         np.testing.assert_allclose(found.probabilities, 1 / 3, atol=0.02)
 
 
-def test_the_chosen_entropy_is_the_largest_of_those_that_end_best() -> None:
+def test_the_chosen_entropy_is_the_largest_of_those_that_end_best_by_the_other_half() -> None:
     log = learning_log(0)
     found = improve_policy(log)
-    curves = learning_curves([log])
+    even, odd = half_curves([log], learning_curves([log]))
 
-    def ends(weight: float) -> tuple[float, np.ndarray]:
-        visits = log.rows * maximise(log.total, weight).probabilities
-        return float(curves.at(visits).mean()), visits
+    def visits(weight: float) -> list[np.ndarray]:
+        return [log.rows * maximise(half, weight).probabilities for half in half_sums([log])]
 
-    best = max(ends(weight) for weight in found.entropy * np.geomspace(0.1, 10, 60))
-    end, visits = ends(found.entropy)
-    assert best[0] - end <= 1.05 * curves.difference_error(visits, best[1]) + 1e-6
-    assert ends(found.entropy * 1.3)[0] < end
+    def end(weight: float) -> float:
+        pairs = zip((odd, even), visits(weight), strict=True)
+        return sum(float(judge.at(taught).mean()) for judge, taught in pairs) / 2
+
+    best = max(found.entropy * np.geomspace(0.1, 10, 200), key=end)
+
+    def error(weight: float) -> float:
+        pairs = zip((odd, even), visits(weight), visits(best), strict=True)
+        return math.hypot(*(float(judge.difference_error(a, b)) for judge, a, b in pairs)) / 2
+
+    assert end(best) - end(found.entropy) <= 1.05 * error(found.entropy) + 1e-6
+    larger = 1.2 * found.entropy
+    assert end(best) - end(larger) > error(larger)
 
 
 def test_logs_without_losses_need_a_number() -> None:

@@ -84,6 +84,12 @@ def must_be_alike(alone: RunFolder, together: RunFolder, tolerance: float = 1e-5
     assert [score[:3] for score in found.scores] == [score[:3] for score in expected.scores]
     for mine, its in zip(found.scores, expected.scores, strict=True):
         assert math.isclose(mine.value, its.value, rel_tol=tolerance, abs_tol=tolerance)
+    means = {
+        score.task: score.value
+        for score in expected.scores
+        if score.split == "dev" and score.metric != "loss"
+    }
+    credits_must_be_alike(together.credits(), alone.credits(), means, tolerance)
     steps, wanted = together.steps(), alone.steps()
     assert steps.schema == wanted.schema
     for name in steps.column_names:
@@ -104,6 +110,17 @@ def must_be_alike(alone: RunFolder, together: RunFolder, tolerance: float = 1e-5
         scores["value"].to_numpy(), measured["value"].to_numpy(), rtol=tolerance, atol=tolerance
     )
     trees_must_be_alike(together.best(), alone.best(), tolerance)
+
+
+def credits_must_be_alike(
+    found: dict[str, Any], wanted: dict[str, Any], means: dict[str, float], tolerance: float
+) -> None:
+    """Row by row, with the final scores as their means; of every task that has such a score."""
+    assert list(found) == list(wanted) == list(means)
+    for task, expected in wanted.items():
+        np.testing.assert_allclose(found[task], expected, rtol=10 * tolerance, atol=10 * tolerance)
+        if not math.isnan(means[task]):
+            assert math.isclose(np.nanmean(expected), means[task], rel_tol=1e-4, abs_tol=1e-4)
 
 
 def after(calls: int) -> Callable[[], bool]:

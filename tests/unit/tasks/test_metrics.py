@@ -83,6 +83,25 @@ def test_the_mean_of_metrics_that_improve_in_different_directions_is_refused() -
 
 
 @pytest.mark.parametrize("seed", range(10))
+def test_average_precision_agrees_with_scikit_learn(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(size=80).round(1)  # some tie, and are taken together
+    outputs, targets = np.stack([0 * scores, scores], axis=1), generator.integers(0, 2, 80)
+    labels = ("no", "yes")
+    ours = evaluate_outputs("average_precision", outputs=outputs, targets=targets, labels=labels)
+    assert ours == pytest.approx(sklearn_metrics.average_precision_score(targets, scores))
+    one_class = evaluate_outputs(
+        "average_precision", outputs=outputs, targets=targets * 0, labels=labels
+    )
+    assert math.isnan(one_class)
+
+    logits, targets = classified(generator, rows=90)
+    ours = evaluate_outputs("average_precision", outputs=logits, targets=targets, labels=COLOURS)
+    theirs = sklearn_metrics.average_precision_score(np.eye(3)[targets], probabilities(logits))
+    assert ours == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
 def test_auc_agrees_with_scikit_learn_for_two_classes_and_one_against_the_rest(seed: int) -> None:
     generator = np.random.default_rng(seed)
     logits, targets = classified(generator, classes=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -39,6 +40,18 @@ def advise_command(
     steps: Annotated[
         int | None, typer.Option("--steps", min=1, help="Batches of a run [from the budget].")
     ] = None,
+    train_steps: Annotated[
+        int | None,
+        typer.Option(
+            "--train-steps",
+            min=1,
+            help="Batches of the final training, for which ways are ranked [until curves are flat].",
+        ),
+    ] = None,
+    train_time: Annotated[
+        str | None,
+        typer.Option("--train-time", help="The same as a time of this device: 30m, 2h."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The first of the seeds.")] = 0,
     out: Annotated[Path, typer.Option("--out", help="The study to write to.")] = Path("advice"),
     json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
@@ -46,28 +59,35 @@ def advise_command(
     """Find out how to train on the tasks of FOLDER, and say so in five lines.
 
     Looks at the data, trains what anyone would try first, studies which tasks help which with a small
-    model, and races the candidates that follow from it until the budget is spent. Stop it whenever you
-    like: the best plan so far is in the study, and the same command goes on.
+    model, and races the candidates that follow from it; the two leaders are then trained longer, and all
+    are ranked for the training that you will make. Stop it whenever you like: the best plan so far is in
+    the study, and the same command goes on.
 
     Examples:
 
         taskmix advise reviews/ --budget 20m --vectors glove.6B.100d.txt
 
-        taskmix advise digits --budget 60000-steps
+        taskmix advise digits --budget 60000-steps --train-steps 20000
     """
     begin = time.monotonic()  # before the imports, which take their time
-    from taskmix.adviser import MODEL, AdviseOptions, Budget, advise_on
+    from taskmix.adviser import MODEL, AdviseOptions, Budget, advise_on, parse_time, useful_workers
     from taskmix.cli._printing._advised import print_advised, print_places
     from taskmix.cli._printing._display import print_json, reading_bar
     from taskmix.cli._printing._repeat import commands_of_advice
     from taskmix.engine import open_study
-    from taskmix.models import tuning_of
     from taskmix.records import to_plain
     from taskmix.report import PAGE_PACKAGES
 
     check_extras(model=model, where=where, tracking=tracking)
     can_write_page(PAGE_PACKAGES)
-    options = AdviseOptions(budget=Budget.parse(budget), target=target, batches=steps, seed=seed)
+    options = AdviseOptions(
+        budget=Budget.parse(budget),
+        target=target,
+        batches=steps,
+        seed=seed,
+        train_batches=train_steps,
+        train_seconds=parse_time(train_time),
+    )
     where.join(context)
     template, loaded = make_template("template", tasks, model, where, steps=1, seed=seed)
     print_reading(loaded, quiet=json_)
@@ -80,6 +100,7 @@ def advise_command(
         else:
             print_advised(advised)
 
+    where = replace(where, workers=useful_workers(template, where.workers))
     with where.executing("advise", quiet=json_, tracking=tracking) as executor:
         advised = advise_on(
             template,
@@ -88,7 +109,7 @@ def advise_command(
             executor=executor,
             title=f"Advice for {tasks.folder}",
             commands=lambda batches: commands_of_advice(
-                context, tasks.folder, out, batches, tuning=tuning_of(template.architecture)
+                context, tasks.folder, out, template, batches
             ),
             on_news=_ignore if json_ else _print_news,
             on_answer=show_answer,

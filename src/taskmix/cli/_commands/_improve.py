@@ -19,6 +19,23 @@ def improve(
         float | None,
         typer.Option("--entropy", help="The weight of the policy's entropy [from the logs]."),
     ] = None,
+    division: Annotated[
+        str | None,
+        typer.Option(
+            "--division",
+            help="What the shares are made of: entropy (the paper's policy), curves (where the "
+            "learning curves of the logs gain most), or both (their mean) [both; entropy with "
+            "--entropy].",
+        ),
+    ] = None,
+    reward: Annotated[
+        str,
+        typer.Option(
+            "--reward",
+            help="What the paper's policy goes by: logged (the reward of the runs) or slope (what a "
+            "visit still adds, by the learning curves).",
+        ),
+    ] = "logged",
     runs: Annotated[
         list[str] | None,
         typer.Option("--runs", help="Learn from runs with this label only; may be repeated."),
@@ -43,6 +60,8 @@ def improve(
         taskmix improve study --write-plan plan.json
 
         taskmix improve first second --entropy 0.2 --runs uniform --json
+
+        taskmix improve study --division entropy --reward slope
     """
     from taskmix.cli._printing._display import print_json
     from taskmix.cli._printing._repeat import this_command
@@ -51,7 +70,15 @@ def improve(
 
     check_plan_path(write_plan)
     weight = "auto" if entropy is None else entropy
-    lessons = learn(studies, labels=runs, entropy=weight, budget=steps, stages=stages)
+    lessons = learn(
+        studies,
+        labels=runs,
+        entropy=weight,
+        division=division,
+        reward=reward,
+        budget=steps,
+        stages=stages,
+    )
     plan = lessons.plan(command=this_command())
     plan.save(write_plan)
     if json_:

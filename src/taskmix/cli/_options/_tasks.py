@@ -50,6 +50,10 @@ class TaskOptions:
         list[str] | None,
         typer.Option("--text", help="The column that holds the text; give two for a pair."),
     ] = None
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", help="What classes are scored by [accuracy, or by imbalance]."),
+    ] = None
     strict: StrictOption = False
     cache: CacheOption = None
 
@@ -59,7 +63,7 @@ class TaskOptions:
 
         names = tuple(name.strip() for name in self.only.split(",")) if self.only else None
         if self.folder == "digits" and not Path(self.folder).exists():
-            if self.tasks or self.task_column or self.label or self.text:
+            if self.tasks or self.task_column or self.label or self.text or self.metric:
                 raise OptionError(
                     "The demo's tasks should be used as they are. Found an option that says how "
                     "tasks are made from a folder. Leave it out."
@@ -72,6 +76,7 @@ class TaskOptions:
             task_column=self.task_column,
             label_columns=tuple(self.label) if self.label else None,
             text_columns=tuple(self.text) if self.text else None,
+            metric=self.metric,
             strict=self.strict,
             cache=self.cache,
         )

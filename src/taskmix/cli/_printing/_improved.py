@@ -10,6 +10,12 @@ from taskmix.cli._printing._display import echo, show
 if TYPE_CHECKING:
     from taskmix.counterfactual import PolicyLessons, PolicyValue, Range
 
+DIVIDED_BY = {
+    "both": "The plan is the mean of that policy and of the shares by the learning curves.",
+    "entropy": "The plan is that policy.",
+    "curves": "The plan is the shares by the learning curves, and not that policy.",
+}
+
 
 def print_improvement(
     lessons: PolicyLessons,
@@ -25,7 +31,14 @@ def print_improvement(
         "(95 % intervals)"
     )
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
-    for name in ("policy", "value", "gain over logged", "effective rows", "ends at"):
+    for name in (
+        "policy",
+        "value",
+        "gain over logged",
+        "effective rows",
+        "ends at",
+        "above logged",
+    ):
         table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
     for row in lessons.policies:
         ends = "-" if row.ends_at is None else f"{row.ends_at:.4f}"
@@ -46,12 +59,17 @@ def print_improvement(
         for name, line in zip(found.fixed.tasks, found.probabilities.T, strict=True):
             shares.add_row(name, *(f"{share:.3f}" for share in line))
     show(shares)
-    echo(f"Weight of the entropy: {found.fixed.entropy:.4g}. {found.reason}")
+    echo(f"Weight of the entropy: {found.fixed.entropy:.4g}. {DIVIDED_BY[found.fixed.division]}")
+    echo(found.reason)
     for note in lessons.notes:
         echo(f"Note: {note}")
-    echo(
-        "`ends at` is the mean of exp(-loss) at the end of training, by the learning curves of the logs."
-    )
+    echo("`ends at` is the mean of exp(-loss) at the end of training, by the learning curves.")
+    above = next((row.ends_above for row in lessons.policies if row.policy == "learned"), None)
+    if above is not None:
+        echo(
+            f"By them the learned shares end {above.value:+.4f} ({above.low:+.4f} to {above.high:+.4f}) "
+            "above the logged ones, transfer between tasks not counted."
+        )
     echo(f"Wrote {out}. Train with it: taskmix train FOLDER --plan {out}")
 
 

@@ -7,7 +7,7 @@ it gives alone: the same first parameters, rows, draws, dropout (on the CPU), be
 and record. What is stacked and what a step does is in `_fleet.py`; the loop in `_train.py`.
 """
 
-from taskmix.engine._fleet._plan import can_join, family_of, fleet_pays, why_alone
+from taskmix.engine._fleet._plan import can_join, company, family_of, fleet_pays, why_alone
 from taskmix.engine._fleet._together import plan_units
 
-__all__ = ["can_join", "family_of", "fleet_pays", "plan_units", "why_alone"]
+__all__ = ["can_join", "company", "family_of", "fleet_pays", "plan_units", "why_alone"]

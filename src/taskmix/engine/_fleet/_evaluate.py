@@ -28,6 +28,7 @@ def evaluate_members(
     parameters: StackedParameters,
     split: str,
     *,
+    with_credits: bool = False,
     slot: int | None = None,  # of the one task of each that is scored; None: all of its tasks
 ) -> list[tuple[Score, ...]]:
     """The scores of some members of a fleet, in order, as `evaluate` gives them."""
@@ -35,7 +36,7 @@ def evaluate_members(
     if len(places) < len(fleet.members):
         parameters = parameters.keep(torch.tensor(places, device=fleet.device))
     if isinstance(fleet.encoder, LossEncoder):
-        written = written_scores(fleet, members, parameters, split)
+        written = written_scores(fleet, members, parameters, split, with_credits=with_credits)
         return [_of_slot(*pair, slot) for pair in zip(members, written, strict=True)]
     scored = [_slots(member, split, slot) for member in members]
     most = max(map(_length, members, scored, repeat(split)))
@@ -48,7 +49,9 @@ def evaluate_members(
         block, slots = members[first : first + size], scored[first : first + size]
         some = parameters.block(first, first + size)
         outputs = _outputs(fleet, some, block, slots, split, words)
-        found += [_scores(*each, split) for each in zip(block, slots, outputs, strict=True)]
+        found += [
+            _scores(*each, split, with_credits) for each in zip(block, slots, outputs, strict=True)
+        ]
     return found
 
 
@@ -128,7 +131,9 @@ def _groups(
     return inputs, group_of
 
 
-def _scores(member: Member, slots: Sequence[int], outputs: Tensor, split: str) -> tuple[Score, ...]:
+def _scores(
+    member: Member, slots: Sequence[int], outputs: Tensor, split: str, with_credits: bool
+) -> tuple[Score, ...]:
     found: list[Score] = []
     for place, slot in enumerate(slots):
         task = member.tasks[slot]
@@ -138,5 +143,5 @@ def _scores(member: Member, slots: Sequence[int], outputs: Tensor, split: str) -
         if task.kind == "regression":
             mean, deviation = target_scale(member.tasks, task)
             own = (own * torch.tensor(deviation) + torch.tensor(mean)).squeeze(-1)
-        found += score_outputs(task, split, own, member.losses[slot])
+        found += score_outputs(task, split, own, member.losses[slot], with_credits=with_credits)
     return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -123,6 +124,24 @@ def _pays(run: Run) -> bool:
     if isinstance(options, Perceptron):
         return max(options.hidden) <= WIDEST_LAYER
     return isinstance(options, WindowBiLSTM)
+
+
+def company(runs: Sequence[Run], *, on_cpu: int, on_gpu: int) -> list[int]:
+    """How many members a run's chunk has, for each of these runs, where memory is no matter.
+
+    The chunks of a family are as many as there are processes at work, on the CPU or on GPUs.
+    """
+    families = [family_of(run) if can_join(run) else None for run in runs]
+    counts = Counter(families)
+
+    def members(run: Run, family: Hashable) -> int:
+        if family is None:
+            return 1
+        cpu = find_device(run.device).type == "cpu"
+        size = -(-counts[family] // max(on_cpu if cpu else on_gpu, 1))
+        return min(size, MOST_MEMBERS) if cpu else size
+
+    return [members(run, family) for run, family in zip(runs, families, strict=True)]
 
 
 def plan_chunks(

@@ -14,7 +14,7 @@ from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._stepper import Stepper
 from taskmix.engine._fleet._trees import best_tree, state_tree
-from taskmix.engine._run import score_row
+from taskmix.engine._run import credits_of, score_row
 from taskmix.errors import TaskmixError
 from taskmix.training import Score, mean_score, scores_by_position
 
@@ -191,7 +191,11 @@ def _end(
     if done:
         chosen = torch.tensor(done, device=fleet.device)
         best, *own = (s.keep(chosen).to("cpu") for s in (fleet.best, *fleet.own))
-        splits = [_final_scores(fleet, done, split) for split in ("dev", "test")]
+        with_credits = not all(fleet.members[place].writer.lean for place in done)
+        splits = [
+            _final_scores(fleet, done, "dev", with_credits=with_credits),
+            _final_scores(fleet, done, "test"),
+        ]
 
         def finish(number: int) -> None:
             member = fleet.members[done[number]]
@@ -201,6 +205,7 @@ def _end(
                 best_step=member.watch.step or fleet.step,
                 step=fleet.step,
                 best=best_tree(member, number, best, own),
+                row_credits=credits_of(splits[0][number]),
             )
 
         _each(threads, finish, [fleet.members[place] for place in done])
@@ -211,10 +216,12 @@ def _end(
         tell(member.number, fleet.step, True)
 
 
-def _final_scores(fleet: StackedModels, done: Sequence[int], split: str) -> list[tuple[Score, ...]]:
+def _final_scores(
+    fleet: StackedModels, done: Sequence[int], split: str, *, with_credits: bool = False
+) -> list[tuple[Score, ...]]:
     """Of the best parameters: those of the mean, or of each task's own."""
     if not fleet.own:
-        return evaluate_members(fleet, done, fleet.best, split)
+        return evaluate_members(fleet, done, fleet.best, split, with_credits=with_credits)
     found: list[tuple[Score, ...]] = [() for _ in done]
     for slot, stack in enumerate(fleet.own):
         having = [place for place in done if slot < len(fleet.members[place].tasks)]
@@ -222,7 +229,11 @@ def _final_scores(fleet: StackedModels, done: Sequence[int], split: str) -> list
             member = fleet.members[place]
             if not member.watches.own[member.tasks.names[slot]].step:
                 stack.copy_members(torch.tensor([place], device=fleet.device), fleet.best)
-        scored = evaluate_members(fleet, having, stack, split, slot=slot) if having else []
+        scored = []
+        if having:
+            scored = evaluate_members(
+                fleet, having, stack, split, slot=slot, with_credits=with_credits
+            )
         for place, scores in zip(having, scored, strict=True):
             found[done.index(place)] += scores
     return found

@@ -1,6 +1,7 @@
 """Scores of members that write text: sums over places, taken on the device.
 
-What a model says to every place of a split is far more than its score; only the sums leave the device.
+What a model says to every place of a split is far more than its score; only the sums leave the device,
+over all rows, or row by row where it is asked what each of them adds.
 """
 
 from __future__ import annotations
@@ -17,35 +18,50 @@ from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._members import Member
 from taskmix.tasks import MISSING, EncodedSplit, WrittenText
-from taskmix.training import Score, score_written
+from taskmix.training import Score, WrittenRows, score_written
 
 BLOCK = 1 << 28  # numbers that members may put out at once
 
 
 def written_scores(
-    fleet: StackedModels, members: Sequence[Member], parameters: StackedParameters, split: str
+    fleet: StackedModels,
+    members: Sequence[Member],
+    parameters: StackedParameters,
+    split: str,
+    *,
+    with_credits: bool = False,
 ) -> list[tuple[Score, ...]]:
     """The scores of members with these parameters, in order, as `evaluate` gives them."""
     rows = _SplitRows(fleet, members, split)
     sums = torch.zeros(len(members), rows.slots, 5, dtype=torch.float64, device=fleet.device)
+    by_row: list[Tensor] = []  # [member, slot, row, 3]: loss, places, those foreseen
     classes = max(task.outputs for member in members for task in member.tasks)
     size = max(1, BLOCK // max(1, len(members) * rows.slots * rows.words * classes))
     for begin in range(0, rows.longest, size):
         places, targets = rows.some(begin, begin + size)
         scores = fleet.codes(parameters, places, rows.words).view(*targets.shape, -1)
-        sums += _sums(scores, targets)
+        losses, known, right = _by_place(scores, targets)
+        sums += _sums(losses, known, right)
+        if with_credits:
+            by_row.append(torch.stack([losses.sum(-1), known.sum(-1), right.sum(-1)], dim=-1).cpu())
     found = sums.cpu()
-    return [
-        tuple(
-            score
-            for slot, task in enumerate(member.tasks)
-            if split in task.splits and len(task.splits[split])
-            for score in score_written(
-                task, split, _text(task.splits[split], found[place, slot]), loss=True
-            )
-        )
-        for place, member in enumerate(members)
-    ]
+    every_row = torch.cat(by_row, dim=2) if by_row else None  # [member, slot, row, 3]
+    every_score: list[tuple[Score, ...]] = []
+    for place, member in enumerate(members):
+        of_member: list[Score] = []
+        for slot, task in enumerate(member.tasks):
+            data = task.splits.get(split)
+            if data is None or not len(data):
+                continue
+            text = _text(data, found[place, slot])
+            scores_here = score_written(task, split, text, loss=True)
+            if every_row is not None:
+                loss, pieces, firsts = every_row[place, slot, : len(data)].unbind(-1)
+                by_itself = WrittenRows(loss, firsts.long(), pieces.long())
+                scores_here[0] = by_itself.credited(scores_here[0], data, text)
+            of_member += scores_here
+        every_score.append(tuple(of_member))
+    return every_score
 
 
 class _SplitRows:
@@ -91,17 +107,21 @@ class _SplitRows:
         return self._starts + rows, targets.masked_fill(beyond, MISSING)
 
 
-def _sums(scores: Tensor, targets: Tensor) -> Tensor:
-    """Losses, known places, those whose target scores best, rows with any, rows in which all do."""
+def _by_place(scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Of each place its loss, whether it is known, and whether its target scores best."""
     known = targets != MISSING
     classes = targets.clamp(min=0)
     losses = torch.where(known, place_losses(scores, classes), 0.0).double()
-    right = scores.argmax(dim=-1) == classes
+    return losses, known, (scores.argmax(dim=-1) == classes) & known
+
+
+def _sums(losses: Tensor, known: Tensor, right: Tensor) -> Tensor:
+    """Losses, known places, those whose target scores best, rows with any, rows in which all do."""
     any_known = known.any(dim=-1)
     counts = [
         losses.sum((-2, -1)),
         known.sum((-2, -1)),
-        (right & known).sum((-2, -1)),
+        right.sum((-2, -1)),
         any_known.sum(-1),
         ((right | ~known).all(dim=-1) & any_known).sum(-1),
     ]

@@ -8,7 +8,8 @@ The paper gives no T; it is 10,000 here. Beside the paper's one environment, oth
 draw of eight numbers decides most of a single result. `gap_closed/x` is (x − random)/(oracle − random)
 of the mean final scores; its interval is over environments. `paper_recipe` pools the logs of both
 rounds; `auto` does the same with λ chosen from the logs; `staged` replaces its second round by a policy
-in stages; `optimum` is the best fixed distribution, forgetting counted. All environments and seeds are
+in stages; `both` is the mean of such a policy and of shares by the learning curves, in both rounds;
+`optimum` is the best fixed distribution, forgetting counted. All environments and seeds are
 played at once, as the rows of arrays.
 
 Beyond the paper, `transfer` and `cost` let arms teach or harm each other and differ in what a pull
@@ -26,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.counterfactual import (
+    Improvement,
     Log,
     improve_policy,
     improve_stages,
@@ -136,11 +138,16 @@ def play_bandit(
 
     first = [[log] for log in logs_of(plays["random"])]
     entropies = np.zeros(len(uniform))
-    for name, entropy in (("paper_recipe", options.entropy), ("auto", "auto")):
+    learners: dict[str, Callable[[list[Log]], Improvement]] = {
+        "paper_recipe": lambda some: improve_policy(some, entropy=options.entropy),
+        "auto": lambda some: improve_policy(some, division="entropy"),
+        "both": improve_policy,
+    }
+    for name, learner in learners.items():
         logs = [list(some) for some in first]
         for number in range(options.rounds):
             tell(f"{name} {number + 1}")
-            learned = [improve_policy(some, entropy=entropy) for some in logs]
+            learned = [learner(some) for some in logs]
             plays[name] = fixed(np.array([one.probabilities for one in learned]))
             if number + 1 < options.rounds:
                 for some, log in zip(logs, logs_of(plays[name]), strict=True):
@@ -148,7 +155,7 @@ def play_bandit(
         if name == "auto":
             entropies = np.array([one.entropy for one in learned])
             tell("staged")
-            staged = [improve_stages(some, stages=(2, 4, 8)) for some in logs]
+            staged = [improve_stages(some, stages=(2, 4, 8), division="entropy") for some in logs]
             plays["staged"] = fixed(_in_stages([one.probabilities for one in staged]))
     shape = (options.environments, options.seeds)
     return BanditResult(

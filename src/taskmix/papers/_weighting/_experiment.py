@@ -124,7 +124,7 @@ class ReviewsOptions(TextOptions):
 
     @property
     def source(self) -> FolderSource:
-        return FolderSource(path=str(self.data), tasks=DOMAINS, cache=self.cache)
+        return FolderSource(path=str(self.data), tasks=DOMAINS, metric="accuracy", cache=self.cache)
 
 
 def reproduce_newsgroups(

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from taskmix.report._drawing import FOCUS, PANEL, Spec
 
 STANDINGS = {"leads": "var(--accent)", "may be the best": "var(--ink)", "out": "var(--other)"}
-STAGES = ("baselines", "transfer", "candidates", "race")  # their colours are those of labels
+STAGES = (
+    "baselines",
+    "transfer",
+    "candidates",
+    "race",
+    "longer",
+)  # their colours are those of labels
 _ROW_HEIGHT = 26  # pixels
 
 

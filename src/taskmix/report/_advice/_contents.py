@@ -28,6 +28,7 @@ _STAGE_WORDS = {
     "transfer": "which tasks help which",
     "candidates": "what these suggest",
     "race": "a seed more for each",
+    "longer": "the two leaders, trained longer",
 }
 _BASELINES = {"uniform": "equal shares", "single": "each task alone"}
 
@@ -124,12 +125,24 @@ def _tiles(data: ReportData, advice: AdviceDocument) -> list[tuple[str, str, str
     found.append((f"mean dev score of {tasks}", number(chosen.dev), advice.chosen))
     still = sum(row.open for row in rows)
     found.append(("may be the best", f"{still} of {len(rows)}", "ways of training"))
-    share = advice.batches_spent / max(advice.batches, 1)
-    whole = f"of {count_of(advice.batches)} batches"
-    found.append(("budget spent", f"{share:.0%}", whole))
+    found.append(("budget spent", *_spent(advice)))
     seconds = sum(run.seconds for run in data.runs)
     found.append(("training", duration(seconds), counted(len(data.runs), "run")))
     return found
+
+
+def _spent(advice: AdviceDocument) -> tuple[str, str]:
+    """The share of the budget in its own currency; of one that was gone beyond, how much it was."""
+    if advice.budget_seconds is None:
+        whole, share = (
+            f"{count_of(advice.batches)} batches",
+            advice.batches_spent / max(advice.batches, 1),
+        )
+    else:
+        whole, share = duration(advice.budget_seconds), advice.seconds / advice.budget_seconds
+    if share > 1:
+        return "all", f"of {whole}, and {share - 1:.0%} more for what was under way"
+    return f"{share:.0%}", f"of {whole}"
 
 
 def _ends(interval: Interval) -> str:
@@ -141,6 +154,8 @@ def _ends(interval: Interval) -> str:
 def _plan_words(advice: AdviceDocument) -> str:
     weighting = advice.plan.weighting
     words = f"A run has {count_of(advice.batches_of_a_run)} batches in all."
+    if advice.length is not None and advice.length > advice.batches_of_a_run:
+        words += f" Ways are ranked, and scores promised, for {count_of(advice.length)} batches."
     if weighting is not None:
         words += (
             " Every step takes a batch of each task of a group, weighted by "
@@ -191,7 +206,7 @@ def _stages(advice: AdviceDocument) -> list[StageRow]:
                 place=str(STAGES.index(stage) + 1),
                 words=_STAGE_WORDS[stage],
                 cost=count_of(cost),
-                share=f"{cost / max(advice.batches, 1):.0%}",
+                share=f"{cost / max(advice.batches, advice.batches_spent, 1):.0%}",
                 spent=count_of(last.spent),
                 leader=last.leader,
                 score=number(last.score),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from taskmix.numerics import Interval
 from taskmix.report._advice._charts import budget_steps, expected_bars, gap_dots, law_curve
 from taskmix.report._drawing import Columns, Figure, Panel, rounded
-from taskmix.report._study import count_of, decimals_for, listed, number, spread_words
+from taskmix.report._study import count_of, decimals_for, duration, listed, number, spread_words
 
 if TYPE_CHECKING:
     from taskmix.plans import AdviceDocument, CandidateRow
@@ -92,6 +92,12 @@ def expected_figure(advice: AdviceDocument | None) -> Figure | None:
     return Figure("expected", caption, tuple(panels), "none", specs)
 
 
+def _spent_words(advice: AdviceDocument) -> str:
+    if advice.budget_seconds is None:
+        return f"{count_of(advice.batches_spent)} of {count_of(advice.batches)} batches were spent."
+    return f"{count_of(advice.batches_spent)} batches were spent in {duration(advice.seconds)}."
+
+
 def budget_figure(advice: AdviceDocument | None) -> Figure | None:
     """What each stage cost, one after the other, and the leader's score after it."""
     if advice is None or not advice.milestones:
@@ -121,7 +127,7 @@ def budget_figure(advice: AdviceDocument | None) -> Figure | None:
     caption = (
         f"Bands are stages, as wide as they cost; the line is the mean dev score of whoever led after "
         f"each. It may fall: more seeds correct a lead that was luck. "
-        f"{count_of(advice.batches_spent)} of {count_of(advice.batches)} batches were spent."
+        f"{_spent_words(advice)}"
     )
     stages = list(dict.fromkeys(columns["series"]))
     specs = {"spending": budget_steps("batches spent", stages)}

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache as kept_for_good
@@ -50,6 +50,7 @@ from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 Tell = Callable[[int, int], None]  # texts done, of how many
 
 CACHE_VARIABLE = "TASKMIX_CACHE"
+PORTION_TEXTS = 4096  # read together: fewer would make batches of less equal texts
 
 _COLUMNS = {"text": ("text",), "pair": ("text", "text2"), "tokens": ("tokens",)}
 _FILES = ("*.json", "*.txt", "*.safetensors", "*.bin", "*.model")  # that make an encoder
@@ -203,8 +204,9 @@ class FeatureEncoding:
             return
         plain = [(key, table) for key, table in missing if not key.tagged]
         tagged = [(key, table) for key, table in missing if key.tagged]
-        texts = dict.fromkeys(text for _, table in plain for text in texts_of(table))
-        done, total = 0, len(texts) + sum(table.num_rows for _, table in tagged)
+        portions = list(_portions(plain))
+        new = sum(len(texts) for _, texts in portions)
+        done, total = 0, new + sum(table.num_rows for _, table in tagged)
 
         def tell(more: int) -> None:
             nonlocal done
@@ -213,16 +215,41 @@ class FeatureEncoding:
                 on_progress(done, total)
 
         reader = self.reader()
-        vectors = reader.read_texts(list(texts), tell)
-        places = {text: place for place, text in enumerate(texts)}
-        for key, table in plain:
-            rows = torch.tensor([places[text] for text in texts_of(table)], dtype=torch.long)
-            shape = (table.num_rows, _texts_a_row(table), vectors.shape[1])
-            self._keep(key, table, folder, partial(_as_tasks, vectors[rows].view(shape)))
+        places: dict[str, int] = {}
+        vectors = torch.empty(new, reader.width, dtype=torch.float16)
+        for some, texts in portions:
+            begin = len(places)
+            vectors[begin : begin + len(texts)] = reader.read_texts(texts, tell)
+            places |= {text: begin + place for place, text in enumerate(texts)}
+            for key, table in some:
+                rows = torch.tensor([places[text] for text in texts_of(table)], dtype=torch.long)
+                shape = (table.num_rows, _texts_a_row(table), vectors.shape[1])
+                self._keep(key, table, folder, partial(_as_tasks, vectors[rows].view(shape)))
         for key, table in tagged:
             words, read = reader.read_words(table.column("tokens").to_pylist(), tell)
             has_piece = torch.from_numpy(read.astype(np.int64))
             self._keep(key, table, folder, partial(_as_tasks, words.unsqueeze(1), has_piece))
+
+
+def _portions(
+    tables: Sequence[tuple[SourceSplit, pa.Table]],
+) -> Iterator[tuple[list[tuple[SourceSplit, pa.Table]], list[str]]]:
+    """Tables that are read and kept one after another, each with texts that none before it has.
+
+    Whoever is stopped while it reads has lost one portion, and not all that was read.
+    """
+    known: set[str] = set()
+    some: list[tuple[SourceSplit, pa.Table]] = []
+    texts: dict[str, None] = {}
+    for key, table in tables:
+        some.append((key, table))
+        texts |= dict.fromkeys(text for text in texts_of(table) if text not in known)
+        if len(texts) >= PORTION_TEXTS:
+            yield some, list(texts)
+            known |= texts.keys()
+            some, texts = [], {}
+    if some:
+        yield some, list(texts)
 
 
 def join(

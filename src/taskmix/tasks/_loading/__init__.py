@@ -10,15 +10,17 @@ from taskmix.tasks._loading._folder import load_tasks
 from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_cells
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import TaskSettings
-from taskmix.tasks._loading._targets import guess_kind
+from taskmix.tasks._loading._targets import Target, choose_metric, guess_kind
 
 __all__ = [
     "InputPlan",
     "Notes",
     "Origin",
+    "Target",
     "TaskSettings",
     "Wanted",
     "build_inputs",
+    "choose_metric",
     "guess_kind",
     "load_tasks",
     "make_tasks",

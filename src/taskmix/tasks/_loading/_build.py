@@ -39,6 +39,7 @@ from taskmix.tasks._loading._targets import (
 )
 from taskmix.tasks._loading._written import find_written
 from taskmix.tasks._reading import WRITTEN, Reading, TaskKind
+from taskmix.tasks._scoring import metric_of_imbalance
 from taskmix.tasks._task import Split, Task
 
 _ONE_LABEL = "all rows of train have the same label"
@@ -201,7 +202,12 @@ def _task(
     first = next(other for other in columns if other.plan == column.plan)
     alone = len(columns) == 1
     kind: TaskKind = "sequences" if column.target is None else column.target.kind
-    metric = choose_metric(column.target, column.labels, column.want.settings.metric)
+    wanted = column.want.settings.metric
+    metric = choose_metric(column.target, column.labels, wanted)
+    asked_for = None  # by how the classes are divided
+    if wanted is None and kind == "classification":
+        asked_for = metric_of_imbalance(column.labels, column.values[group])
+        metric = asked_for or metric
     label = None if column.target is None else column.target.column
     reading = Reading(
         inputs=column.plan.kind,
@@ -210,6 +216,7 @@ def _task(
         kind=kind,
         classes=len(column.labels),
         metric=metric,
+        by_imbalance=asked_for is not None,
         left_out=column.plan.left_out,
         divided=divided,
     )

@@ -72,6 +72,60 @@ def entity_counts(
     >>> found.precision, found.recall, round(found.f1, 4)
     (0.5, 1.0, 0.6667)
     """
+    chunks = _find_chunks(predicted, targets, labels, sentences)
+    rules, count = chunks.rules, len(chunks.rules.names)
+    return EntityCounts(
+        tokens=len(chunks.targets),
+        correct_tokens=int((chunks.predicted == chunks.targets).sum()),
+        gold=rules.count(np.bincount(chunks.gold_types, minlength=count)),
+        found=rules.count(np.bincount(chunks.found_types, minlength=count)),
+        correct=rules.count(np.bincount(chunks.right_types, minlength=count)),
+    )
+
+
+def sentence_chunks(
+    predicted: NDArray[Any],  # [token], label numbers
+    targets: NDArray[Any],  # [token], label numbers; `MISSING` leaves the token out
+    labels: Sequence[str],
+    sentences: NDArray[Any] | None = None,  # [sentence + 1]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """[sentence] chunks that are right, and chunks in the targets and predicted ones together."""
+    chunks = _find_chunks(predicted, targets, labels, sentences)
+    # The boundary before each sentence; a token between two of them is of the former's sentence.
+    before = chunks.offsets[:-1] + np.arange(len(chunks.offsets) - 1)
+
+    def by_sentence(places: NDArray[np.int64]) -> NDArray[np.int64]:
+        found = np.searchsorted(before, places, side="left") - 1
+        return np.bincount(found, minlength=len(before)).astype(np.int64)
+
+    return (
+        by_sentence(chunks.right_places),
+        by_sentence(chunks.gold_places) + by_sentence(chunks.found_places),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunks:
+    """Where the chunks of some tokens are, in the tokens with a boundary around each sentence."""
+
+    rules: _ChunkRules
+    predicted: NDArray[Any]  # [token], those with a target
+    targets: NDArray[Any]
+    offsets: NDArray[Any]  # [sentence + 1], of these tokens
+    gold_places: NDArray[np.int64]  # [chunk], where one starts
+    gold_types: NDArray[np.int64]
+    found_places: NDArray[np.int64]
+    found_types: NDArray[np.int64]
+    right_places: NDArray[np.int64]  # [chunk], where one ends that is right
+    right_types: NDArray[np.int64]
+
+
+def _find_chunks(
+    predicted: NDArray[Any],
+    targets: NDArray[Any],
+    labels: Sequence[str],
+    sentences: NDArray[Any] | None,
+) -> _Chunks:
     if len(predicted) != len(targets):
         raise ShapeError(
             f"`predicted` and `targets` should have one label for each token. Found "
@@ -104,13 +158,19 @@ def entity_counts(
     right = closing[open_before & (gold_ends & guess_ends)[closing]]
     if opened[-1] > opened[closing].max(initial=0):  # open at the end, after letters it ignores
         right = np.append(right, len(gold) - 1)
-    count = len(rules.names)
-    return EntityCounts(
-        tokens=len(targets),
-        correct_tokens=int((predicted == targets).sum()),
-        gold=rules.count(np.bincount(gold_types[1:][gold_starts], minlength=count)),
-        found=rules.count(np.bincount(guess_types[1:][guess_starts], minlength=count)),
-        correct=rules.count(np.bincount(gold_types[right], minlength=count)),
+    gold_places = np.flatnonzero(gold_starts) + 1
+    found_places = np.flatnonzero(guess_starts) + 1
+    return _Chunks(
+        rules=rules,
+        predicted=predicted,
+        targets=targets,
+        offsets=offsets,
+        gold_places=gold_places,
+        gold_types=gold_types[gold_places],
+        found_places=found_places,
+        found_types=guess_types[found_places],
+        right_places=right,
+        right_types=gold_types[right],
     )
 
 

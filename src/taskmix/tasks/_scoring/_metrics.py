@@ -13,6 +13,7 @@ percentage. Where a metric is not defined it is one of these, so that a run goes
 | `matthews`: predictions or targets of one class          | 0     |
 | `f1`, `macro_f1`, `entity_f1`: nothing right             | 0     |
 | `auc`: no class has both positive and negative rows      | NaN   |
+| `average_precision`: the same                            | NaN   |
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ class ScoredRows:
     targets: NDArray[Any]  # [row]
     labels: tuple[str, ...] = ()
     sentences: NDArray[np.int64] | None = None  # [sentence + 1], where rows are tokens
+
+    @property
+    def are_sound(self) -> bool:
+        """Whether there is something to score, and no output is NaN."""
+        return len(self.targets) > 0 and not np.isnan(self.outputs).any()
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:
@@ -105,6 +111,18 @@ def evaluate_outputs(
     >>> evaluate_outputs("rmse", outputs=np.array([1.0, 5.0]), targets=np.array([3.0, 3.0]))
     2.0
     """
+    rows, _ = scored_rows(metric, outputs, targets, labels, sentences)
+    return float(find_metric(metric).compute(rows)) if rows.are_sound else float("nan")
+
+
+def scored_rows(
+    metric: str,
+    outputs: NDArray[Any],
+    targets: NDArray[Any],
+    labels: tuple[str, ...],
+    sentences: NDArray[Any] | None,
+) -> tuple[ScoredRows, NDArray[np.bool_]]:
+    """The rows that a metric counts, words as rows of their own, and [row or word] which these are."""
     chosen = find_metric(metric)
     if (chosen.needs == "values") == bool(labels) or chosen.is_of_text:
         has = f"{len(labels)} classes" if labels else "no classes"
@@ -139,9 +157,7 @@ def evaluate_outputs(
     if sentences is not None:
         sentences = keep_offsets(np.asarray(sentences), kept)
     outputs, targets = outputs[kept].astype(np.float64), targets[kept]
-    if len(targets) == 0 or np.isnan(outputs).any():
-        return float("nan")
-    return float(chosen.compute(ScoredRows(outputs, targets, labels, sentences)))
+    return ScoredRows(outputs, targets, labels, sentences), kept
 
 
 def evaluate_written(metric: str, text: WrittenText) -> float:
@@ -248,12 +264,20 @@ def _entity_f1(rows: ScoredRows) -> float:
 
 
 def _auc(rows: ScoredRows) -> float:
+    return _ranked(rows, _rank_auc)
+
+
+def _average_precision(rows: ScoredRows) -> float:
+    return _ranked(rows, _rank_precision)
+
+
+def _ranked(rows: ScoredRows, area: Callable[[NDArray[Any], NDArray[np.bool_]], float]) -> float:
     # Two classes: the second against the first. More: the mean of each against the rest (macro
     # one-vs-rest), over the classes for which there is something to rank.
     if len(rows.labels) == 2:  # by the difference of logits, which does not saturate
-        return _rank_auc(rows.outputs[:, 1] - rows.outputs[:, 0], rows.targets == 1)
+        return area(rows.outputs[:, 1] - rows.outputs[:, 0], rows.targets == 1)
     areas = [
-        _rank_auc(rows.log_probabilities[:, label], rows.targets == label)
+        area(rows.log_probabilities[:, label], rows.targets == label)
         for label in range(rows.outputs.shape[1])
     ]
     defined = [area for area in areas if not np.isnan(area)]
@@ -269,6 +293,18 @@ def _rank_auc(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:
     # Mann and Whitney: how often a positive row ranks above a negative one, ties half.
     above = rankdata(scores)[positive].sum() - count * (count + 1) / 2
     return float(above / (count * others))
+
+
+def _rank_precision(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:
+    """The mean over positive rows of the precision among all that rank as high (ties together)."""
+    count = int(positive.sum())
+    if count == 0 or count == len(positive):
+        return float("nan")
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], positive[order]
+    last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)  # of each group of ties
+    found = np.cumsum(hits)[last]
+    return float((np.diff(found, prepend=0) * found / (last + 1)).sum() / count)
 
 
 def _rmse(rows: ScoredRows) -> float:
@@ -291,6 +327,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             Metric("spearman", True, "values", _spearman),
             Metric("entity_f1", True, "tags", _entity_f1),
             Metric("auc", True, "scores", _auc),
+            Metric("average_precision", True, "scores", _average_precision),
             Metric("rmse", False, "values", _rmse),
             Metric("log_loss", False, "scores", _log_loss),
             Metric("exact_match", True, "pieces", exact_match),

@@ -1,0 +1,124 @@
+"""Tasks that spoil a folder, and whether the adviser names them.
+
+Four are added, each made of another task of the folder: one with shuffled labels, a copy, one whose
+inputs tell the label, and one with twenty rows to train on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from _advice_asking import ask, template, without_reading
+from _advice_training import say
+from taskmix.tasks import Split, Task, TaskSet, write_tasks
+
+FEW = 20  # rows to train on
+
+# What a finding of the adviser has to be, by how its kind is called.
+KINDS = {"copy": "same task twice", "leaking": "leak", "few rows": "few rows"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spoiled:
+    """The tasks with four more, and the names that should be told for each kind of harm."""
+
+    tasks: TaskSet
+    names: Mapping[str, frozenset[str]]
+
+
+def spoil(tasks: TaskSet, seed: int) -> Spoiled:
+    """Which tasks the four are made of depends on the seed."""
+    generator = np.random.default_rng(seed)
+    order = [tasks[int(place)] for place in generator.permutation(len(tasks))]
+    one, other, third, fourth = (order[place % len(order)] for place in range(4))
+    added = {
+        "copy": replace(one, name=f"{one.name} again"),
+        "shuffled": shuffled(other, generator),
+        "leaking": leaking(third),
+        "few rows": short(fourth, generator),
+    }
+    names = {kind: frozenset({task.name}) for kind, task in added.items()}
+    names["copy"] |= {one.name}
+    return Spoiled(tasks=TaskSet((*tasks, *added.values())), names=names)
+
+
+def shuffled(task: Task, generator: np.random.Generator) -> Task:
+    splits = {
+        name: Split(split.inputs, generator.permutation(split.targets))
+        for name, split in task.splits.items()
+    }
+    return replace(task, name=f"{task.name} shuffled", splits=splits)
+
+
+def leaking(task: Task) -> Task:
+    """The label as a word at the end of the text, or as a column of the table."""
+
+    def told(split: Split) -> Split:
+        words = [f"answer{task.labels[int(target)]}" for target in split.targets]
+        if "text" in split.inputs.column_names:
+            texts = split.inputs.column("text").to_pylist()
+            place = split.inputs.column_names.index("text")
+            longer = [f"{text} {word}" for text, word in zip(texts, words, strict=True)]
+            return Split(split.inputs.set_column(place, "text", pa.array(longer)), split.targets)
+        return Split(split.inputs.append_column("outcome", pa.array(words)), split.targets)
+
+    splits = {name: told(split) for name, split in task.splits.items()}
+    return replace(task, name=f"{task.name} leaking", splits=splits)
+
+
+def short(task: Task, generator: np.random.Generator) -> Task:
+    train = task.splits["train"]
+    kept = np.sort(generator.permutation(len(train))[:FEW])
+    splits = dict(task.splits) | {"train": Split(train.inputs.take(kept), train.targets[kept])}
+    return replace(task, name=f"{task.name} short", splits=splits)
+
+
+def named(advice: Mapping[str, Any], spoiled: Spoiled) -> dict[str, bool]:
+    """Whether each kind of harm was told, with the right names."""
+    wrong = next(iter(spoiled.names["shuffled"]))
+    left_out = wrong not in advice["plan"]["tasks"]
+    found = {"shuffled": wrong in advice["unlearned"] and left_out}
+    for harm, kind in KINDS.items():
+        found[harm] = any(
+            kind in each["kind"] and spoiled.names[harm] <= set(each["tasks"])
+            for each in advice["findings"]
+        )
+    return found
+
+
+def harm(
+    folder: str, words: Sequence[str], out: Path, *, seeds: int, jobs: int, code: Path | None = None
+) -> list[dict[str, Any]]:
+    """How often each of the four is named, over seeds."""
+    tasks = template(folder, words).load()
+    words = without_reading(words)
+
+    def one(seed: int) -> dict[str, bool]:
+        spoiled = spoil(tasks, seed)
+        made = out / f"tasks-{seed}"
+        if not made.exists():
+            write_tasks(spoiled.tasks, made)
+        asked = ask(str(made), out / f"advice-{seed}", [*words, "--seed", str(seed)], code=code)
+        found = named(asked.advice, spoiled)
+        say(f"seed {seed}: {found}")
+        return found
+
+    with ThreadPoolExecutor(jobs) as pool:
+        found = list(pool.map(one, range(seeds)))
+    return [
+        {
+            "what": "harm",
+            "case": f"{Path(folder).name}: {kind} task named",
+            "ours": sum(each[kind] for each in found),
+            "n": seeds,
+            "missed": [seed for seed, each in enumerate(found) if not each[kind]],
+        }
+        for kind in ("shuffled", *KINDS)
+    ]

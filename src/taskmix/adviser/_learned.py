@@ -1,0 +1,161 @@
+r"""Whether anything was learned of a task: a test against a guess, with a power that is stated.
+
+The score compared is the mean over seeds of the best way of training. The bar it has to pass lies so
+high that tasks with shuffled labels pass it in one case of twenty at most: scores of a guess are drawn
+for as many ways, seeds and evaluations as there were, and the 95 % quantile of the best is taken.
+
+    bar = guess + q · e(guess, rows),   seen = bar + 0.84 · e(guess, rows)
+
+with e the sampling error of the metric on the dev rows. A score of `seen` would pass the bar in 80 %
+of cases. Where `seen` is at most three tenths of the way from the guess to a perfect score, staying
+below the bar means "no". Elsewhere the dev rows are too few: "cannot tell", and how many would do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from taskmix.adviser._expect import sampling_error
+from taskmix.adviser._guess import guessed_score, positives_of, rows_of_metric
+from taskmix.adviser._scores import Entry
+from taskmix.adviser._still_rising import still_rising
+from taskmix.records import Study
+from taskmix.tasks import Task, TaskSet, find_metric
+
+FALSE_ALARMS = 0.05  # of tasks without anything to learn that may pass as learned
+POWER_ERRORS = 0.8416  # the normal quantile of 80 %
+# Of the way from the guess to a perfect score. A smaller share would need more dev rows than most
+# tasks have (115 of two even classes at 0.3, 1000 at 0.1), and shuffled tasks would stay in the race.
+SHARE_SEEN = 0.3
+DRAWS = 4000  # of guesses; the quantile is known to about 0.03 standard errors
+# Of scores on the same dev rows under several seeds and at several evaluations. It is not known, so
+# the bar is the highest of these.
+CORRELATIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+Answer = Literal["yes", "no", "cannot tell"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned:
+    """What is known of one task."""
+
+    task: str
+    answer: Answer
+    metric: str
+    best: float  # the mean over seeds of the best way; NaN without a score
+    guess: float  # NaN where nobody knows
+    rows: int  # of dev that the metric is over
+    rows_needed: int | None  # so that "no" could be said; None where that is not known
+    words: str
+    still_rising: bool = False  # the dev loss still fell when the runs ended
+
+
+def judge_learned(
+    entries: Mapping[str, Sequence[Entry]],
+    tasks: TaskSet,
+    targets: Sequence[str],
+    study: Study | None = None,  # with the runs' curves; without it nothing counts as still rising
+) -> tuple[Learned, ...]:
+    """Every target that was scored, in their order."""
+    return tuple(
+        _judge(tasks[name], entries, study)
+        for name in targets
+        if any(name in entry.dev for some in entries.values() for entry in some)
+    )
+
+
+def unlearned(learned: Sequence[Learned]) -> tuple[str, ...]:
+    """The tasks of which nothing was learned."""
+    return tuple(each.task for each in learned if each.answer == "no")
+
+
+def _judge(task: Task, entries: Mapping[str, Sequence[Entry]], study: Study | None) -> Learned:
+    better = 1.0 if find_metric(task.metric).higher_is_better else -1.0
+    means, looks = [], []
+    for some in entries.values():
+        scores = [entry.dev[task.name] for entry in some if task.name in entry.dev]
+        scores = [score for score in scores if math.isfinite(score)]
+        if scores:
+            means.append(better * float(np.mean(scores)))
+            looks.append((len(scores), _evaluations(some[0], task.name)))
+    guess, rows = guessed_score(task), rows_of_metric(task)
+    best = better * max(means) if means else math.nan
+    if not math.isfinite(guess) or not means or not rows:
+        words = f"`{task.name}`: what a guess would score is not known, so nobody can tell."
+        return Learned(
+            task=task.name,
+            answer="cannot tell",
+            metric=task.metric,
+            best=best,
+            guess=guess,
+            rows=rows,
+            rows_needed=None,
+            words=words,
+        )
+    # A guess of 0 has an error as well: one row more could have been right.
+    value = max(guess, 1 / (rows + 2)) if better > 0 else guess
+    error = sampling_error(task.metric, value, rows, positives=positives_of(task))
+    height = bar_of_guesses(tuple(looks))
+    perfect = 1.0 if better > 0 else 0.0
+    wanted = max(SHARE_SEEN * abs(perfect - guess), 1e-12)
+    needed = math.ceil(rows * ((height + POWER_ERRORS) * error / wanted) ** 2)
+    rises = study is not None and still_rising(task.name, entries, study)
+    answer: Answer = "no" if needed <= rows else "cannot tell"
+    if better * (best - guess) > height * error:
+        answer = "yes"
+    found = f"the best way has {task.metric} {best:.3f}, a guess {guess:.3f}"
+    seen = guess + better * wanted
+    words = {
+        "yes": f"`{task.name}` was learned: {found}.",
+        "no": f"Nothing was learned of `{task.name}`{' yet' if rises else ''}: {found}, and "
+        f"{seen:.3f} would have been seen with 80 % power in {rows:,} dev rows.",
+        "cannot tell": f"Cannot tell whether anything was learned of `{task.name}`: {found}; to see "
+        f"{seen:.3f} with 80 % power, about {needed:,} dev rows would do, and there are {rows:,}.",
+    }[answer]
+    if rises and answer != "yes":
+        words += " The dev loss still fell when the runs ended."
+    return Learned(
+        task=task.name,
+        answer=answer,
+        metric=task.metric,
+        best=best,
+        guess=guess,
+        rows=rows,
+        rows_needed=needed,
+        words=words,
+        still_rising=rises,
+    )
+
+
+def _evaluations(entry: Entry, task: str) -> int:
+    """From how many evaluations the score was chosen: one where other tasks had a say in it."""
+    for part, run in zip(entry.candidate.models, entry.runs, strict=True):
+        if part.scored == (task,):
+            return max(run.steps // (run.evaluate_every or run.steps), 1)
+    return 1
+
+
+@lru_cache(maxsize=256)
+def bar_of_guesses(looks: tuple[tuple[int, int], ...]) -> float:
+    """Standard errors above a guess that the best of many guesses reaches in 5 % of cases.
+
+    `looks` has the seeds and the evaluations of each way: a way's score is the mean over seeds of
+    the best evaluation. Ways count as independent, seeds and evaluations as alike as is worst.
+    """
+    from scipy.special import ndtri
+
+    generator = np.random.default_rng(0)
+    best = np.full((len(CORRELATIONS), DRAWS), -np.inf)
+    root = np.sqrt(np.array(CORRELATIONS))[:, None]
+    for seeds, evaluations in looks:
+        # The largest of n uniform numbers is distributed as the n-th root of one.
+        largest = ndtri(generator.random((DRAWS, seeds)) ** (1 / evaluations)).mean(axis=1)
+        common = generator.normal(size=DRAWS)
+        best = np.maximum(best, root * common + np.sqrt(1 - root**2) * largest)
+    return float(np.quantile(best, 1 - FALSE_ALARMS, axis=1).max())

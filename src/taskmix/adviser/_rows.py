@@ -1,0 +1,68 @@
+r"""How far a difference of two ways may come from the choice of dev rows.
+
+The record of a run has a credit for every dev row, whose mean is the score of a task. Ways are judged on
+the same rows, so R, the covariance of their mean scores over other such rows, is that of their credits:
+
+    R_cd = Σ_g cov_i(q_ci, q_di) / n_g,    q_ci = Σ_t u_ti / |T|
+
+over groups g of tasks that share their rows i, with u_ti the mean over seeds of the credit of task t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.adviser._scores import Entry, comparable
+from taskmix.records import Study
+from taskmix.tasks import TaskSet
+
+Array = NDArray[np.float64]
+
+
+def row_noise(
+    entries: Mapping[str, Sequence[Entry]], tasks: TaskSet, judged: Sequence[str], study: Study
+) -> dict[str, Array] | None:
+    """R: for each way its covariance with all, in their order; None where a record has no credits."""
+    ways = list(entries)
+    known = {way: _credits(entries[way], tasks, judged, study) for way in ways}
+    if not ways or any(set(found) != set(judged) for found in known.values()):
+        return None
+    total = np.zeros((len(ways), len(ways)))
+    for names in _sharing(tasks, judged):
+        lengths = {len(known[way][name]) for way in ways for name in names}
+        if len(lengths) != 1:  # the rows of one task at a time
+            return None
+        values = np.array([sum(known[way][name] for name in names) for way in ways])
+        values = values[:, np.isfinite(values).all(axis=0)] / len(judged)
+        if values.shape[1] > 1:
+            total += np.atleast_2d(np.cov(values)) / values.shape[1]
+    return {way: total[place] for place, way in enumerate(ways)}
+
+
+def _sharing(tasks: TaskSet, judged: Sequence[str]) -> list[list[str]]:
+    groups: dict[int, list[str]] = {}
+    for name in judged:
+        groups.setdefault(id(tasks[name].splits["dev"].inputs), []).append(name)
+    return list(groups.values())
+
+
+def _credits(
+    entries: Sequence[Entry], tasks: TaskSet, judged: Sequence[str], study: Study
+) -> dict[str, Array]:
+    """The mean over seeds of each task's credits, on the scale of the race."""
+    found: dict[str, list[Array]] = {}
+    for entry in entries:
+        for part, run in zip(entry.candidate.models, entry.runs, strict=True):
+            kept = study.run(run.specification()).credits()
+            for name in part.scored:
+                if name in kept and name in judged:
+                    unit = comparable(tasks[name], 1.0) - comparable(tasks[name], 0.0)
+                    found.setdefault(name, []).append(unit * kept[name].astype(np.float64))
+    return {
+        name: np.mean(some, axis=0)
+        for name, some in found.items()
+        if len(some) == len(entries) and len({len(each) for each in some}) == 1
+    }
