@@ -176,8 +176,8 @@ def check_none_merged(runs: Iterable[Run]) -> None:
     """Raises where a run is made of others: they may lie on the disk of another machine."""
     if sources_of(runs):
         raise OptionError(
-            "Models should be merged on this machine, once they are trained. Found a plan that merges "
-            "them, and an engine of several machines. Leave `engine` out.",
+            "Models should be merged by one process of this machine. Found a plan that merges them, and "
+            "processes of a launcher or a cluster. Train by it without them, with `engine` auto.",
             arguments=("engine",),
         )
 

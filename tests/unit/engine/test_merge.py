@@ -16,6 +16,7 @@ from taskmix.engine import (
     DigitsSource,
     FolderSource,
     Here,
+    Launched,
     Optimization,
     Run,
     build,
@@ -24,7 +25,7 @@ from taskmix.engine import (
     load_model,
     model_of_run,
 )
-from taskmix.errors import InputError, RunError
+from taskmix.errors import InputError, OptionError, RunError
 from taskmix.models import (
     DARE,
     TIES,
@@ -270,6 +271,11 @@ def test_models_that_cannot_be_merged_are_refused_in_words(template: Run, tmp_pa
     digits = replace(run, source=DigitsSource(), tasks=None, architecture=Perceptron())
     with pytest.raises(InputError, match="one pretrained model"):
         execute(digits, study)
+
+
+def test_processes_of_a_launcher_do_not_merge(template: Run, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="by one process of this machine"):
+        Launched().run(merging(Merge()).runs(template, seeds=[0]), Study(tmp_path / "study"))
 
 
 def test_a_plan_that_merges_comes_back_from_its_file(tmp_path: Path) -> None:
