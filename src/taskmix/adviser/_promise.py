@@ -20,7 +20,10 @@ from taskmix.adviser._judging import MOST_EXTRAPOLATED, Entries
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.plans import Expected
 from taskmix.records import Study
-from taskmix.tasks import TaskSet
+from taskmix.tasks import TaskSet, find_metric
+
+
+REACHED = 0.5  # of what is missing to a perfect score: more than that no promise should rest on
 
 
 def promised_scores(
@@ -46,9 +49,11 @@ def promised_scores(
         task = tasks[name]
         dev, test = len(task.splits["dev"]), task.sizes.get("test")
         spread, degrees = _spread(every, name)
+        scores = [entry.dev[name] for entry in long or entries]
         gain, error = _gain(growth, tasks, name, start, end)
+        gain = _within_reach(gain, task.metric, float(np.mean(scores)))
         interval = expect_score(
-            [entry.dev[name] for entry in long or entries],
+            scores,
             task.metric,
             dev_rows=dev,
             test_rows=test or dev,
@@ -95,6 +100,13 @@ def _gain(
     error = math.hypot(growth.error_between(begin, end), growth.mean_error_between(begin, end))
     (gain,) = growth.gains([name], begin=begin, end=end)
     return float(gain) / unit, error / abs(unit)
+
+
+def _within_reach(gain: float, metric: str, score: float) -> float:
+    """A curve knows no end of a metric: of what is missing to it no more than a part is promised."""
+    if not find_metric(metric).higher_is_better:
+        return max(gain, -REACHED * score)
+    return min(gain, REACHED * max(1.0 - score, 0.0))
 
 
 def _spread(every: Entries, name: str) -> tuple[float, float]:
