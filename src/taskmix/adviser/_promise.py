@@ -22,7 +22,6 @@ from taskmix.plans import Expected
 from taskmix.records import Study
 from taskmix.tasks import TaskSet, find_metric
 
-
 REACHED = 0.5  # of what is missing to a perfect score: more than that no promise should rest on
 
 

@@ -49,12 +49,7 @@ def class_shares(labels: tuple[str, ...], targets: NDArray[Any]) -> NDArray[np.f
     [0.75, 0.25]
     """
     counts = _counts(targets, len(labels)).astype(np.float64)
-<<<<<<< HEAD
-    shares: NDArray[np.float64] = counts / max(counts.sum(), 1.0)
-    return shares
-=======
     return np.asarray(counts / max(counts.sum(), 1.0), dtype=np.float64)
->>>>>>> metric
 
 
 def _counts(targets: NDArray[Any], classes: int) -> NDArray[np.int64]:
