@@ -140,7 +140,7 @@ class CandidateRuns:
         # Runs of a second or two need no way back but their ends: writing it takes longer than they do.
         small = isinstance(template.architecture, Perceptron)
         if small and steps * template.batch_size <= FEW_TRAINED_ROWS:
-            return [replace(run, checkpoint_every=None) for run in runs]
+            return [_without_checkpoints(run) for run in runs]
         return runs
 
     def _train(self, asked: Sequence[Asked]) -> list[list[Executed] | None]:
@@ -196,9 +196,20 @@ class CandidateRuns:
                     )
 
     def _seconds(self, run: Run) -> float:
-        """Of the run's steps, by its record: a run of a fleet has its share of theirs."""
+        """Of the run's steps, by its record: a run of a fleet has its share of theirs.
+
+        One that is merged took what its sources did.
+        """
+        if run.sources:
+            return sum(map(self._seconds, run.sources))
         seconds = run.folder(self.study).steps(["seconds"])["seconds"].to_numpy()
         return float(seconds.sum()) if len(seconds) else float("nan")
+
+
+def _without_checkpoints(run: Run) -> Run:
+    """On the way; those that it is merged of too, which are runs that other candidates ask for."""
+    sources = tuple(map(_without_checkpoints, run.sources))
+    return replace(run, checkpoint_every=None, sources=sources)
 
 
 def _without_partial_seed(count: int, candidates: int) -> int:

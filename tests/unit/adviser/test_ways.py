@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from test_adviser import World, adviser, sound
 
-from taskmix.adviser._adviser import Advice
 from taskmix.adviser._answer import answer, best_runs, plan_of
-from taskmix.adviser._candidates import distinct
+from taskmix.adviser._candidate_runs import CandidateRuns
+from taskmix.adviser._candidates import baselines, distinct
 from taskmix.adviser._guessed_mixtures import corrected_guesses
 from taskmix.adviser._own_best import held_out_gains, own_best, with_held_out_scores
 from taskmix.adviser._propose import merged
+from taskmix.adviser._run_length import RunLength
 from taskmix.adviser._scores import Entry
 from taskmix.engine import DigitsSource, Here, Optimization, Run
 from taskmix.models import Architecture, Merge, Perceptron, Transformer
 from taskmix.plans import Part, Plan, Shares
 from taskmix.records import Study
+from taskmix.tasks import FeatureEncoding
 
 NAMES = ("parity", "half")
 
@@ -97,43 +101,71 @@ def test_own_best_evaluations_are_proposed_only_where_other_seeds_say_that_they_
         assert found.words.endswith("each served by its own best evaluation")
 
 
-def advice_on_adapters(world: World, study: Path) -> Advice:
-    """Advice on adapters of a pretrained model, whose runs are made up."""
-    made, _ = adviser(world, study)
-    made.template = replace(
-        made.template, architecture=Transformer(path="nowhere", tune="adapters")
+def runs_on(architecture: Architecture, study: Path) -> CandidateRuns:
+    """Of a budget of steps; nothing is trained."""
+    made, _ = adviser(World(), study)
+    nothing: Any = None
+    by_steps: Any = SimpleNamespace(by_clock=False)
+    return CandidateRuns(
+        template=replace(made.template, architecture=architecture),
+        study=Study(study),
+        executor=nothing,
+        timer=nothing,
+        spending=by_steps,
+        length=RunLength(batches=80, evaluations=4),
+        first_seed=0,
     )
-    return made.run()
 
 
-def test_models_trained_alone_are_merged_for_nothing_but_their_evaluation(tmp_path: Path) -> None:
-    advice = advice_on_adapters(World(), tmp_path)
-    assert "merged" in advice.entries
-    trained = [
-        entry
-        for some in advice.entries.values()
-        for entry in some
-        if entry.candidate.merge is None or entry.seed > 1
+def trained_alone(runs: CandidateRuns) -> Plan:
+    """Training alone, which has been done under seed 0."""
+    single = baselines(runs.template.load(), NAMES)[0]
+    done = tuple(runs._runs(single, 0))
+    runs.entries["single"] = [
+        Entry(candidate=single, seed=0, runs=done, dev={}, test={}, batches=80.0)
     ]
-    assert advice.spent == len(trained) * advice.batches
-    entry = advice.entries["merged"][0]
-    (run,) = entry.runs
-    assert [source.tasks for source in run.sources] == [(name,) for name in advice.tasks.names]
-    single = advice.entries["single"][0].runs
-    assert {each.specification()["seed"] for each in run.sources} == {0}
-    assert {str(each.specification()) for each in run.sources} == {
-        str(each.specification()) for each in single
-    }
+    return single
 
 
-def test_a_merged_model_that_is_best_is_the_plan_and_what_is_kept(tmp_path: Path) -> None:
+ADAPTERS = Transformer(path="nowhere", tune="adapters")
+HEADS = Perceptron(reads=FeatureEncoding(path="nowhere"))  # small: its runs keep no checkpoints
+
+
+@pytest.mark.parametrize("architecture", [ADAPTERS, HEADS], ids=["adapters", "heads"])
+def test_merged_models_are_made_of_the_very_runs_that_are_trained_alone(
+    tmp_path: Path, architecture: Architecture
+) -> None:
+    runs = runs_on(architecture, tmp_path)
+    single = trained_alone(runs)
+    plan = merged(runs.entries)
+    assert plan is not None
+    assert distinct([plan], [single]) == [plan]
+    (together,) = runs._runs(plan, 0)
+    alone = {str(run.specification()) for run in runs._runs(single, 0)}
+    assert {str(run.specification()) for run in together.sources} == alone
+
+
+def test_merging_costs_nothing_but_evaluations_where_its_models_are_trained(tmp_path: Path) -> None:
+    runs = runs_on(ADAPTERS, tmp_path)
+    trained_alone(runs)
+    plan = merged(runs.entries)
+    assert plan is not None
+    assert runs.costs_of([(plan, 0), (plan, 1)]) == [[0.0], [80.0]]  # batches of each seed
+
+
+def test_a_merged_model_that_is_best_is_the_plan_and_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def scorer(run: Run, task: str) -> float:
         return 0.97 if run.label == "merged" and sound(run, task) > 0.6 else sound(run, task)
 
-    advice = advice_on_adapters(World(scorer), tmp_path)
-    found = answer(advice)
+    monkeypatch.setattr("taskmix.adviser._adviser.rungs_below", lambda template, tasks: [])
+    made, _ = adviser(World(scorer), tmp_path)
+    made.template = replace(made.template, architecture=ADAPTERS)
+    advice = made.run()
+    found = answer(advice, Study(tmp_path))
     assert found.chosen.merge == Merge()
-    assert found.lines[0] == "Train each task alone and merge the models into one (TaskArithmetic)."
+    assert any("merge the models into one (TaskArithmetic)" in line for line in found.lines)
     ((run, served),) = best_runs(advice, found)
     assert run.merge == Merge()
     assert set(served) == set(advice.tasks.names)
@@ -145,11 +177,9 @@ def test_a_merged_model_that_is_best_is_the_plan_and_what_is_kept(tmp_path: Path
 def test_models_from_scratch_and_copies_of_all_weights_are_not_merged(
     tmp_path: Path, architecture: Architecture
 ) -> None:
-    made, _ = adviser(World(), tmp_path)
-    made.template = replace(made.template, architecture=architecture)
-    advice = made.run()
-    assert merged(advice.entries) is None
-    assert "merged" not in advice.entries
+    runs = runs_on(architecture, tmp_path)
+    trained_alone(runs)
+    assert merged(runs.entries) is None
 
 
 def test_guesses_are_corrected_by_a_line_through_what_was_trained() -> None:

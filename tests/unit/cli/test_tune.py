@@ -195,4 +195,4 @@ def test_the_adviser_races_merged_models_of_a_pretrained_one(
     advice = json.loads((tmp_path / "s" / "advice.json").read_text())
     (row,) = (each for each in advice["candidates"] if each["name"] == "merged")
     assert row["words"] == "each task alone, then merged into one model by task arithmetic"
-    assert len(row["runs"]) >= 2
+    assert row["runs"]
