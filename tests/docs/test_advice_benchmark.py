@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -186,7 +184,7 @@ def test_the_models_of_a_recorded_way_are_lengthened_together(
     assert [start for start, _ in runs[0].policy.stages] == [0, 30]
 
 
-def test_the_script_makes_a_table_of_its_own_files(tmp_path: Path) -> None:
+def test_a_table_has_a_line_for_each_file(cases: ModuleType, tmp_path: Path) -> None:
     regret = {
         "what": "regret",
         "way": "plan",
@@ -202,13 +200,6 @@ def test_the_script_makes_a_table_of_its_own_files(tmp_path: Path) -> None:
     rows = [advice, regret, regret | {"picked": "test"}]
     path = tmp_path / "one.json"
     path.write_text(json.dumps({"case": "incomes, scratch", "rows": rows}))
-    script = ROOT / "benchmarks" / "advice.py"
-    done = subprocess.run(
-        [sys.executable, str(script), "table", str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    line = done.stdout.splitlines()[2]
+    line = cases.table([path]).splitlines()[2]
     assert "incomes, scratch | 12 | apart | 500 | size | +0.0100 (+0.0050 to +0.0150)" in line
     assert "**better**" in line
