@@ -382,7 +382,8 @@ class Adviser:
         candidates = [work.way(name) for name in contenders]
         seed = self.options.seed + seeds
         costs = work.runs.costs_of([(candidate, seed) for candidate in candidates])
-        stage = f"seed {seeds + 1}" if seeds else f"first of {', '.join(contenders)}"
+        # Ways that were out may be back, so there may be several rounds of one seed.
+        stage = f"seed {seeds + 1} of {', '.join(contenders)}"
         if last:
             stage += " after longer runs"
         kept = [] if last else self._kept_for_long(work, advice)

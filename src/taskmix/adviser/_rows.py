@@ -3,9 +3,10 @@ r"""How far a difference of two ways may come from the choice of dev rows.
 The record of a run has a credit for every dev row, whose mean is the score of a task. Ways are judged on
 the same rows, so R, the covariance of their mean scores over other such rows, is that of their credits:
 
-    R_cd = Σ_g cov_i(q_ci, q_di) / n_g,    q_ci = Σ_t u_ti / |T|
+    R_cd = Σ_g Σ_i q_ci q_di,    q_ci = Σ_t (u_cti − ū_ct) / √(n_t (n_t − 1)) / |T|
 
-over groups g of tasks that share their rows i, with u_ti the mean over seeds of the credit of task t.
+over groups g of tasks that share their rows i, with u_cti the mean over seeds of the credit of task t,
+of which n_t rows have a target. Where all have one, R is the covariance of the mean credits over n_g.
 """
 
 from __future__ import annotations
@@ -35,11 +36,20 @@ def row_noise(
         lengths = {len(known[way][name]) for way in ways for name in names}
         if len(lengths) != 1:  # the rows of one task at a time
             return None
-        values = np.array([sum(known[way][name] for name in names) for way in ways])
-        values = values[:, np.isfinite(values).all(axis=0)] / len(judged)
-        if values.shape[1] > 1:
-            total += np.atleast_2d(np.cov(values)) / values.shape[1]
+        parts = sum(_parts(np.array([known[way][name] for way in ways])) for name in names)
+        total += parts @ np.transpose(parts) / len(judged) ** 2
     return {way: total[place] for place, way in enumerate(ways)}
+
+
+def _parts(values: Array) -> Array:
+    """Of each row [way, row] in the error of a mean over the rows that have a target."""
+    known = np.isfinite(values).all(axis=0)
+    count = int(known.sum())
+    found = np.zeros_like(values)
+    if count > 1:
+        own = values[:, known]
+        found[:, known] = (own - own.mean(axis=1, keepdims=True)) / np.sqrt(count * (count - 1))
+    return found
 
 
 def _sharing(tasks: TaskSet, judged: Sequence[str]) -> list[list[str]]:

@@ -120,10 +120,14 @@ class MadeUpStudy:
         assert isinstance(seed, int)
         tasks = specification["tasks"]
         assert isinstance(tasks, Mapping)
-        curves, credits = self.curves.get(seed, {}), self.credits
+        curves = self.curves.get(seed, {})
         return MadeUpRun(
             {name: curves[name] for name in tasks["names"] if name in curves},
-            {name: np.asarray(credits[name]) for name in tasks["names"] if name in credits},
+            {
+                name: np.asarray(self.credits[name])
+                for name in tasks["names"]
+                if name in self.credits
+            },
         )
 
 
