@@ -261,6 +261,11 @@ def checked_logs(logs: Log | Sequence[Log]) -> tuple[Log, ...]:
     given = (logs,) if isinstance(logs, Log) else tuple(logs)
     if not given:
         raise InputError("A policy should be learned from at least one log. Found none.")
+    if min(len(log.stages.visits) for log in given) < 2:
+        raise InputError(
+            "A log should have at least two stages: what one half teaches is judged by the other. Found "
+            "a log with one. Read it with more `stages`, or log more steps."
+        )
     for log in given[1:]:
         if log.tasks != given[0].tasks:
             raise InputError(
