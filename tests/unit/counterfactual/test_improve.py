@@ -108,7 +108,7 @@ def test_rounds_are_pooled_and_faulty_or_foreign_logs_refused() -> None:
     )
     with pytest.raises(InputError, match="at least one log"):
         improve_policy([])
-    whole = log_from_arrays([0, 1, 0], [1.0] * 3, [0.5] * 3, names=["x", "y"], stages=1)
+    whole = log_from_arrays([0, 1], [1.0] * 2, [0.5] * 2, names=["x", "y"], stages=1)
     with pytest.raises(InputError, match="at least two stages"):
         improve_policy(whole, entropy=0.2)
     foreign = log_from_arrays([0, 1], [1.0, 1.0], [0.5, 0.5], names=["x", "y"])
