@@ -31,14 +31,7 @@ def print_improvement(
         "(95 % intervals)"
     )
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
-    for name in (
-        "policy",
-        "value",
-        "gain over logged",
-        "effective rows",
-        "ends at",
-        "above logged",
-    ):
+    for name in ("policy", "value", "gain over logged", "effective rows", "ends at"):
         table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
     for row in lessons.policies:
         ends = "-" if row.ends_at is None else f"{row.ends_at:.4f}"
