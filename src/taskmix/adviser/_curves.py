@@ -45,7 +45,7 @@ def dev_curve(
         named = row["task"] in part.scored and row["metric"] == tasks[row["task"]].metric
         if row["split"] == "dev" and named and row["value"] is not None:
             steps.setdefault(row["step"], {})[row["task"]] = row["value"]
-    return [(float(step * run.batches_a_step), scores) for step, scores in sorted(steps.items())]
+    return [(run.cost_of(step), scores) for step, scores in sorted(steps.items())]
 
 
 def best_so_far(

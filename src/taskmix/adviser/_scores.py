@@ -41,7 +41,7 @@ def entry_of(
         if result.outcome not in ("finished", "already finished") or summary is None:
             return None
         folders.append(summary.name)
-        batches += (summary.best_step or run.steps) * run.batches_a_step
+        batches += run.cost_of(summary.best_step or run.steps)
         for score in summary.scores:
             if score.task not in part.scored or score.split not in found:
                 continue

@@ -124,7 +124,11 @@ class Run:
         """Of all its steps, in batches of a plain step: what a budget of steps counts."""
         if self.merge is not None:
             return sum(source.cost for source in self.sources)
-        return self.steps * self.passes_a_step / PASSES_OF_A_BATCH
+        return self.cost_of(self.steps)
+
+    def cost_of(self, steps: int) -> float:
+        """Of some of its steps, in the same batches."""
+        return steps * self.passes_a_step / PASSES_OF_A_BATCH
 
     def steps_for(self, batches: int) -> int:
         """How many steps cost what so many batches do, at least one."""

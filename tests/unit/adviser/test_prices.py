@@ -115,7 +115,7 @@ def test_who_asks_for_a_stop_while_prices_are_measured_waits_for_one_step() -> N
 
 def test_a_budget_that_is_over_before_the_first_price_is_told_with_one_that_would_do() -> None:
     slow = Slow(1.0, loading=25.0)
-    with pytest.raises(NoTimeError, match=r"Found 20s, .* Give at least 56s"):
+    with pytest.raises(NoTimeError, match=r"Found 20s, .* Give at least 62s"):
         meter(slow, 20.0)[0].measure(TEMPLATE, together=False)
 
 

@@ -13,6 +13,7 @@ from taskmix.adviser._budget import PricedBudget, Prices, Timer
 from taskmix.adviser._candidate_runs import CandidateRuns
 from taskmix.adviser._candidates import baselines
 from taskmix.adviser._ledger import Ledger
+from taskmix.adviser._prices import Meter, NoTimeError
 from taskmix.adviser._run_length import RunLength
 from taskmix.adviser._spending import Paces, Spending
 from taskmix.engine import Auto, DigitsSource, Here, Run
@@ -132,6 +133,21 @@ def test_where_no_time_is_left_a_new_kind_is_not_measured_and_cannot_be_paid(
     assert math.isinf(cost)
     assert not found.can_pay([[cost]])
     assert (200, True) not in meter.asked
+
+
+def test_a_budget_too_small_for_anything_is_refused_before_anything_is_measured(
+    tmp_path: Path,
+) -> None:
+    meter = Meter(ALONE, Timer(seconds=3.0, begin=0.0, now=lambda: 1.0))
+    with pytest.raises(NoTimeError, match=r"Found 3s, of which 1s were used .* at least 11s"):
+        Spending.of_ledger(
+            Ledger(tmp_path, {}),
+            meter.timer,
+            Budget(seconds=3.0),
+            template=TEMPLATE,
+            executor=ALONE,
+            meter=meter,
+        )
 
 
 def test_steps_are_counted_and_nothing_is_measured(tmp_path: Path) -> None:

@@ -100,7 +100,11 @@ def advise_command(
         else:
             print_advised(advised)
 
-    where = replace(where, workers=useful_workers(template, where.workers))
+    if where.workers is None and useful_workers(template, None) == 1:
+        import torch
+
+        torch.set_num_threads(1)  # threads of a small model wait for each other more than they work
+        where = replace(where, workers=1)
     with where.executing("advise", quiet=json_, tracking=tracking) as executor:
         advised = advise_on(
             template,
