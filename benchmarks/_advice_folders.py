@@ -54,12 +54,13 @@ def without_seen(tasks: Mapping[str, Rows], key: Callable[[Row], Hashable]) -> d
 
 
 def write(folder: Path, tasks: Mapping[str, Rows], settings: str = "") -> None:
-    """A folder of JSON lines for each task, and settings for all of them."""
+    """A folder of packed JSON lines for each task, and settings for all of them."""
     for name, rows in tasks.items():
         (folder / name).mkdir(parents=True)
         for split in SPLITS:
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows[split])
-            (folder / name / f"{split}.jsonl").write_text(text, encoding="utf-8")
+            packed = gzip.compress(text.encode(), mtime=0)
+            (folder / name / f"{split}.jsonl.gz").write_bytes(packed)
     if settings:
         (folder / "task.toml").write_text(settings, encoding="utf-8")
 

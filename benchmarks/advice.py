@@ -52,6 +52,7 @@ from _advice_cases import (
 from _advice_compare import compare, judge
 from _advice_folders import FOLDERS, make_folders
 from _advice_harm import harm
+from _advice_imbalanced import imbalanced
 from _advice_training import Effort
 from taskmix.adviser import Budget
 from taskmix.plans import Plan
@@ -200,6 +201,27 @@ def write_folders(given: argparse.Namespace) -> None:
         print(f"{folder}  {size / 1e6:.1f} MB")
 
 
+def do_cases(given: argparse.Namespace, words: list[str]) -> None:
+    cases = (
+        [Case.parse(word) for word in given.cases.split(",")]
+        if given.cases
+        else usual_cases(final=given.final, with_encoder=given.encoder is not None)
+    )
+    for case in cases:
+        refuse_put_aside(case.folder, final=given.final)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which stops the cases too
+    left = run_cases(
+        cases,
+        given.out,
+        what=given.measure,
+        jobs=given.jobs,
+        minutes=given.minutes,
+        options=passed_on(given),
+        words=words,
+    )
+    print(f"left: {', '.join(left) or 'none'}")
+
+
 def main() -> None:
     given, words = parsed(sys.argv[1:])
     if given.what == "folders":
@@ -209,24 +231,15 @@ def main() -> None:
         print(table([Path(name) for name in given.names]))
         return
     if given.what == "all":
-        cases = (
-            [Case.parse(word) for word in given.cases.split(",")]
-            if given.cases
-            else usual_cases(final=given.final, with_encoder=given.encoder is not None)
-        )
-        for case in cases:
-            refuse_put_aside(case.folder, final=given.final)
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which stops the cases too
-        left = run_cases(
-            cases,
-            given.out,
-            what=given.measure,
-            jobs=given.jobs,
-            minutes=given.minutes,
-            options=passed_on(given),
-            words=words,
-        )
-        print(f"left: {', '.join(left) or 'none'}")
+        do_cases(given, words)
+        return
+    begin = time.monotonic()
+    if given.what == "imbalanced":
+        out = given.out / "imbalanced"
+        sizes = {"seeds": given.seeds, "jobs": given.jobs, "final": given.final}
+        words += ["--workers", str(given.workers)]
+        rows = imbalanced(words, out, code=given.code, **sizes)
+        show(given, "imbalanced table, scratch", words, time.monotonic() - begin, rows, {})
         return
     if len(given.names) != 1:
         raise SystemExit(f"One folder should be given. Found {len(given.names)}.")
@@ -236,14 +249,26 @@ def main() -> None:
     if given.what in ("compare", "faster", "harm"):
         words = [*usual_words(folder, given.model, given.encoder), *words]
         words += ["--workers", str(given.workers)]
-    begin = time.monotonic()
     rows, kept = measured(given, folder, words)
+    case = f"{Path(folder).name}, {given.model}"
+    show(given, case, words, time.monotonic() - begin, rows, kept)
+
+
+def show(
+    given: argparse.Namespace,
+    case: str,
+    words: Sequence[str],
+    seconds: float,
+    rows: Sequence[dict[str, Any]],
+    kept: dict[str, Any],
+) -> None:
+    """One JSON object, or a line for each row."""
     found = {
         "experiment": "advice",
-        "case": f"{Path(folder).name}, {given.model}",
+        "case": case,
         "command": " ".join(["python", "benchmarks/advice.py", *sys.argv[1:]]),
         "words": " ".join(words),
-        "seconds": time.monotonic() - begin,
+        "seconds": seconds,
         "rows": rows,
         **kept,
     }

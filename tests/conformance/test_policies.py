@@ -15,6 +15,7 @@ from taskmix.errors import InputError
 from taskmix.numerics import state_from_tree, state_to_tree
 from taskmix.policies import (
     AnyPolicy,
+    Capped,
     Choice,
     Exp3,
     Exp3S,
@@ -41,6 +42,7 @@ POLICIES: dict[str, Callable[[int], AnyPolicy]] = {
     "uniform": lambda count: Uniform(),
     "size proportional": lambda count: SizeProportional(),
     "tempered": lambda count: Tempered(temperature=3.0),
+    "capped": lambda count: Capped(),
     "fixed": lambda count: Fixed(ramp(count)),
     "scheduled": lambda count: Scheduled(((0, flat(count)), (50, ramp(count)))),
     "scheduled, interpolated": lambda count: Scheduled(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from taskmix.tasks import digits_tasks
+from taskmix.engine import DigitsSource, Run
+from taskmix.models import Perceptron
+from taskmix.policies import Scheduled
+from taskmix.tasks import digits_tasks, load_tasks
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,6 +101,26 @@ def test_drawn_shares_are_probabilities_and_the_same_every_time(measures: Module
     assert np.min(drawn) > 0
 
 
+def test_rows_that_some_task_trains_on_are_in_no_dev_or_test(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    folders = importlib.import_module("_advice_folders")
+    texts = {"train": "abcd", "dev": "aefg", "test": "hijk"}
+    rows = {
+        split: [{"text": f"text {letter}", "label": place % 2} for place, letter in enumerate(some)]
+        for split, some in texts.items()
+    }
+    others = {**rows, "train": [{"text": f"text {letter}", "label": "yes"} for letter in "hlmn"]}
+    tasks = folders.without_seen({"one": rows, "other": others}, lambda row: row["text"])
+    assert [row["text"][-1] for row in tasks["one"]["dev"]] == ["e", "f", "g"]  # a is trained on
+    assert [row["text"][-1] for row in tasks["one"]["test"]] == ["i", "j", "k"]  # h by the other
+    folders.write(tmp_path / "folder", {"one": tasks["one"]}, 'metric = "auc"\n')
+    (read,) = load_tasks(tmp_path / "folder")
+    assert read.sizes == {"train": 4, "dev": 3, "test": 3}
+    assert read.metric == "auc"
+
+
 def test_folders_put_aside_are_refused_until_the_end(cases: ModuleType) -> None:
     with pytest.raises(
         SystemExit, match="votes is put aside: nothing may be chosen by its results"
@@ -142,7 +164,27 @@ def test_four_harmful_tasks_are_added_and_asked_for_by_name(
     }
 
 
-def test_the_script_makes_a_table_of_its_own_files(tmp_path: Path) -> None:
+def test_the_models_of_a_recorded_way_are_lengthened_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    as_long = importlib.import_module("_advice_settled").as_long
+    stages = Scheduled(((0, (0.5, 0.5)), (15, (0.1, 0.9))))
+    first = Run(
+        label="way",
+        source=DigitsSource(),
+        architecture=Perceptron(),
+        tasks=("parity", "half"),
+        policy=stages,
+        steps=30,
+        seed=0,
+    )
+    runs = as_long([first, replace(first, tasks=("prime",), policy=None, steps=10)], batches=80)
+    assert [run.steps for run in runs] == [60, 20]
+    assert [start for start, _ in runs[0].policy.stages] == [0, 30]
+
+
+def test_a_table_has_a_line_for_each_file(cases: ModuleType, tmp_path: Path) -> None:
     regret = {
         "what": "regret",
         "way": "plan",
@@ -158,13 +200,6 @@ def test_the_script_makes_a_table_of_its_own_files(tmp_path: Path) -> None:
     rows = [advice, regret, regret | {"picked": "test"}]
     path = tmp_path / "one.json"
     path.write_text(json.dumps({"case": "incomes, scratch", "rows": rows}))
-    script = ROOT / "benchmarks" / "advice.py"
-    done = subprocess.run(
-        [sys.executable, str(script), "table", str(path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    line = done.stdout.splitlines()[2]
+    line = cases.table([path]).splitlines()[2]
     assert "incomes, scratch | 12 | apart | 500 | size | +0.0100 (+0.0050 to +0.0150)" in line
     assert "**better**" in line

@@ -93,6 +93,7 @@ def test_variants_of_the_experiment_run_whole_and_the_optimum_is_best(
     # A finite run of small steps falls a little short of the limit the optimum is of.
     assert all(value <= best + 0.02 for name, value in found.items() if name.startswith("score/"))
     assert found["score/auto"] > found["score/random"] - 0.02
+    assert found["score/both"] > found["score/random"] - 0.02
     # Where arms teach each other or differ in cost, the optimum is the goal and not the oracle.
     assert ("gap_closed/oracle" in found) == bool(variant)
 
@@ -173,7 +174,7 @@ def test_a_small_experiment_has_the_rows_of_the_whole() -> None:
     options = BanditOptions(environments=3, seeds=2, steps=1500, points=10)
     rows = reproduce_bandit(options, on_progress=told.append)
     found = {row.quantity: row for row in rows}
-    for name in ("paper_recipe", "auto", "staged", "exp3s", "optimum"):
+    for name in ("paper_recipe", "auto", "staged", "both", "exp3s", "optimum"):
         assert found[f"gap_closed/{name}"].n == 3
     assert found["score/oracle"].ours > found["score/random"].ours
     drawn = found["figure_1/auto"]

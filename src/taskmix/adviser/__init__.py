@@ -1,26 +1,31 @@
 """From tasks to a plan with evidence: `advise` from a folder or data, `advise_on` from a run."""
 
 from taskmix.adviser._advice import AdviseOptions, News
-from taskmix.adviser._advise import ASK_AGAIN, MODEL, advise, advise_on
+from taskmix.adviser._advise import ASK_AGAIN, IN_PYTHON, MODEL, TRAIN, advise, advise_on
 from taskmix.adviser._advised import Advised
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._budget import Budget, parse_time, typed_time
 from taskmix.adviser._candidates import baselines, cheap_evaluations
+from taskmix.adviser._guessed_mixtures import GuessedMixture, guess_mixtures
 from taskmix.adviser._run_length import useful_workers
 from taskmix.adviser._scores import mean_comparable
 
 __all__ = [
     "ASK_AGAIN",
+    "IN_PYTHON",
     "MODEL",
+    "TRAIN",
     "AdviseOptions",
     "Advised",
     "Budget",
+    "GuessedMixture",
     "News",
     "advise",
     "advise_on",
     "advising_alone",
     "baselines",
     "cheap_evaluations",
+    "guess_mixtures",
     "mean_comparable",
     "parse_time",
     "typed_time",

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from taskmix.adviser._advice import Advice, AdviseOptions, News
 from taskmix.adviser._advised import Advised
 from taskmix.adviser._adviser import Adviser, Reading
 from taskmix.adviser._alone import advising_alone
-from taskmix.adviser._answer import answer, best_runs, plan_of
+from taskmix.adviser._answer import Answer, answer, best_runs, plan_of
 from taskmix.adviser._budget import Budget, Timer, parse_time
 from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History
@@ -39,7 +39,8 @@ from taskmix.engine import (
 from taskmix.errors import OptionError, printable
 from taskmix.extras import missing
 from taskmix.models import Architecture, Tuning, choose_architecture, own_module
-from taskmix.plans import AdviceDocument, save_advice
+from taskmix.plans import AdviceDocument, Plan, save_advice, settings_of, training_script
+from taskmix.policies import HardProgress
 from taskmix.records import Study
 from taskmix.report import PAGE_PACKAGES
 from taskmix.tasks import HeldEncoding, TaskSet, gather_tasks, reading_lines
@@ -49,6 +50,7 @@ Tasks = str | Path | TaskSet | TaskSource | Mapping[str, Any]
 Model = str | nn.Module | Callable[..., nn.Module] | None
 MODEL = "model"  # the folder in the study for the trained model
 OUTLOOK_SECONDS = 8.0  # of a budget that are left, below which no law is searched for
+TRAIN, IN_PYTHON = "Train by the plan", "The same in Python"
 ASK_AGAIN = "Ask again: nothing is trained twice, and what was stopped goes on"
 
 
@@ -201,9 +203,25 @@ def advise_on(
 
     def lines(advice: Advice) -> Mapping[str, str]:
         """What each is for, and the line to type."""
-        if commands is not None:
-            return commands(advice.promised)
-        return {"Make this page again": f"taskmix report {study.path}"}
+        again = {"Make this page again": f"taskmix report {study.path}"}
+        typed = again if commands is None else commands(advice.promised)
+        tenth = max(advice.promised // 10, 1)  # as `taskmix train` has it
+        final = replace(template, reward=HardProgress(), steps=advice.promised)
+        script = training_script(
+            replace(final, evaluate_every=tenth, checkpoint_every=tenth),
+            plan=study.path / "plan.json",
+            seeds=(options.seed,),
+        )
+        return typed if script is None else {**typed, IN_PYTHON: script}
+
+    def kept_plan(advice: Advice, found: Answer) -> Plan:
+        """The plan, with the settings that it promises its scores for and how to train by it."""
+        plan = plan_of(advice, found)
+        training = {
+            what: line for what, line in lines(advice).items() if what in (TRAIN, IN_PYTHON)
+        }
+        more = {"settings": settings_of(template), "commands": training}
+        return replace(plan, evidence={**plan.evidence, **more})
 
     def document(advice: Advice, *, end: bool = False) -> AdviceDocument:
         found = answer(advice, study)
@@ -221,7 +239,7 @@ def advise_on(
 
     def keep(advice: Advice) -> None:
         history.add(advice)
-        plan_of(advice, answer(advice, study)).save(study.path / "plan.json")
+        kept_plan(advice, answer(advice, study)).save(study.path / "plan.json")
         save_advice(study.path, document(advice))
 
     with advising_alone(study.path):
@@ -245,7 +263,9 @@ def advise_on(
             save_transfer(study.path, transfer_document(advice.lessons, command=command))
         final = document(advice, end=True)
         save_advice(study.path, final)
-    advised = Advised(advice, found, study, final)
+        kept = kept_plan(advice, found)
+        kept.save(study.path / "plan.json")
+    advised = Advised(advice, found, study, final, kept)
     on_answer(advised)
     if missing(*PAGE_PACKAGES, purpose="The page") is None:
         advised.save_report(study.path / "report.html")

@@ -34,6 +34,7 @@ class Advised:
     answer: Answer
     study: Study
     document: AdviceDocument  # what `advice.json` says
+    kept: Plan | None = None  # what `plan.json` says
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -41,7 +42,7 @@ class Advised:
 
     def plan(self) -> Plan:
         """What to train, as every lesson says it."""
-        return plan_of(self.advice, self.answer)
+        return self.kept or plan_of(self.advice, self.answer)
 
     @cached_property
     def model(self) -> TrainedModel:

@@ -189,6 +189,8 @@ class Adviser:
             advice = self._advice(work)
         while self._run_longer(work, advice):
             advice = self._advice(work)
+        while self._race_on(work, advice, last=True):
+            advice = self._advice(work)
         words = words_of_end(advice.race, runs.spending, most_seeds=MOST_SEEDS)
         self._tell_stage("end", words)
         return replace(advice, notes=(*advice.notes, words))
@@ -363,8 +365,12 @@ class Adviser:
         alone = replace(self.template, steps=1, seed=self.options.seed)
         return max(round(self.options.train_seconds / spending.seconds_of_batch(alone)), 1)
 
-    def _race_on(self, work: _Work, advice: Advice) -> bool:
-        """Gives ways that may be the best another seed; False where none is open or affordable."""
+    def _race_on(self, work: _Work, advice: Advice, *, last: bool = False) -> bool:
+        """Gives ways that may be the best another seed, the likeliest first.
+
+        False where none is open or two cannot be paid for. Before the `last` rounds the price of longer
+        runs is left.
+        """
         race = advice.race
         # Comparisons are paired by seed: a way that failed with one has no use for another.
         waiting = [
@@ -384,13 +390,18 @@ class Adviser:
         costs = work.runs.costs_of([(candidate, seed) for candidate in candidates])
         # Ways that were out may be back, so there may be several rounds of one seed.
         stage = f"seed {seeds + 1} of {', '.join(contenders)}"
-        reserve = self._kept_for_long(work, advice)
-        if not work.runs.spending.affords(stage, [*costs, *reserve]):
+        if last:
+            stage += " after longer runs"
+        kept = [] if last else self._kept_for_long(work, advice)
+        count = work.runs.spending.affordable(stage, [*kept, *costs], least=0) - len(kept)
+        if count < min(len(candidates), 2):
             return False
-        words = f"{len(race.open)} of {len(race.standings)} may be the best: one more seed of "
-        self._tell_stage("race", f"{words}{len(contenders)}.")
+        words = (
+            f"{len(race.open)} of {len(race.standings)} may be the best: one more seed of {count}."
+        )
+        self._tell_stage("race", words)
         before = len(work.runs.failed)
-        trained = work.runs.train_one_more_seed(stage, candidates, seed)
+        trained = work.runs.train_one_more_seed(stage, candidates[:count], seed)
         return trained or len(work.runs.failed) > before
 
     def _leaders(self, work: _Work, race: Race) -> list[Plan]:

@@ -22,7 +22,7 @@ from taskmix.records import Study
 # Deviations of the difference to the leader within which a simpler way is as good: the leader of
 # several is ahead also where they are alike.
 AS_GOOD = 0.5
-SIMPLEST = ("uniform", "size", "equal", "single")  # in this order, then whoever leads
+SIMPLEST = ("uniform", "size", "equal", "single")  # what one would do without advice
 NORMAL_90 = 1.645  # half-widths of 90 % intervals in deviations
 BASELINES = ("single", "uniform", "size", "equal")  # what others would have done
 
@@ -107,19 +107,23 @@ def best_runs(advice: Advice, found: Answer) -> list[tuple[Run, tuple[str, ...]]
 
     return [
         (max(entries, key=lambda entry: score(entry, part)).runs[place], part.scored)
-        for place, part in enumerate(found.chosen.parts)
+        for place, part in enumerate(found.chosen.models)
     ]
 
 
 def _choose(advice: Advice) -> Plan:
     """The leader, or the simplest of the ways that may be the best and are as good for all one knows."""
     race = advice.race
-    for name in SIMPLEST:
-        if name in race.open and name in advice.entries:
-            behind = race.standing(name).behind
-            if behind.mean <= AS_GOOD * behind.half_width / NORMAL_90:
-                return advice.entries[name][0].candidate
-    return advice.entries[race.leader.name][0].candidate
+    simple = [
+        each
+        for each in race.standings
+        if each.name in SIMPLEST
+        and each.is_open
+        and each.seeds
+        and each.behind.mean <= AS_GOOD * each.behind.half_width / NORMAL_90
+    ]
+    chosen = min(simple, key=lambda each: each.behind.mean, default=race.leader)
+    return advice.entries[chosen.name][0].candidate
 
 
 def _gains(advice: Advice, chosen: Plan, split: str) -> dict[str, Interval]:
@@ -183,6 +187,9 @@ def _headline(advice: Advice, chosen: Plan, settling: Settling | None) -> tuple[
 
 
 def _way(advice: Advice, chosen: Plan) -> str:
+    if chosen.merge is not None:
+        method = type(chosen.merge.method).__name__
+        return f"Train each task alone and merge the models into one ({method})"
     if all(len(part.tasks) == 1 for part in chosen.parts):
         return "Train each task alone"
     together = [part for part in chosen.parts if len(part.tasks) > 1]

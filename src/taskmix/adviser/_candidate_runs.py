@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from taskmix.adviser._budget import Timer
+from taskmix.adviser._candidates import evaluated_rows
+from taskmix.adviser._own_best import with_held_out_scores
 from taskmix.adviser._run_length import RunLength
 from taskmix.adviser._scores import Entry, entry_of
 from taskmix.adviser._spending import Spending
@@ -46,13 +48,41 @@ class CandidateRuns:
     def costs_of(self, asked: Sequence[Asked], *, batches: int | None = None) -> list[list[float]]:
         """The same for candidates that are asked for at once: runs in company may be cheaper.
 
-        A budget of steps counts a candidate as one: all of them cost what a plain one does.
+        A budget of steps counts a candidate as one: all of them cost what a plain one does, but models
+        that were trained before, which are merged for the price of evaluating them.
         """
         if not self.spending.by_clock:
-            return [[(batches or self.length.batches) * self.price] for _ in asked]
-        runs = [self._runs(candidate, seed, batches=batches) for candidate, seed in asked]
+            return [[self._batches(*each, batches) * self.price] for each in asked]
+        runs = [self._trained(each, batches) for each in asked]
         costs = iter(self.spending.costs([run for some in runs for run in some]))
-        return [[next(costs) for _ in some] for some in runs]
+        found = [[next(costs) for _ in some] for some in runs]
+        return [
+            some if each[0].merge is None else [sum(some) + self._of_merging(each[0])]
+            for each, some in zip(asked, found, strict=True)
+        ]
+
+    def _trained(self, asked: Asked, batches: int | None) -> list[Run]:
+        """The runs to train; those whose models are merged, where they are not there yet."""
+        candidate, seed = asked
+        runs = self._runs(candidate, seed, batches=batches)
+        if candidate.merge is None:
+            return runs
+        return list(runs[0].sources) if self._batches(candidate, seed, batches) else []
+
+    def _of_merging(self, candidate: Plan) -> float:
+        assert candidate.merge is not None
+        tasks = self.template.load().select(candidate.tasks)
+        rows = evaluated_rows(tasks, candidate.merge.evaluations(len(candidate.parts)))
+        return self.spending.budget.cost(0.0, rows)
+
+    def _batches(self, candidate: Plan, seed: int, batches: int | None = None) -> float:
+        """That a candidate trains on under a seed: none where it is merged of models that are there."""
+        known = [entry for some in self.entries.values() for entry in some if entry.seed == seed]
+        is_there = batches is None and any(
+            e.candidate.parts == candidate.parts and not e.candidate.merge for e in known
+        )
+        whole = float(batches or self.length.batches)
+        return 0.0 if candidate.merge is not None and is_there else whole
 
     def first_seeds(self, candidates: Sequence[Plan], seeds: int = FIRST_SEEDS) -> list[Asked]:
         """Every candidate under its first seeds, seed by seed."""
@@ -111,7 +141,7 @@ class CandidateRuns:
         # Runs of a second or two need no way back but their ends: writing it takes longer than they do.
         small = isinstance(template.architecture, Perceptron)
         if small and steps * template.batch_size <= FEW_TRAINED_ROWS:
-            return [replace(run, checkpoint_every=None) for run in runs]
+            return [_without_checkpoints(run) for run in runs]
         return runs
 
     def _train(self, asked: Sequence[Asked]) -> list[list[Executed] | None]:
@@ -127,7 +157,9 @@ class CandidateRuns:
         by_place = dict(zip(order, done, strict=True))
         results = [by_place[place] for place in range(len(flat))]
         paired = zip(flat, results, strict=True)
-        self.spending.learn([run for run, each in paired if each.outcome == "finished"], took)
+        self.spending.learn(
+            [run for run, each in paired if each.outcome == "finished" and run.merge is None], took
+        )
         late = self.timer.is_over()
         rest = iter(results)
         return [self._unless_stopped([next(rest) for _ in some], late=late) for some in runs]
@@ -149,7 +181,7 @@ class CandidateRuns:
     def _keep(self, asked: Sequence[Asked], found: Sequence[list[Executed]]) -> None:
         for (candidate, seed), results in zip(asked, found, strict=True):
             entry = entry_of(candidate, seed, self._runs(candidate, seed), results)
-            self.spending.batches += self.length.batches * self.price
+            self.spending.batches += self._batches(candidate, seed) * self.price
             earlier = len(self.entries.get(candidate.name, ()))
             if entry is None:
                 reason = next((each.error for each in results if each.error), "it failed")
@@ -159,11 +191,27 @@ class CandidateRuns:
                 # Comparisons are paired by seed, so after one that failed no other counts.
                 entry = replace(entry, seconds=sum(map(self._seconds, entry.runs)))
                 self.entries.setdefault(candidate.name, []).append(entry)
+                if any(part.keep == "each" for part in candidate.models):
+                    known = self.entries[candidate.name]
+                    self.entries[candidate.name] = with_held_out_scores(
+                        known, self.template.load(), self.study
+                    )
 
     def _seconds(self, run: Run) -> float:
-        """Of the run's steps, by its record: a run of a fleet has its share of theirs."""
+        """Of the run's steps, by its record: a run of a fleet has its share of theirs.
+
+        One that is merged took what its sources did.
+        """
+        if run.sources:
+            return sum(map(self._seconds, run.sources))
         seconds = run.folder(self.study).steps(["seconds"])["seconds"].to_numpy()
         return float(seconds.sum()) if len(seconds) else float("nan")
+
+
+def _without_checkpoints(run: Run) -> Run:
+    """On the way; those that it is merged of too, which are runs that other candidates ask for."""
+    sources = tuple(map(_without_checkpoints, run.sources))
+    return replace(run, checkpoint_every=None, sources=sources)
 
 
 def _without_partial_seed(count: int, candidates: int) -> int:

@@ -100,15 +100,17 @@ def distinct(candidates: Iterable[Plan], known: Iterable[Plan] = ()) -> list[Pla
 
 def _models(plan: Plan) -> tuple[object, ...]:
     """What tells a plan from others: models of the same shares differ in name only."""
-    return tuple(
+    parts = tuple(
         (
             part.scored,
             round(part.share, 9),
+            part.keep,
             part.division.method if isinstance(part.division, Weighted) else None,
             tuple((name, round(share, 9)) for name, share in part.probabilities.items()),
         )
         for part in plan.parts
     )
+    return (plan.merge, parts)
 
 
 def baselines(tasks: TaskSet, targets: Sequence[str]) -> list[Plan]:

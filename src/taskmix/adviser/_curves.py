@@ -45,7 +45,7 @@ def dev_curve(
         named = row["task"] in part.scored and row["metric"] == tasks[row["task"]].metric
         if row["split"] == "dev" and named and row["value"] is not None:
             steps.setdefault(row["step"], {})[row["task"]] = row["value"]
-    return [(float(step * run.batches_a_step), scores) for step, scores in sorted(steps.items())]
+    return [(run.cost_of(step), scores) for step, scores in sorted(steps.items())]
 
 
 def best_so_far(
@@ -57,7 +57,7 @@ def best_so_far(
     """
     parts = [
         dev_curve(part, run, tasks, study)
-        for part, run in zip(entry.candidate.parts, entry.runs, strict=True)
+        for part, run in zip(entry.candidate.models, entry.runs, strict=True)
     ]
     found: list[tuple[float, float, Mapping[str, float]]] = []
     best, reached = -np.inf, dict[str, float]()
@@ -96,7 +96,7 @@ def _points(
     """Own batches and score of each task, at every evaluation."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in usable}
     for entry in (entry for name in SHARED_RUNS for entry in entries.get(name, ())):
-        ((part, run),) = zip(entry.candidate.parts, entry.runs, strict=True)
+        ((part, run),) = zip(entry.candidate.models, entry.runs, strict=True)
         shares = part.probabilities
         for spent, scores in dev_curve(part, run, tasks, study):
             for name in usable:

@@ -97,7 +97,7 @@ def _summary(plan: Plan) -> PlanSummary:
     return PlanSummary(
         tasks=plan.tasks,
         probabilities=tuple(plan.overall.values()),
-        groups=tuple(part.tasks for part in plan.parts),
+        groups=tuple(part.tasks for part in plan.models),
         weighting=weighting,
     )
 

@@ -308,5 +308,4 @@ def _inverse_wishart(degrees: float, scale: Array, generator: np.random.Generato
     factor = np.tril(generator.standard_normal((width, width)), -1)
     factor[np.diag_indices(width)] = np.sqrt(generator.chisquare(degrees - np.arange(width)))
     lower = np.linalg.cholesky(np.linalg.inv(scale)) @ factor
-    found: Array = np.linalg.inv(lower @ lower.T)
-    return found
+    return np.asarray(np.linalg.inv(lower @ lower.T), dtype=np.float64)

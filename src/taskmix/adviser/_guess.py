@@ -95,7 +95,8 @@ def _guessed_area(task: Task, split: str) -> float:
 def _known(task: Task, split: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The labels of a split's rows that have one."""
     targets = np.asarray(task.splits[split].targets).astype(np.int64)
-    return targets[targets != MISSING]
+    known: np.ndarray[tuple[int], np.dtype[np.int64]] = targets[targets != MISSING]
+    return known
 
 
 def rows_of_metric(task: Task, split: str = "dev") -> int:

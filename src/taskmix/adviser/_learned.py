@@ -31,7 +31,7 @@ from taskmix.tasks import Task, TaskSet, find_metric
 FALSE_ALARMS = 0.05  # of tasks without anything to learn that may pass as learned
 POWER_ERRORS = 0.8416  # the normal quantile of 80 %
 # Of the way from the guess to a perfect score. A smaller share would need more dev rows than most
-# tasks have (139 of two even classes at 0.3, 1250 at 0.1), and shuffled tasks would stay in the race.
+# tasks have (115 of two even classes at 0.3, 1000 at 0.1), and shuffled tasks would stay in the race.
 SHARE_SEEN = 0.3
 DRAWS = 4000  # of guesses; the quantile is known to about 0.03 standard errors
 # Of scores on the same dev rows under several seeds and at several evaluations. It is not known, so
@@ -135,7 +135,7 @@ def _judge(task: Task, entries: Mapping[str, Sequence[Entry]], study: Study | No
 
 def _evaluations(entry: Entry, task: str) -> int:
     """From how many evaluations the score was chosen: one where other tasks had a say in it."""
-    for part, run in zip(entry.candidate.parts, entry.runs, strict=True):
+    for part, run in zip(entry.candidate.models, entry.runs, strict=True):
         if part.scored == (task,):
             return max(run.steps // (run.evaluate_every or run.steps), 1)
     return 1

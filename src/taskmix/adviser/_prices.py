@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from taskmix.adviser._budget import END_SECONDS, Prices, Timer, typed_time
+from taskmix.adviser._budget import END_SECONDS, END_SHARE, Prices, Timer, typed_time
 from taskmix.adviser._candidates import EVALUATED_PER_TRAINED, evaluated_rows
 from taskmix.engine import Executor, Run, SampledSource, Until, companions, is_stop_asked
 from taskmix.errors import OptionError, RunError
@@ -148,7 +148,7 @@ class Meter:
         return NoTimeError(
             "The budget should last until it is known how long a batch takes. Found "
             f"{typed_time(budget)}, of which {typed_time(used)} were used before the first price. Give "
-            f"at least {typed_time(2 * used + END_SECONDS)}, or a smaller model.",
+            f"at least {typed_time(2 * (used + END_SECONDS) / (1 - END_SHARE))}, or a smaller model.",
             arguments=("budget",),
         )
 
@@ -168,7 +168,7 @@ class Meter:
         few = replace(run, source=SampledSource(source=run.source, most=FEW_ROWS))
         tasks = few.load()
         begin = self.clock()
-        few.architecture.encoding.encode(tasks, cache=getattr(run.source, "cache", None))
+        few.architecture.encoding.encode(tasks)
         seconds = self.clock() - begin
         rows, of = (sum(sum(t.sizes.values()) for t in some) for some in (run.load(), tasks))
         return few, seconds * rows / max(of, 1)
@@ -223,13 +223,16 @@ class _Trial:
             )
         wall = meter.clock() - begin
         tables = [each.folder(self._study).steps(["step", "seconds"]) for each in runs]
-        done = [len(set(table["step"].to_pylist())) for table in tables]
-        training = float(np.sum([np.sum(table["seconds"].to_numpy()) for table in tables]))
+        steps_done = np.concatenate([table["step"].to_numpy() for table in tables])
+        taken = np.concatenate([table["seconds"].to_numpy() for table in tables])
+        training, done = float(taken.sum()), len(taken)
+        # A first step warms up what the others find warm.
+        usual = taken[steps_done > 1] if (steps_done > 1).any() else taken
         whole = wall * meter.executor.at_once / self._count
         return _Measured(
-            step=training * self._takes / max(sum(done), 1),
+            step=float(usual.mean()) * self._takes if done else 0.0,
             besides=max(whole - training * self._takes / self._count, 0.0),
-            steps=sum(done),
+            steps=done,
             is_stopped=stopped,
             wall=wall,
             members=self.members,

@@ -20,7 +20,9 @@ from taskmix.adviser._judging import MOST_EXTRAPOLATED, Entries
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.plans import Expected
 from taskmix.records import Study
-from taskmix.tasks import TaskSet
+from taskmix.tasks import TaskSet, find_metric
+
+REACHED = 0.5  # of what is missing to a perfect score: more than that no promise should rest on
 
 
 def promised_scores(
@@ -37,7 +39,8 @@ def promised_scores(
     level: float,
 ) -> tuple[Expected, ...]:
     """One for each task that is trained for."""
-    growth = _growth_of_tasks(entries, tasks, names, study)
+    # The longest curves have the least left to come.
+    growth = _growth_of_tasks(long or entries, tasks, names, study)
     start = middle if long else begin
     end = min(end, round(MOST_EXTRAPOLATED * begin))
     found = []
@@ -45,9 +48,11 @@ def promised_scores(
         task = tasks[name]
         dev, test = len(task.splits["dev"]), task.sizes.get("test")
         spread, degrees = _spread(every, name)
+        scores = [entry.dev[name] for entry in long or entries]
         gain, error = _gain(growth, tasks, name, start, end)
+        gain = _within_reach(gain, task.metric, float(np.mean(scores)))
         interval = expect_score(
-            [entry.dev[name] for entry in long or entries],
+            scores,
             task.metric,
             dev_rows=dev,
             test_rows=test or dev,
@@ -96,6 +101,13 @@ def _gain(
     return float(gain) / unit, error / abs(unit)
 
 
+def _within_reach(gain: float, metric: str, score: float) -> float:
+    """A curve knows no end of a metric: of what is missing to it no more than a part is promised."""
+    if not find_metric(metric).higher_is_better:
+        return max(gain, -REACHED * score)
+    return min(gain, REACHED * max(1.0 - score, 0.0))
+
+
 def _spread(every: Entries, name: str) -> tuple[float, float]:
     """Of a task's score over seeds, from all ways together, and its degrees of freedom."""
     squares, degrees = 0.0, 0
@@ -111,7 +123,7 @@ def _row_deviation(entries: Sequence[Entry], name: str, study: Study) -> float |
     """Of the credits of a task's dev rows; None where the records have none."""
     found = []
     for entry in entries:
-        for part, run in zip(entry.candidate.parts, entry.runs, strict=True):
+        for part, run in zip(entry.candidate.models, entry.runs, strict=True):
             if name in part.scored:
                 kept = study.run(run.specification()).credits()
                 if name in kept:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from taskmix.adviser._candidates import in_groups, together, with_shares
 from taskmix.adviser._curves import from_curves
+from taskmix.adviser._own_best import own_best
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.errors import TaskmixError
+from taskmix.models import Merge, tuning_of
 from taskmix.plans import Plan, Shares, Weighted
-from taskmix.policies import Tempered
+from taskmix.policies import Capped, SizeProportional, Tempered, Uniform
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 from taskmix.transfer import TransferLessons
 from taskmix.weighting import BanditMTL, Equal, FairGrad
+
+SAME_SHARES = 0.05  # of a mean share: by less two divisions cannot be told apart in a race
+# Of all batches, that shares should give to another task than known ones do: a run with nearly the same
+# shares costs as much as any, and tells nothing.
+OTHER_BATCHES = 0.05
 
 Entries = Mapping[str, Sequence[Entry]]  # of each candidate, by seed
 
@@ -42,10 +50,12 @@ def propose_candidates(
         if 1 < len(usable) < len(tasks):
             found.append(without(tasks.names, usable))
         if len(usable) > 1:
-            found.append(tempered(tasks, usable))
+            found += [tempered(tasks, usable), capped(tasks, usable)]
             found.append(from_curves(entries, tasks, usable, batches, study))
+            found.append(own_best(entries, tasks, usable, study))
         found.append(from_logs(entries, study, usable))
         found.append(apart(entries, tasks, usable))
+        found.append(merged(entries))
     if lessons is not None:
         found += from_transfer(lessons, usable)
     if len(sources) > 1 and with_weightings:
@@ -61,10 +71,11 @@ def without(tasks: Sequence[str], usable: Sequence[str]) -> Plan:
 
 
 def from_logs(entries: Entries, study: Study, usable: Sequence[str]) -> Plan | None:
-    """The policy that the logs of the uniform runs teach; None where they teach none.
+    """The policy that the logs of the uniform runs teach; None where they teach no other.
 
     Tasks that are not usable look like hard ones, for which the reward asks for more: they are left
-    out, and the shares of the others grow in proportion.
+    out, and the shares of the others grow in proportion. Logs that cannot tell keep to equal shares,
+    which are a candidate of their own.
     """
     if "uniform" not in entries or len(usable) < 2:
         return None
@@ -76,6 +87,8 @@ def from_logs(entries: Entries, study: Study, usable: Sequence[str]) -> Plan | N
         return None
     shares = dict(zip(improved.tasks, improved.probabilities.tolist(), strict=True))
     kept = np.array([shares[name] for name in usable])
+    if np.ptp(kept) < SAME_SHARES * kept.mean():
+        return None
     words = "shares learned from the logs of the uniform runs"
     return with_shares("counterfactual", words, usable, (kept / kept.sum()).tolist())
 
@@ -85,6 +98,19 @@ def tempered(tasks: TaskSet, usable: Sequence[str]) -> Plan:
     words = "shares in proportion to the root of their rows"
     shares = Shares.of(Tempered(), tasks.select(usable).sizes)
     return together("tempered", words, usable, division=shares)
+
+
+def capped(tasks: TaskSet, usable: Sequence[str]) -> Plan | None:
+    """By rows, but none for more than the median; None where other shares are nearly the same."""
+    sizes = tasks.select(usable).sizes
+    shares = Shares.of(Capped(), sizes)
+    for policy in (Uniform(), SizeProportional(), Tempered()):
+        others = Shares.of(policy, sizes).probabilities
+        # Half of the sum is how many batches in all go to another task.
+        if np.abs(np.subtract(shares.probabilities, others)).sum() / 2 < OTHER_BATCHES:
+            return None
+    words = "shares in proportion to rows, none counted for more than the median"
+    return together("capped", words, usable, division=shares)
 
 
 def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Plan | None:
@@ -97,6 +123,21 @@ def apart(entries: Entries, tasks: TaskSet, targets: Sequence[str]) -> Plan | No
         return None
     shown = ", ".join(better)
     return in_groups("apart", f"{shown} alone, the others together", [rest, *([n] for n in better)])
+
+
+def merged(entries: Entries) -> Plan | None:
+    """One model made of those that were trained alone, where all began as one pretrained model.
+
+    Nothing is trained for it: the runs are those of `single`, whose models are evaluated.
+    """
+    if "single" not in entries:
+        return None
+    alone = entries["single"][0]
+    # All weights of as many models as there are tasks may not fit into memory at once.
+    if len(alone.runs) < 2 or tuning_of(alone.runs[0].architecture) not in ("heads", "adapters"):
+        return None
+    words = "each task alone, then merged into one model by task arithmetic"
+    return replace(alone.candidate, name="merged", words=words, merge=Merge())
 
 
 def _gain(entries: Entries, tasks: TaskSet, name: str) -> float:

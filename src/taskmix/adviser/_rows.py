@@ -65,7 +65,7 @@ def _credits(
     """The mean over seeds of each task's credits, on the scale of the race."""
     found: dict[str, list[Array]] = {}
     for entry in entries:
-        for part, run in zip(entry.candidate.parts, entry.runs, strict=True):
+        for part, run in zip(entry.candidate.models, entry.runs, strict=True):
             kept = study.run(run.specification()).credits()
             for name in part.scored:
                 if name in kept and name in judged:

@@ -36,12 +36,12 @@ def entry_of(
     found: dict[str, dict[str, float]] = {"dev": {}, "test": {}}
     loss: dict[str, float] = {}
     batches, folders = 0.0, []
-    for part, run, result in zip(candidate.parts, runs, results, strict=True):
+    for part, run, result in zip(candidate.models, runs, results, strict=True):
         summary = result.summary
         if result.outcome not in ("finished", "already finished") or summary is None:
             return None
         folders.append(summary.name)
-        batches += (summary.best_step or run.steps) * run.batches_a_step
+        batches += run.cost_of(summary.best_step or run.steps)
         for score in summary.scores:
             if score.task not in part.scored or score.split not in found:
                 continue

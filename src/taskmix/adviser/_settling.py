@@ -38,10 +38,9 @@ def what_settles(advice: Advice) -> Settling | None:
     nearest = min(rivals, key=lambda each: abs(each.behind.mean))
     gap, reach = abs(nearest.behind.mean), normal_quantile(advice.options.level)
     if race.leader.seeds == 1 and not any(len(some) > 1 for some in advice.entries.values()):
-        batches = (len(rivals) + 1) * advice.batches
-        return Settling(
-            words=f"A second seed of each would take {_cost(advice, batches)}.", batches=batches
-        )
+        second = (len(rivals) + 1) * advice.batches
+        words = f"A second seed of each would take {_cost(advice, second)}."
+        return Settling(words=words, batches=second)
     rows = advice.row_error if math.isfinite(advice.row_error) else 0.0
     if gap > 0 and reach * rows > gap:
         times = (reach * rows / gap) ** 2
@@ -57,7 +56,7 @@ def what_settles(advice: Advice) -> Settling | None:
     is_short = reach * math.hypot(rows, advice.curve_error) > gap
     length = advice.promised if is_short else advice.batches
     left = math.sqrt(max(gap**2 - (reach * rows) ** 2, 0.0))
-    seeds = math.ceil(2 * (reach * race.noise / left) ** 2) if left > 0 else math.inf
+    seeds = float(math.ceil(2 * (reach * race.noise / left) ** 2)) if left > 0 else math.inf
     done = 0 if is_short else race.leader.seeds
     batches = max(seeds - done, 1) * (len(rivals) + 1) * length
     if not batches <= MOST_BUDGETS * advice.budget.batches:

@@ -24,7 +24,7 @@ def still_rising(task: str, entries: Mapping[str, Sequence[Entry]], study: Study
         fall
         for some in entries.values()
         for entry in some
-        for part, run in zip(entry.candidate.parts, entry.runs, strict=True)
+        for part, run in zip(entry.candidate.models, entry.runs, strict=True)
         if task in part.scored
         and (fall := last_fall(dev_losses(task, study.run(run.specification()).scores())))
         is not None

@@ -72,5 +72,5 @@ def _better_model(tasks: TaskSet, architecture: Architecture) -> list[str]:
 
 def _round_up(number: float) -> int:
     """To two digits: more would claim to be exact."""
-    unit = 10 ** max(len(str(math.ceil(number))) - 2, 0)
+    unit = int(10 ** max(len(str(math.ceil(number))) - 2, 0))
     return math.ceil(number / unit) * unit

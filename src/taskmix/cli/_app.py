@@ -16,6 +16,7 @@ from taskmix.cli._commands._advise import advise_command
 from taskmix.cli._commands._demo import demo
 from taskmix.cli._commands._improve import improve
 from taskmix.cli._commands._laws import laws
+from taskmix.cli._commands._plan import app as plan
 from taskmix.cli._commands._predict import predict
 from taskmix.cli._commands._report import report
 from taskmix.cli._commands._sequences import sequences
@@ -54,6 +55,7 @@ for command in (
     laws,
 ):
     app.command(command.__name__.removesuffix("_command"))(grouped(command))
+app.add_typer(plan, name="plan")
 app.add_typer(reproduce, name="reproduce")
 
 

@@ -75,11 +75,12 @@ class CurveRows:
 
         def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
             # A stage without rows counts as nothing wherever it is put.
-            return np.bincount(
+            found = np.bincount(
                 np.where(tried, cells, 0).ravel(),
                 np.where(tried, values, 0.0).ravel(),
                 minlength=tasks * count,
-            ).reshape(tasks, count)
+            )
+            return np.asarray(found, dtype=np.float64).reshape(tasks, count)
 
         counts = summed(self.counts)
         some = counts > 0
@@ -110,7 +111,7 @@ class CurveRows:
         stages = (self.counts > 0).sum(axis=0)
         spare = stages - np.minimum(stages, self.longest)
         between = (self.counts * missed**2).sum(axis=0) / np.maximum(spare, 1)
-        return np.sqrt(np.maximum(rows, np.where(spare > 0, between, 0.0)))
+        return np.asarray(np.sqrt(np.maximum(rows, np.where(spare > 0, between, 0.0))))
 
 
 def _effective_rows(part: LogStatistics) -> NDArray[np.float64]:

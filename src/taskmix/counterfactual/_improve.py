@@ -18,8 +18,9 @@ learned from the second of two logs alone swings to the other side.
 
 **What the policy is** (`division`). "entropy" is the policy of Eq. 14 with that λ. "curves" are the
 shares that maximise the curves themselves (`_shares`), moved back towards uniform ones as far as the
-curves of the other half gain by it, and all the way where they gain no standard error. "both", the default, is the mean of the two: a task that is hard and one that
-still learns are different tasks, and either alone is misled where its own model of training is wrong.
+curves of the other half gain by it, and all the way where they gain no standard error. "both", the
+default, is the mean of the two: a hard task and one that still learns are not the same, and either
+division alone is misled where its own model of training is wrong.
 """
 
 from __future__ import annotations
@@ -260,6 +261,11 @@ def checked_logs(logs: Log | Sequence[Log]) -> tuple[Log, ...]:
     given = (logs,) if isinstance(logs, Log) else tuple(logs)
     if not given:
         raise InputError("A policy should be learned from at least one log. Found none.")
+    if min(len(log.stages.visits) for log in given) < 2:
+        raise InputError(
+            "A log should have at least two stages: what one half teaches is judged by the other. Found "
+            "a log with one. Read it with more `stages`, or log more steps."
+        )
     for log in given[1:]:
         if log.tasks != given[0].tasks:
             raise InputError(

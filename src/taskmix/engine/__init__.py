@@ -20,6 +20,7 @@ from taskmix.engine._executor import (
 from taskmix.engine._fleet import fleet_pays
 from taskmix.engine._here import Auto, Fleet, Here
 from taskmix.engine._keep_best import keep_best
+from taskmix.engine._merge import scores_of_mixtures
 from taskmix.engine._open import open_study, own_study
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._ray import Ray, choose_cluster_device, cluster
@@ -83,6 +84,7 @@ __all__ = [
     "read_ahead",
     "record_event",
     "save_models",
+    "scores_of_mixtures",
     "trained_model",
     "undescribe",
 ]

@@ -18,7 +18,14 @@ from dataclasses import dataclass, replace
 import torch
 import torch.distributed as distributed
 
-from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
+from taskmix.engine._executor import (
+    UNOBSERVED,
+    Observers,
+    check_none_merged,
+    equal_runs,
+    never,
+    to_each,
+)
 from taskmix.engine._run import (
     Executed,
     Listener,
@@ -102,6 +109,7 @@ class Launched:
         """As any executor does; only the first process's results have summaries."""
         if not runs:
             return []
+        check_none_merged(runs)
         torch.set_num_threads(1)
         folders = [run.folder(study) for run in runs]
         places = equal_runs(folders, range(len(runs)))

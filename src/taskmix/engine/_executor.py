@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 from taskmix.engine._replay import events_of
 from taskmix.engine._run import Executed, Listener, Run
 from taskmix.engine._units import Progress, Stop, Tell
-from taskmix.errors import RecordError, RunError
+from taskmix.errors import OptionError, RecordError, RunError
 from taskmix.records import RunFolder, Study
 from taskmix.training import Event
 
@@ -165,6 +165,21 @@ def equal_runs(folders: Sequence[RunFolder], wanted: Iterable[int]) -> list[list
     for place in wanted:
         places.setdefault(folders[place].name, []).append(place)
     return list(places.values())
+
+
+def sources_of(runs: Iterable[Run]) -> list[Run]:
+    """The runs that others are made of, which have to be done before these, each once."""
+    return list(dict.fromkeys(source for run in runs for source in run.sources))
+
+
+def check_none_merged(runs: Iterable[Run]) -> None:
+    """Raises where a run is made of others: they may lie on the disk of another machine."""
+    if sources_of(runs):
+        raise OptionError(
+            "Models should be merged by one process of this machine. Found a plan that merges them, and "
+            "processes of a launcher or a cluster. Train by it without them, with `engine` auto.",
+            arguments=("engine",),
+        )
 
 
 def to_each(tell: Tell, places: Sequence[Sequence[int]]) -> Tell:

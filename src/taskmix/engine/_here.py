@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 import torch
 
-from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
+from taskmix.engine._executor import (
+    UNOBSERVED,
+    Observers,
+    equal_runs,
+    never,
+    sources_of,
+    to_each,
+)
 from taskmix.engine._fleet import company, fleet_pays, plan_units, why_alone
 from taskmix.engine._read_ahead import read_ahead
 from taskmix.engine._run import Executed, Run, find_device
@@ -35,8 +42,24 @@ class _ThisMachine:
     def run(
         self, runs: Sequence[Run], study: Study, *, stop: Stop = never, fresh: bool = False
     ) -> list[Executed]:
-        """As any executor does."""
+        """As any executor does; what others are merged of comes before these."""
         study.settle()
+        merged = [place for place, run in enumerate(runs) if run.sources]
+        if not merged:
+            return self._round(runs, study, stop, fresh=fresh)
+        plain = [place for place in range(len(runs)) if place not in merged]
+        asked = [runs[place] for place in merged]
+        wanted = [run for run in asked if fresh or _already(run.folder(study)) is None]
+        first = [*(runs[place] for place in plain), *sources_of(wanted)]
+        # Of the first only those that were asked for: the sources come after them.
+        done = dict(zip(plain, self._round(first, study, stop, fresh=fresh), strict=False))
+        done |= zip(merged, self._round(asked, study, stop, fresh=fresh), strict=True)
+        return [done[place] for place in range(len(runs))]
+
+    def _round(
+        self, runs: Sequence[Run], study: Study, stop: Stop, *, fresh: bool
+    ) -> list[Executed]:
+        """Runs of which none waits for another."""
         observers = self.observers
         listening = observers.listening(study)
         folders = [run.folder(study) for run in runs]

@@ -6,9 +6,9 @@ the same run twice costs once, and a run that was interrupted goes on where it s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -18,18 +18,29 @@ from taskmix.engine._encodings import KeptEncodings
 from taskmix.engine._optimization import Optimization
 from taskmix.engine._source import TaskSource, load_once, select_once
 from taskmix.errors import OptionError, RunError
-from taskmix.models import Architecture, HardSharing
+from taskmix.models import Architecture, HardSharing, Merge
 from taskmix.policies import AnyPolicy, AnyReward, Uniform
-from taskmix.records import Checkpoint, RecordWriter, RunFolder, RunSummary, Study, describe
+from taskmix.records import (
+    Checkpoint,
+    RecordWriter,
+    RunFolder,
+    RunSummary,
+    Study,
+    describe,
+    specification_hash,
+)
 from taskmix.tasks import EncodedTasks, TaskSet
 from taskmix.training import (
     CheckpointEvent,
     EndEvent,
     EvaluationEvent,
     Event,
+    Keep,
     Ranks,
     Score,
     StepEvent,
+    best_state,
+    served_together,
     train,
 )
 from taskmix.weighting import AnyWeighting
@@ -70,15 +81,22 @@ class Run:
     evaluate_every: int | None = None
     checkpoint_every: int | None = None
     patience: int | None = None
+    keep: Keep = "mean"  # the best evaluation that tasks are served by: one for all, or its own
     clip_norm: float | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     device: str = "cpu"
+    merge: Merge | None = None  # how it is made of its sources; None: it is trained
+    sources: tuple[Run, ...] = ()  # the runs whose models are merged
 
     def __post_init__(self) -> None:
         if self.clip_norm is not None and not self.clip_norm >= 0:
             raise OptionError(
                 "`clip_norm` should be the largest norm of a gradient, 0 or more. Found "
                 f"{self.clip_norm}."
+            )
+        if self.keep not in get_args(Keep):
+            raise OptionError(
+                f"`keep` should be {' or '.join(get_args(Keep))}. Found {self.keep!r}."
             )
 
     def load(self) -> TaskSet:
@@ -104,7 +122,13 @@ class Run:
     @property
     def cost(self) -> float:
         """Of all its steps, in batches of a plain step: what a budget of steps counts."""
-        return self.steps * self.passes_a_step / PASSES_OF_A_BATCH
+        if self.merge is not None:
+            return sum(source.cost for source in self.sources)
+        return self.cost_of(self.steps)
+
+    def cost_of(self, steps: int) -> float:
+        """Of some of its steps, in the same batches."""
+        return steps * self.passes_a_step / PASSES_OF_A_BATCH
 
     def steps_for(self, batches: int) -> int:
         """How many steps cost what so many batches do, at least one."""
@@ -137,7 +161,16 @@ class Run:
             "precision": self.precision,
             "device": self.device.split(":", maxsplit=1)[0],
             "seed": self.seed,
+            # Left out where it is as ever, so that runs keep the names they had before there was one.
+            **({} if self.keep == "mean" else {"keep": self.keep}),
+            **self._merged(),
         }
+
+    def _merged(self) -> dict[str, Any]:
+        if self.merge is None:
+            return {}
+        names = [specification_hash(source.specification()) for source in self.sources]
+        return {"merge": describe(self.merge), "sources": names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +236,13 @@ def execute(
         if writer is None:
             return Executed(outcome="busy", summary=folder.summary())
         try:
-            ended = _train_into(writer, run, specification, listener, should_stop)
+            if run.merge is not None:
+                from taskmix.engine._merge import merge_into  # which knows runs
+
+                begin_record(writer, run, specification)
+                ended = merge_into(writer, run, study, listener, should_stop)
+            else:
+                ended = _train_into(writer, run, specification, listener, should_stop)
         except Exception as error:
             writer.fail(f"{type(error).__name__}: {error}")
             raise
@@ -260,6 +299,7 @@ def training_events(
         evaluate_every=run.evaluate_every,
         checkpoint_every=run.checkpoint_every,
         patience=run.patience,
+        keep=run.keep,
         clip_norm=run.clip_norm,
         precision=getattr(torch, run.precision),
         should_stop=should_stop,
@@ -320,8 +360,12 @@ def first_model(run: Run, tasks: EncodedTasks) -> HardSharing:
         return run.architecture.build(tasks)
 
 
-def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
+def model_of_run(
+    run: Run, study: Study, *, task: str | None = None
+) -> tuple[HardSharing, EncodedTasks]:
     """The best model of a run that has been trained, and its tasks encoded.
+
+    Of a run with `keep` "each" it is the best for the `task`, or without one for the mean.
 
     >>> from taskmix.models import Perceptron
     >>> from taskmix.records import Study
@@ -334,6 +378,21 @@ def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
     >>> all(torch.equal(a, b) for a, b in zip(model.parameters(), first.parameters()))
     False
     """
+    best = best_of_run(run, study)
+    model, tasks = build(run)
+    model.load_state_dict(best_state(best, task))
+    return model, tasks
+
+
+def models_serving(run: Run, answers: Sequence[str], study: Study) -> list[tuple[str, ...]]:
+    """The tasks of a run that has been trained, those together that one model answers for."""
+    if run.keep == "mean":
+        return [tuple(answers)]
+    return [tuple(names) for names in served_together(best_of_run(run, study), answers)]
+
+
+def best_of_run(run: Run, study: Study) -> Any:
+    """What the record of a run keeps as the best; raises where there is nothing."""
     folder = study.run(run.specification())
     best = folder.best()
     if best is None:
@@ -341,9 +400,7 @@ def model_of_run(run: Run, study: Study) -> tuple[HardSharing, EncodedTasks]:
             f"Run `{run.label}` with seed {run.seed} should have a trained model in "
             f"{folder.path}. Found none. Train it first."
         )
-    model, tasks = build(run)
-    model.load_state_dict(best)
-    return model, tasks
+    return best
 
 
 def record_event(writer: RecordWriter, event: Event) -> None:

@@ -30,7 +30,7 @@ from taskmix.engine._needed_base import (
     with_base,
     with_pooling,
 )
-from taskmix.engine._run import Run, model_of_run
+from taskmix.engine._run import Run, model_of_run, models_serving
 from taskmix.errors import InputError, OptionError, RecordError, TaskmixError
 from taskmix.files import read_plain
 from taskmix.models import (
@@ -85,7 +85,11 @@ def save_models(
     with replacing_model(folder) as (mark, publish):
         parts = [
             _save(folder, f"{place}-{mark}", run, answers, study, merged=merged)
-            for place, (run, answers) in enumerate(trained)
+            for place, (run, answers) in enumerate(
+                (run, served)
+                for run, names in trained
+                for served in models_serving(run, names, study)
+            )
         ]
         publish({"version": VERSION, "notes": dict(notes or {}), "models": parts})
     return folder
@@ -123,7 +127,7 @@ def _save(
     *,
     merged: bool,
 ) -> dict[str, Any]:
-    model, encoded = model_of_run(run, study)
+    model, encoded = model_of_run(run, study, task=answers[0] if answers else None)
     tasks, architecture = run.load(), with_pooling(run.architecture)
     state = {name: value.cpu() for name, value in model.state_dict().items()}
     more: dict[str, Any] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taskmix.engine._run import Run, model_of_run
+from taskmix.engine._run import Run, model_of_run, models_serving
 from taskmix.records import Study
 from taskmix.tasks import HeldEncoding, Question, learned_by
 from taskmix.training import HeldPart, TrainedModel, TrainedPart
@@ -22,8 +22,9 @@ def trained_model(trained: Sequence[tuple[Run, Sequence[str]]], study: Study) ->
     ('parity', 'half')
     """
     parts = []
-    for run, answers in trained:
-        model, encoded = model_of_run(run, study)
+    served = [(run, one) for run, names in trained for one in models_serving(run, names, study)]
+    for run, answers in served:
+        model, encoded = model_of_run(run, study, task=answers[0] if answers else None)
         tasks, encoding = run.load(), run.architecture.encoding
         held = isinstance(encoding, HeldEncoding)
         parts.append(
@@ -32,7 +33,7 @@ def trained_model(trained: Sequence[tuple[Run, Sequence[str]]], study: Study) ->
                 architecture=run.architecture,
                 learned={} if held else learned_by(encoding, tasks, encoded),
                 questions=tuple(Question.of(task) for task in tasks),
-                answers=tuple(answers),
+                answers=answers,
             )
         )
     return TrainedModel(parts)

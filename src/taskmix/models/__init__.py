@@ -12,6 +12,16 @@ from taskmix.models._causal import (
 )
 from taskmix.models._choose import choose_architecture
 from taskmix.models._merged import merged_network
+from taskmix.models._merging import (
+    DARE,
+    TIES,
+    Merge,
+    Merging,
+    TaskArithmetic,
+    WeightAverage,
+    merge_states,
+    task_vectors,
+)
 from taskmix.models._own_module import OwnModule, own_module
 from taskmix.models._peft import fill_adapters, read_adapters, save_adapters
 from taskmix.models._perceptron import Perceptron
@@ -40,6 +50,8 @@ from taskmix.models._tuning import (
 from taskmix.models._window_bilstm import WindowBiLSTM, WindowBiLSTMEncoder
 
 __all__ = [
+    "DARE",
+    "TIES",
     "USUAL_RATES",
     "AdaptedEncoder",
     "Adapters",
@@ -51,14 +63,18 @@ __all__ = [
     "FrozenBase",
     "HardSharing",
     "Head",
+    "Merge",
+    "Merging",
     "OwnModule",
     "Perceptron",
     "SavedAdapters",
     "SharedCode",
+    "TaskArithmetic",
     "TextConvolution",
     "TextConvolutionEncoder",
     "Transformer",
     "Tuning",
+    "WeightAverage",
     "WindowBiLSTM",
     "WindowBiLSTMEncoder",
     "adapter_key",
@@ -69,6 +85,7 @@ __all__ = [
     "frozen_base",
     "is_linear",
     "make_head",
+    "merge_states",
     "merged_network",
     "named_last_layer",
     "outline_of",
@@ -79,6 +96,7 @@ __all__ = [
     "rotary_table",
     "save_adapters",
     "target_scale",
+    "task_vectors",
     "tuned",
     "tuning_of",
     "usual_tuning",

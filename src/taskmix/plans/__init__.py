@@ -19,15 +19,26 @@ from taskmix.plans._advice import (
     load_advice,
     save_advice,
 )
+from taskmix.plans._comparison import (
+    ComparisonDocument,
+    ComparisonRow,
+    check_comparison_path,
+    compare_with_promise,
+    load_comparison,
+    save_comparison,
+)
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
-from taskmix.plans._file import check_plan_path
+from taskmix.plans._file import check_plan_path, plan_document
 from taskmix.plans._plan import Expected, Length, Part, Plan, retuned
 from taskmix.plans._race_rows import RaceRow, race_rows
+from taskmix.plans._script import settings_of, training_script
 
 __all__ = [
     "AdviceDocument",
     "AdviceStage",
     "CandidateRow",
+    "ComparisonDocument",
+    "ComparisonRow",
     "Division",
     "Evaluation",
     "Expected",
@@ -46,9 +57,16 @@ __all__ = [
     "Stage",
     "Stages",
     "Weighted",
+    "check_comparison_path",
     "check_plan_path",
+    "compare_with_promise",
     "load_advice",
+    "load_comparison",
+    "plan_document",
     "race_rows",
     "retuned",
     "save_advice",
+    "save_comparison",
+    "settings_of",
+    "training_script",
 ]

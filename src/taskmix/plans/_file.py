@@ -12,10 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import taskmix.models as models
 import taskmix.weighting as weightings
 from taskmix.engine import undescribe
 from taskmix.errors import InputError
 from taskmix.files import UnreadableError, check_output, has_keys, read_plain, write_bytes
+from taskmix.models import Merge
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
 from taskmix.plans._json import known, listing, mapping
 from taskmix.plans._plan import Expected, Length, Part, Plan
@@ -64,7 +66,13 @@ def save_plan(plan: Plan, path: Path) -> Path:
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
-    """The plan as plain values."""
+    """The plan as plain values, as `plan.json` has them.
+
+    >>> from taskmix.plans import Part
+    >>> part = Part(tasks=("a",), scored=("a",), share=1.0, division=Shares.equal(1))
+    >>> plan_document(Plan(parts=(part,)))["parts"]
+    [{'tasks': ['a'], 'scored': ['a'], 'share': 1.0, 'shares': [1.0]}]
+    """
     return {
         "version": VERSION,
         "name": plan.name,
@@ -76,11 +84,13 @@ def plan_document(plan: Plan) -> dict[str, Any]:
                 "share": part.share,
                 **_division_document(part.division),
                 **({} if part.tuning is None else {"tuning": part.tuning}),
+                **({} if part.keep == "mean" else {"keep": part.keep}),
             }
             for part in plan.parts
         ],
         "expected": [asdict(item) for item in plan.expected],
         "length": None if plan.length is None else asdict(plan.length),
+        **({} if plan.merge is None else {"merge": describe(plan.merge)}),
         "evidence": dict(plan.evidence),
     }
 
@@ -133,7 +143,7 @@ def load_plan(path: Path) -> Plan:
 
 
 def _plan(document: Mapping[str, Any]) -> Plan:
-    known(document, "version", "name", "words", "parts", "expected", "length", "evidence")
+    known(document, "version", "name", "words", "parts", "expected", "length", "merge", "evidence")
     length = mapping(document.get("length"))
     return Plan(
         parts=tuple(_part(mapping(each)) for each in listing(document["parts"])),
@@ -141,12 +151,29 @@ def _plan(document: Mapping[str, Any]) -> Plan:
         words=document.get("words", ""),
         expected=tuple(Expected(**mapping(each)) for each in listing(document.get("expected"))),
         length=Length(**length) if length else None,
+        merge=_read_merge(mapping(document["merge"])) if "merge" in document else None,
         evidence=mapping(document.get("evidence")),
     )
 
 
+def _read_merge(description: Mapping[str, Any]) -> Merge:
+    """The merge that `records.describe` described; only methods of `taskmix.models` are made."""
+    try:
+        found = undescribe(description, models)
+        if isinstance(found, Merge):
+            return found
+    except InputError as error:
+        raise InputError(
+            "The `merge` of a plan should be a Merge with a method of taskmix under `kind`. Found "
+            f"{dict(description)} ({error})"
+        ) from error
+    raise InputError(
+        f"The `merge` of a plan should be of the kind Merge. Found {dict(description)}."
+    )
+
+
 def _part(document: Mapping[str, Any]) -> Part:
-    known(document, "tasks", "scored", "share", DRAWN, STAGED, WEIGHTED, "tuning")
+    known(document, "tasks", "scored", "share", DRAWN, STAGED, WEIGHTED, "tuning", "keep")
     tasks = tuple(listing(document["tasks"]))
     scored = tuple(listing(document["scored"])) if "scored" in document else tasks
     return Part(
@@ -155,6 +182,7 @@ def _part(document: Mapping[str, Any]) -> Part:
         share=document["share"],
         division=_division(document),
         tuning=document.get("tuning"),
+        keep=document.get("keep", "mean"),
     )
 
 

@@ -14,8 +14,9 @@ from typing import Any, get_args
 
 from taskmix.engine import Run
 from taskmix.errors import InputError
-from taskmix.models import USUAL_RATES, Tuning, tuned, tuning_of
+from taskmix.models import USUAL_RATES, Merge, Tuning, tuned, tuning_of
 from taskmix.plans._division import Division, Shares, Stages, Weighted, is_number
+from taskmix.training import Keep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,7 @@ class Part:
     share: float  # of the plan's batches
     division: Division  # of its batches over its tasks
     tuning: Tuning | None = None  # of a pretrained encoder; None: as the template has it
+    keep: Keep = "mean"  # "each": every task is served by the parameters of its own best evaluation
 
     def __post_init__(self) -> None:
         _check_names(self.tasks)
@@ -48,6 +50,11 @@ class Part:
             raise InputError(
                 f"The `tuning` of a plan's part should be one of {', '.join(get_args(Tuning))}. Found "
                 f"{self.tuning!r}."
+            )
+        if self.keep not in get_args(Keep):
+            raise InputError(
+                f"The `keep` of a plan's part should be {' or '.join(get_args(Keep))}. Found "
+                f"{self.keep!r}."
             )
         count = {len(self.tasks)}
         if isinstance(self.division, Shares):
@@ -108,6 +115,12 @@ class Part:
         return replace(
             run,
             steps=steps,
+            # Of one task the best mean is its own best; a template that asks for each has its way.
+            keep="mean"
+            if len(self.tasks) == 1
+            else template.keep
+            if self.keep == "mean"
+            else self.keep,
             evaluate_every=every(template.evaluate_every),
             checkpoint_every=every(template.checkpoint_every),
         )
@@ -191,6 +204,7 @@ class Plan:
     words: str = ""  # what it is, for people
     expected: tuple[Expected, ...] = ()
     length: Length | None = None  # None: nothing is promised
+    merge: Merge | None = None  # of the models of all parts into one; None: they stay apart
     evidence: Mapping[str, Any] = field(default_factory=dict)  # what it rests on
 
     def __post_init__(self) -> None:
@@ -206,6 +220,8 @@ class Plan:
             raise InputError(
                 f"Every task should be scored in one part of a plan. Found `{name}` in several."
             )
+        if self.merge is not None:
+            self._check_merge()
         known = set(self.tasks)
         for item in self.expected:
             if item.task not in known:
@@ -213,6 +229,28 @@ class Plan:
                     f"A plan should expect scores of its tasks. Found `{item.task}`, which is none of "
                     "them."
                 )
+
+    def _check_merge(self) -> None:
+        trained = [name for part in self.parts for name in part.tasks]
+        if not isinstance(self.merge, Merge):
+            raise InputError(f"The `merge` of a plan should be a Merge. Found {self.merge!r}.")
+        if (
+            len(self.parts) < 2
+            or len(set(trained)) < len(trained)
+            or set(trained) != set(self.targets)
+        ):
+            raise InputError(
+                "A plan that merges models should have two parts or more, each for all of its tasks, "
+                f"and no task in two of them. Found {len(self.parts)} for {', '.join(trained[:10])}."
+            )
+
+    @property
+    def models(self) -> tuple[Part, ...]:
+        """What comes of it, in the order of its runs: its parts, or one model merged of them."""
+        if self.merge is None:
+            return self.parts
+        shares = Shares(probabilities=tuple(self.overall.values()))
+        return (Part(tasks=self.tasks, scored=self.targets, share=1.0, division=shares),)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -255,7 +293,10 @@ class Plan:
     def runs(
         self, template: Run, *, seeds: Sequence[int], evaluations: int | None = None
     ) -> list[Run]:
-        """One run a part and seed, which spend `template.steps` batches together, seed by seed."""
+        """One run a part and seed, which spend `template.steps` batches together, seed by seed.
+
+        Of a plan that merges models it is one run a seed, whose `sources` are those of the parts.
+        """
         known = template.load().names
         missing = [name for name in self.tasks if name not in known]
         if missing:
@@ -265,11 +306,12 @@ class Plan:
             )
         # In the order of the folder, so that the same plan is always the same run.
         ordered = self.for_tasks([name for name in known if name in set(self.tasks)])
-        return [
-            replace(part.run(template, evaluations=evaluations), label=self.name, seed=seed)
-            for seed in seeds
-            for part in ordered.parts
-        ]
+        runs = [part.run(template, evaluations=evaluations) for part in ordered.parts]
+        if self.merge is not None:
+            names = tuple(name for name in known if name in set(self.tasks))
+            runs.sort(key=lambda run: names.index((run.tasks or names)[0]))
+            return [_merged(runs, self.merge, names, self.name, seed) for seed in seeds]
+        return [replace(run, label=self.name, seed=seed) for seed in seeds for run in runs]
 
     def for_tasks(self, names: Sequence[str]) -> Plan:
         """The same plan with its one part's tasks in the order of `names`, which must be them."""
@@ -297,6 +339,27 @@ class Plan:
         from taskmix.plans._file import load_plan
 
         return load_plan(Path(path))
+
+
+def _merged(
+    runs: Sequence[Run], merge: Merge, tasks: tuple[str, ...], label: str, seed: int
+) -> Run:
+    """The run that merges the models of others; these are called as training alone is."""
+    return replace(
+        runs[0],
+        label=label,
+        tasks=tasks,
+        policy=None,
+        reward=None,
+        weighting=None,
+        steps=sum(run.steps for run in runs),
+        evaluate_every=None,
+        checkpoint_every=None,
+        patience=None,
+        seed=seed,
+        merge=merge,
+        sources=tuple(replace(run, label="single", seed=seed) for run in runs),
+    )
 
 
 def _in_order(part: Part, places: Mapping[str, int]) -> Part:

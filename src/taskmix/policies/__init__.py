@@ -1,5 +1,6 @@
 """Which task is trained on next, and what a step on it was worth."""
 
+from taskmix.policies._capped import Capped
 from taskmix.policies._exp3 import Exp3
 from taskmix.policies._exp3s import Exp3S, Exp3SState, lift_weights, share_weights
 from taskmix.policies._fixed import Fixed
@@ -27,6 +28,7 @@ from taskmix.policies._uniform import Uniform
 __all__ = [
     "AnyPolicy",
     "AnyReward",
+    "Capped",
     "Choice",
     "Exp3",
     "Exp3S",

@@ -67,6 +67,7 @@ from taskmix.tasks._simulating import (
     MultitaskBandit,
     Simulation,
     digits_tasks,
+    simulate_imbalanced,
     simulate_tasks,
 )
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
@@ -139,6 +140,7 @@ __all__ = [
     "readings_document",
     "row_credits",
     "sample_rows",
+    "simulate_imbalanced",
     "simulate_tasks",
     "stamp_of",
     "tables_as_tasks",

@@ -19,6 +19,7 @@ from taskmix.training._events import (
     Score,
     StepEvent,
 )
+from taskmix.training._kept import Keep, Watches, best_state, served_together
 from taskmix.training._losses import LossFunction, task_loss
 from taskmix.training._machinery import Scheduler, input_groups, make_stream
 from taskmix.training._mlflow import MLflowListener
@@ -38,6 +39,7 @@ __all__ = [
     "EvaluationEvent",
     "Event",
     "HeldPart",
+    "Keep",
     "LossFunction",
     "MLflowListener",
     "OtherRankError",
@@ -51,9 +53,11 @@ __all__ = [
     "TrainedModel",
     "TrainedPart",
     "Watch",
+    "Watches",
     "WritesText",
     "WrittenRows",
     "batch_costs",
+    "best_state",
     "check_training",
     "evaluate",
     "evaluate_margins",
@@ -68,6 +72,7 @@ __all__ = [
     "score_outputs",
     "score_written",
     "scores_by_position",
+    "served_together",
     "task_loss",
     "train",
     "trainer_callback",

@@ -40,6 +40,7 @@ def evaluate(
     precision: torch.dtype = torch.float32,
     part: tuple[int, int] = (0, 1),
     with_credits: bool = False,
+    only: Sequence[int] | None = None,  # positions of tasks; None: all
 ) -> tuple[Score, ...]:
     """The metric of each task that has the split, and its mean loss where `losses` are given.
 
@@ -56,7 +57,7 @@ def evaluate(
     (Score(task='a', split='dev', metric='accuracy', value=1.0),)
     """
     found: dict[int, list[Score]] = {}
-    groups = _groups(tasks, split)[part[0] :: part[1]]
+    groups = _groups(tasks, split, only)[part[0] :: part[1]]
     for position, output in _every_output(model, tasks, groups, split, batch_size, precision):
         loss = losses[position] if losses is not None else None
         found[position] = score_outputs(
@@ -119,10 +120,12 @@ def mean_margin(
     return float((true - scores.max(axis=1)).mean())
 
 
-def _groups(tasks: EncodedTasks, split: str) -> list[list[int]]:
+def _groups(tasks: EncodedTasks, split: str, only: Sequence[int] | None = None) -> list[list[int]]:
     """The tasks that have the split, those together that share their inputs."""
     groups: dict[int, list[int]] = {}
     for position, task in enumerate(tasks):
+        if only is not None and position not in only:
+            continue
         if split in task.splits and len(task.splits[split]):
             groups.setdefault(id(task.splits[split].inputs), []).append(position)
     return list(groups.values())

@@ -7,9 +7,8 @@ generator and data give the same bits on the CPU, and so does a run that was sto
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,12 @@ from taskmix.training._events import (
     Event,
     Score,
 )
+from taskmix.training._kept import Keep, KeptParameters, Watches
 from taskmix.training._losses import task_loss
 from taskmix.training._machinery import Machinery, Scheduler, TrainingSteps
 from taskmix.training._policy_steps import PolicySteps
 from taskmix.training._ranks import Ranks
-from taskmix.training._watch import Watch, scores_by_position
+from taskmix.training._watch import scores_by_position
 from taskmix.training._weighting_steps import WeightingSteps
 from taskmix.weighting import AnyWeighting
 
@@ -51,6 +51,7 @@ def train(
     evaluate_every: int | None = None,
     checkpoint_every: int | None = None,
     patience: int | None = None,
+    keep: Keep = "mean",
     clip_norm: float | None = None,
     precision: torch.dtype = torch.float32,
     final_splits: tuple[str, ...] = ("dev", "test"),
@@ -67,8 +68,9 @@ def train(
     run's device. Evaluation on `dev` comes every `evaluate_every` steps and after the last; a
     checkpoint every `checkpoint_every` steps and after the last; training stops early when the mean
     dev score has not risen for `patience` evaluations. At the end the model holds the parameters of
-    its best evaluation. When `should_stop` says so, a checkpoint is yielded and the run ends without
-    an `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`. `ranks` are the
+    its best evaluation, by which it is scored; with `keep` "each" every task is scored by those of its
+    own best one. When `should_stop` says so, a checkpoint is yielded and the run ends without an
+    `EndEvent`. `resume` and `resume_best` are the trees of a `CheckpointEvent`. `ranks` are the
     processes that train this model together; all of them yield the same events. With `with_credits` the
     final scores on `dev` say what each row adds to them.
 
@@ -115,16 +117,17 @@ def train(
     else:
         taker = PolicySteps(machinery, policy or Uniform(), reward, generator)
 
-    step, checkpoint, watch = 0, None, Watch(patience)
-    best: dict[str, Any] | None = None
-    told_best = 0
+    step, checkpoint = 0, None
+    kept = KeptParameters(Watches.of(keep, tasks.names, patience=patience))
     if resume is not None:
         _restore(resume, machinery, taker)
-        watch.restore(resume)
+        kept.restore(resume, resume_best)
         step = checkpoint = resume["step"]
-        best, told_best = dict(resume_best) if resume_best is not None else None, watch.step
+    watch, told = kept.watches.mean, kept.watches.steps
 
-    def score(split: str, with_credits: bool = False) -> tuple[Score, ...]:
+    def score(
+        split: str, only: Sequence[int] | None = None, *, with_credits: bool = False
+    ) -> tuple[Score, ...]:
         with ranks.working():
             found = evaluate(
                 model,
@@ -134,6 +137,7 @@ def train(
                 precision=precision,
                 part=(ranks.rank, ranks.count),
                 with_credits=with_credits,
+                only=only,
             )
         return tuple(sorted(ranks.gather(found), key=lambda each: tasks.names.index(each.task)))
 
@@ -152,10 +156,10 @@ def train(
         if (evaluate_every is not None and step % evaluate_every == 0) or last:
             scores = score("dev")
             mean = mean_score(scores, deviations)
-            taker.measured(scores_by_position(tasks, scores, deviations))
-            is_best = watch.see(mean, step)
-            if is_best:
-                best = copy.deepcopy(model.state_dict())
+            by_place = scores_by_position(tasks, scores, deviations)
+            taker.measured(by_place)
+            by_name = {tasks.names[place]: value for place, value in by_place.items()}
+            is_best = kept.see(mean, by_name, step, model.state_dict())
             yield EvaluationEvent(step=step, scores=scores, mean=mean, best=is_best)
         asked = ranks.any(should_stop is not None and should_stop())
         due = checkpoint_every is not None and step % checkpoint_every == 0
@@ -168,23 +172,29 @@ def train(
                 "optimizer": optimizer.state_dict(),
                 "scheduler": _plain(scheduler),
                 "steps": taker.state(),
-                **watch.state(),
+                **kept.watches.state(),
             }
+            best = kept.tree()
             yield CheckpointEvent(
                 step=step,
                 state=state,
                 best=best,
                 best_step=watch.step if best else None,
-                best_changed=best is not None and watch.step != told_best,
+                best_changed=best is not None and kept.watches.steps != told,
             )
-            checkpoint, told_best = step, watch.step
+            checkpoint, told = step, kept.watches.steps
         if asked and not last and not watch.over:
             return
 
-    if best is not None:
-        model.load_state_dict(best)
+    found: dict[str, list[Score]] = {split: [] for split in final_splits}
+    for parameters, served in kept.serving(tasks.names):
+        model.load_state_dict(parameters)
+        for split in final_splits:
+            found[split] += score(split, served, with_credits=with_credits and split == "dev")
+    model.load_state_dict(kept.best_mean)
+    places = {name: place for place, name in enumerate(tasks.names)}
     final = tuple(
-        found for split in final_splits for found in score(split, with_credits and split == "dev")
+        each for some in found.values() for each in sorted(some, key=lambda s: places[s.task])
     )
     yield EndEvent(step=step, best_step=watch.step or step, stopped_early=watch.over, scores=final)
 

@@ -389,6 +389,16 @@ def test_progress_is_told(tmp_path: Path) -> None:
     assert all(0 <= each.spent <= 1 for each in news)
 
 
+def test_the_end_says_why_it_came(tmp_path: Path) -> None:
+    settled, _ = adviser(World(), tmp_path / "settled")
+    assert any("The race is settled: size leads." in note for note in settled.run().notes)
+    alike, _ = adviser(World(lambda run, task: 0.9, noise=0.02), tmp_path / "alike", "600000-steps")
+    notes = alike.run().notes
+    assert any("after 10 seeds" in note and "of the budget is left" in note for note in notes)
+    short, _ = adviser(World(noise=0.05), tmp_path / "short", "2000-steps")
+    assert any("does not pay for one more seed" in note for note in short.run().notes)
+
+
 def test_one_target_is_advised_on_alone(tmp_path: Path) -> None:
     made, _ = adviser(World(), tmp_path, target="half")
     advice = made.run()

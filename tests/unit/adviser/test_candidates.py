@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from taskmix.adviser._candidates import baselines, distinct, in_groups, with_shares
+from taskmix.adviser._propose import capped
 from taskmix.engine import DigitsSource, Run
 from taskmix.models import Perceptron
 from taskmix.tasks import Split, Task, TaskSet
@@ -46,6 +47,19 @@ def test_what_is_known_already_is_not_tried_under_another_name() -> None:
     odd = with_shares("learned", "", NAMES, [0.5, 0.25, 0.25])
     alone = in_groups("groups", "", [["a"], ["b"], ["c"]])
     assert distinct([even, odd, odd, alone], known) == [odd]
+
+
+def test_one_huge_task_is_capped_at_the_median_of_the_sizes() -> None:
+    plan = capped(tasks_of((10, 20, 2000)), NAMES)
+    assert plan is not None
+    assert plan.probabilities == pytest.approx((0.2, 0.4, 0.4))  # 10, 20 and 20 rows
+
+
+@pytest.mark.parametrize("sizes", [(20, 20, 21), (20, 20, 2000), (18, 20, 22)])
+def test_no_cap_is_tried_where_it_would_give_shares_that_are_tried_already(
+    sizes: tuple[int, int, int],
+) -> None:
+    assert capped(tasks_of(sizes), NAMES) is None
 
 
 class TwoInputs(DigitsSource):

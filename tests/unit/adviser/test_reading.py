@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from taskmix.adviser import AdviseOptions, Budget
+from taskmix.adviser._adviser import Adviser
+from taskmix.adviser._budget import Timer
 from taskmix.adviser._reading import READING_SHARE, largest_sizes, rows_to_read
-from taskmix.engine import Run, SampledSource
+from taskmix.engine import Here, Observers, Run, SampledSource
+from taskmix.errors import OptionError, RunError
 from taskmix.models import Perceptron
+from taskmix.records import Study
 from taskmix.tasks import FeatureEncoding, Split, Task, TaskSet
 
 
@@ -118,3 +124,81 @@ def test_a_sample_keeps_the_folder_of_the_cache(tmp_path: Path) -> None:
     source: Any = Made(one=10)
     source.cache = tmp_path
     assert SampledSource(source=source, most=(("train", 2),)).cache == tmp_path
+
+
+def test_a_large_encoder_s_speed_is_measured_on_a_few_texts(
+    slow_encoder: FeatureEncoding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    class Reader:
+        def speed(self, texts: Any) -> tuple[float, float]:
+            tried.append(len(texts))
+            return 20.0, 20.0  # a text a second
+
+    monkeypatch.setattr(FeatureEncoding, "reader", lambda self: Reader())
+    source = Made(large=10_000)
+    run = run_of(source, slow_encoder)
+    rows_to_read(run, source.tasks, seconds=100.0)
+    assert tried == [4], "64 texts would take longer than 3 s"
+    rows_to_read(run, source.tasks, seconds=10_000.0)
+    assert tried == [4, 4, 64]
+
+
+@dataclass
+class Reading:
+    """Reads a text a second, for ever, and hears whether it should stop."""
+
+    time: float = 0.0
+
+    def read(self, tasks: TaskSet, *, cache: Path | None, on_progress: Any) -> None:
+        for done in range(1, 10_001):
+            self.time += 1.0
+            on_progress(done, 10_000)
+
+
+def reading_adviser(
+    tmp_path: Path, source: Made, encoding: FeatureEncoding, clock: Reading, executor: Any
+) -> Adviser:
+    return Adviser(
+        template=run_of(source, encoding),
+        probe=None,
+        study=Study(tmp_path),
+        options=AdviseOptions(budget=Budget.parse("100s")),
+        executor=executor,
+        timer=Timer(begin=0.0, now=lambda: clock.time),
+    )
+
+
+def test_the_budget_stops_an_encoder_that_reads_more_slowly_than_it_was_measured_to(
+    slow_encoder: FeatureEncoding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Reading()
+    monkeypatch.setattr(FeatureEncoding, "read", lambda self, *a, **how: clock.read(*a, **how))
+    adviser = reading_adviser(tmp_path, Made(a=300), slow_encoder, clock, Here(workers=1))
+    with pytest.raises(OptionError, match="until the encoder has read all texts"):
+        adviser.run()
+    assert clock.time <= 100
+
+
+def test_who_asks_for_a_stop_while_the_encoder_reads_waits_for_one_batch(
+    slow_encoder: FeatureEncoding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Reading()
+    monkeypatch.setattr(FeatureEncoding, "read", lambda self, *a, **how: clock.read(*a, **how))
+    executor = Here(workers=1, observers=Observers(stop=lambda: clock.time >= 7))
+    adviser = reading_adviser(tmp_path, Made(a=300), slow_encoder, clock, executor)
+    with pytest.raises(RunError, match="What was read is kept"):
+        adviser.run()
+    assert clock.time == 7
+
+
+def test_an_executor_that_is_stopped_while_texts_are_read_begins_no_run(
+    slow_encoder: FeatureEncoding, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Reading()
+    monkeypatch.setattr(FeatureEncoding, "read", lambda self, *a, **how: clock.read(*a, **how))
+    run = run_of(Made(a=300), slow_encoder)
+    (result,) = Here(workers=1).run([run], Study(tmp_path), stop=lambda: clock.time >= 3)
+    assert result.outcome == "stopped"
+    assert clock.time == 3

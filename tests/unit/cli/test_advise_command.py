@@ -68,6 +68,9 @@ def test_advice_is_a_plan_a_page_and_a_few_lines(
     words = ("train", folder, "--plan", out / "plan.json", "--steps", "10", "--out", tmp_path / "s")
     assert run_cli(monkeypatch, *words, "--json") == 0
     assert len(list(Study(tmp_path / "s").runs())) == len(plan.parts)
+    compared = json.loads(capsys.readouterr().out)["comparison"]
+    assert {row["task"] for row in compared["rows"]} == set(plan.targets)
+    assert "another training: it was trained for 10 batches" in compared["lines"][1]
 
 
 def test_one_target_among_tables(

@@ -43,6 +43,8 @@ def test_a_plan_is_learned_from_a_study_and_trained_with(
     plan = Plan.load(path)
     assert plan.tasks == ("fruit", "tool")
     assert plan.evidence["entropy"] > 0
+    assert (plan.evidence["division"], plan.evidence["rewarded_by"]) == ("both", "logged")
+    assert rows["learned"]["ends_above"]["low"] <= rows["learned"]["ends_above"]["high"]
     assert len(plan.evidence["runs"]) == 2
 
     words = ("train", folder, "--plan", path, "--steps", "40", "--out", tmp_path / "next", "--json")
@@ -82,8 +84,9 @@ def test_a_given_entropy_is_taken_and_the_table_is_for_people(
     words = ("improve", logged, "--entropy", "0.2", "--fixed", "--write-plan", path)
     assert run_cli(monkeypatch, *words) == 0
     shown = capsys.readouterr().out
-    assert "Weight of the entropy: 0.2." in shown
+    assert "Weight of the entropy: 0.2. The plan is that policy." in shown
     assert "effective rows" in shown
+    assert "By them the learned shares end" in shown
     assert Plan.load(path).probabilities  # one model with fixed shares
 
 
@@ -93,6 +96,7 @@ def test_a_given_entropy_is_taken_and_the_table_is_for_people(
         (["--entropy", "some"], "--entropy"),
         (["--entropy", "-1"], "`--entropy` should be a number of at least zero"),
         (["--runs", "exp3s"], "Found runs labelled uniform"),
+        (["--division", "car"], "`--division` should be among both, entropy, curves"),
     ],
 )
 def test_wrong_options_are_one_sentence_and_write_nothing(

@@ -79,3 +79,19 @@ def test_strict_reading_is_an_option_of_every_command_that_loads_tables(
     said = " ".join(capsys.readouterr().err.split())
     assert "'n/k'" in said
     assert "row 8" in said
+
+
+def test_a_metric_can_be_named_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{number % 10},{'yes' if number < 6 else 'no'}" for number in range(100)]
+    folder = tmp_path / "rare"
+    folder.mkdir()
+    for split in ("train", "dev"):
+        (folder / f"{split}.csv").write_text("\n".join(["x,label", *rows]))
+    for words, metric in (([], "auc"), (["--metric", "average_precision"], "average_precision")):
+        out = ["--steps", "2", "--out", tmp_path / metric]
+        assert run_cli(monkeypatch, "train", folder, *words, *out) == 0
+        shown = capsys.readouterr().out
+        assert f"2 classes of `label`; {metric}" in shown
+        assert ("scored by auc, since a constant answer has accuracy 0.94" in shown) == (not words)

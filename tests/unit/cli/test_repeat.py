@@ -8,6 +8,8 @@ import typer
 from typer.testing import CliRunner
 
 from taskmix.cli._printing._repeat import commands_of_advice
+from taskmix.engine import DigitsSource, Optimization, Run
+from taskmix.models import Transformer, tuned
 
 
 def test_the_line_to_train_has_the_options_that_advise_was_given_and_train_knows() -> None:
@@ -21,17 +23,29 @@ def test_the_line_to_train_has_the_options_that_advise_was_given_and_train_knows
         budget: Annotated[str, typer.Option("--budget")] = "10m",
         model: Annotated[str, typer.Option("--model")] = "auto",
         label: Annotated[list[str] | None, typer.Option("--label")] = None,
-        batch_size: Annotated[int, typer.Option("--batch-size")] = 32,
+        strict: Annotated[bool, typer.Option("--strict")] = False,
+        device: Annotated[str, typer.Option("--device")] = "auto",
     ) -> None:
-        made = commands_of_advice(context, folder, Path("my advice"), 400, tuning="heads")
-        found.update(made)
+        rate = Optimization(learning_rate=0.00123456789)
+        run = Run(
+            label="",
+            source=DigitsSource(),
+            architecture=tuned(Transformer(path="minilm"), "heads"),
+            optimization=rate,
+            batch_size=16,
+            steps=1,
+            seed=7,
+        )
+        found.update(commands_of_advice(context, folder, Path("my advice"), run, 400))
 
-    words = ["a folder", "--budget", "1m", "--label", "a", "--label", "b c", "--batch-size", "32"]
+    words = ["a folder", "--budget", "1m", "--label", "a", "--label", "b c", "--strict"]
+    words += ["--device", "cpu"]
     assert CliRunner().invoke(app, words).exit_code == 0
     train = shlex.split(found["Train by the plan"])
     assert train[:3] == ["taskmix", "train", "a folder"]
     assert train[3:7] == ["--plan", "my advice/plan.json", "--steps", "400"]
-    # On another device something else would be tuned, so what was is said.
-    given = ["--label", "a", "--label", "b c", "--batch-size", "32", "--tune", "heads"]
-    assert train[7:] == given
+    assert train[7:12] == ["--label", "a", "--label", "b c", "--strict"]
+    # What `train` would choose by itself is said; on another device something else would be tuned.
+    assert train[12:16] == ["--batch-size", "16", "--learning-rate", "0.00123456789"]
+    assert train[16:] == ["--tune", "heads", "--seed", "7"]
     assert found["Make this page again"] == "taskmix report 'my advice'"

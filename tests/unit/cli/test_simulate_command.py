@@ -75,3 +75,37 @@ def test_bad_input_is_one_sentence_and_exit_code_two(
     assert run_cli(monkeypatch, "simulate", folder, "--out", tmp_path / "made", *words) == 2
     assert capsys.readouterr().err.startswith("taskmix: ")
     assert not (tmp_path / "made").exists()
+
+
+def test_a_rare_class_with_a_task_that_helps_and_one_that_harms_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "rare"
+    words = ["simulate", "--positives", "0.06", "--real-samples", "300", "--out", out]
+    assert run_cli(monkeypatch, *words, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["task"] for row in told["tasks"]] == ["target", "helps", "harms"]
+    tasks = load_tasks(out)
+    assert tasks["target"].sizes == {"train": 300, "dev": 1000, "test": 1000}
+    assert tasks["target"].metric == "auc"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "A task folder, or --positives, should be given"),
+        (["--positives", "0.06", "--alpha", "0.5"], "Found --alpha. Leave it out"),
+        (["--positives", "1.5"], "should lie between 0 and 1"),
+        (["--positives", "0.06", "--real-samples", "3"], "a row of each class"),
+    ],
+)
+def test_a_rare_class_that_cannot_be_drawn_is_refused(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_cli(monkeypatch, "simulate", *words, "--out", tmp_path / "rare") == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "rare").exists()

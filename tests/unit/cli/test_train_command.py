@@ -33,6 +33,28 @@ def test_training_learns_and_prints_scores_as_json(
     assert len(list(Study(out).runs())) == 1
 
 
+def test_each_task_can_be_served_by_its_own_best_evaluation(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "study"
+    words = ("train", folder, "--out", out, "--steps", "12", "--best", "each", "--json")
+    assert run_cli(monkeypatch, *words) == 0
+    capsys.readouterr()
+    (run,) = Study(out).runs()
+    best, scores = run.best(), run.scores().to_pylist()
+    assert isinstance(best, dict)
+    for name, step in best["each"].items():
+        accuracy = {
+            row["step"]: row["value"]
+            for row in scores
+            if row["task"] == name and row["metric"] == "accuracy"
+        }
+        assert accuracy[step] == max(accuracy.values())
+
+
 def test_several_seeds_give_intervals_and_several_ways_share_one_study(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -74,6 +96,8 @@ def test_the_table_for_people_names_every_task(
     [
         (["--policy", "greedy"], "`--policy` should be"),
         (["--policy", "tempered:x"], "followed by a number"),
+        (["--policy", "capped:2.5"], "followed by a whole number"),
+        (["--policy", "capped:0"], "whole number of rows, 1 or more"),
         (["--policy", "uniform:3"], "should stand alone"),
         (["--policy", "fixed:0.5,0.3,0.2"], "one number per task"),
         (["--policy", "scheduled:5=0.5,0.5"], "should start at step 0"),

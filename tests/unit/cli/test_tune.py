@@ -151,3 +151,48 @@ def test_tuning_without_a_pretrained_model_is_refused(
 ) -> None:
     assert run_cli(monkeypatch, "train", texts, *words, "--out", tmp_path / "s") == 2
     assert "should go with a pretrained model" in capsys.readouterr().err
+
+
+def test_a_plan_that_merges_models_is_carried_out_kept_and_answers(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    encoder: Path,
+    texts: Path,
+    tmp_path: Path,
+) -> None:
+    plan = {
+        "version": 2,
+        "merge": {"kind": "Merge", "method": {"kind": "TIES", "scales": [0.5, 1.0]}},
+        "parts": [{"tasks": [name], "share": 0.5, "shares": [1.0]} for name in ("films", "books")],
+    }
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    out, kept = tmp_path / "s", tmp_path / "model"
+    words = ("train", texts, "--model", encoder, "--device", "cpu", "--steps", "80", "--out", out)
+    words += ("--plan", tmp_path / "plan.json", "--keep", kept, "--workers", "1")
+    assert run_cli(monkeypatch, *words) == 0
+    shown = capsys.readouterr()
+    assert "Note: 2 models merged by TIES at a scale of" in shown.err
+    labels = sorted(summary.label for summary in Study(out).summaries())
+    assert labels == ["plan", "single", "single"]
+    assert json.loads((kept / "model.json").read_text())["models"][0]["answers"] == [
+        "books",
+        "films",
+    ]
+    rows = texts / "films" / "test.jsonl"
+    assert run_cli(monkeypatch, "predict", kept, rows, "--task", "films") == 0
+
+
+def test_the_adviser_races_merged_models_of_a_pretrained_one(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    encoder: Path,
+    texts: Path,
+    tmp_path: Path,
+) -> None:
+    words = ("advise", texts, "--model", encoder, "--device", "cpu", "--workers", "1")
+    words += ("--budget", "160-steps", "--steps", "10", "--out", tmp_path / "s", "--json")
+    assert run_cli(monkeypatch, *words) == 0
+    advice = json.loads((tmp_path / "s" / "advice.json").read_text())
+    (row,) = (each for each in advice["candidates"] if each["name"] == "merged")
+    assert row["words"] == "each task alone, then merged into one model by task arithmetic"
+    assert row["runs"]

@@ -85,7 +85,7 @@ def test_runs_that_differ_are_less_sure_than_their_rows() -> None:
     assert errors[1] > 1.5 * errors[0]
 
 
-@pytest.mark.parametrize("count", [1, 3, 10, 30])
+@pytest.mark.parametrize("count", [1, 3, 10, pytest.param(30, marks=pytest.mark.slow)])
 def test_the_error_of_a_difference_is_its_spread_over_sets_of_logs(count: int) -> None:
     """Rows of L logs were once taken for one run of all rows: too small by 27 for ten logs."""
     found, claimed = [], []

@@ -14,6 +14,8 @@ from taskmix.counterfactual import (
     log_from_arrays,
     maximise,
 )
+from taskmix.counterfactual._folds import half_curves, half_sums
+from taskmix.counterfactual._improve import ENTROPY_GRID
 from taskmix.errors import InputError, OptionError
 from taskmix.policies import Scheduled
 from taskmix.tasks import MultitaskBandit
@@ -46,19 +48,27 @@ def test_a_log_that_cannot_tell_keeps_to_the_uniform_policy() -> None:
         np.testing.assert_allclose(found.probabilities, 1 / 3, atol=0.02)
 
 
-def test_the_chosen_entropy_is_the_largest_of_those_that_end_best() -> None:
+def test_the_chosen_entropy_is_the_largest_of_those_that_end_best_by_the_other_half() -> None:
     log = learning_log(0)
     found = improve_policy(log)
-    curves = learning_curves([log])
+    even, odd = half_curves([log], learning_curves([log]))
 
-    def ends(weight: float) -> tuple[float, np.ndarray]:
-        visits = log.rows * maximise(log.total, weight).probabilities
-        return float(curves.at(visits).mean()), visits
+    def visits(weight: float) -> list[np.ndarray]:
+        return [log.rows * maximise(half, weight).probabilities for half in half_sums([log])]
 
-    best = max(ends(weight) for weight in found.entropy * np.geomspace(0.1, 10, 60))
-    end, visits = ends(found.entropy)
-    assert best[0] - end <= 1.05 * curves.difference_error(visits, best[1]) + 1e-6
-    assert ends(found.entropy * 1.3)[0] < end
+    def end(weight: float) -> float:
+        pairs = zip((odd, even), visits(weight), strict=True)
+        return sum(float(judge.at(taught).mean()) for judge, taught in pairs) / 2
+
+    grid = np.ptp(log.total.means) * ENTROPY_GRID
+    best = max(grid, key=end)
+
+    def error(weight: float) -> float:
+        pairs = zip((odd, even), visits(weight), visits(best), strict=True)
+        return math.hypot(*(float(judge.difference_error(a, b)) for judge, a, b in pairs)) / 2
+
+    tied = [weight for weight in grid if end(best) - end(weight) <= error(weight)]
+    assert found.entropy == pytest.approx(max(tied))
 
 
 def test_logs_without_losses_need_a_number() -> None:
@@ -98,6 +108,9 @@ def test_rounds_are_pooled_and_faulty_or_foreign_logs_refused() -> None:
     )
     with pytest.raises(InputError, match="at least one log"):
         improve_policy([])
+    whole = log_from_arrays([0, 1], [1.0] * 2, [0.5] * 2, names=["x", "y"], stages=1)
+    with pytest.raises(InputError, match="at least two stages"):
+        improve_policy(whole, entropy=0.2)
     foreign = log_from_arrays([0, 1], [1.0, 1.0], [0.5, 0.5], names=["x", "y"])
     with pytest.raises(InputError, match="same tasks"):
         improve_policy([one, foreign], entropy=0.2)

@@ -70,7 +70,8 @@ def parts(draw: st.DrawFn, tasks: list[str], share: float) -> Part:
         )
     )
     scored = tuple(name for name in tasks if draw(st.booleans()))
-    return Part(tasks=tuple(tasks), scored=scored, share=share, division=division)
+    keep: Any = draw(st.sampled_from(["mean", "each"]))
+    return Part(tasks=tuple(tasks), scored=scored, share=share, division=division, keep=keep)
 
 
 @st.composite

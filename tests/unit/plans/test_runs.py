@@ -142,6 +142,18 @@ def test_a_part_says_what_of_a_pretrained_encoder_is_trained(tuning: Any, tmp_pa
     assert given.optimization.learning_rate == 0.5
 
 
+def test_a_part_says_which_evaluation_its_tasks_are_served_by(tmp_path: Path) -> None:
+    both, lone = two(Shares.equal(2)).parts
+    plan = Plan(parts=(replace(both, keep="each"), replace(lone, keep="each")))
+    assert Plan.load(plan.save(tmp_path / "plan.json")) == plan
+    # Of one task the best mean is its own best, and its run is the one it always was.
+    assert [run.keep for run in plan.runs(TEMPLATE, seeds=[0])] == ["each", "mean"]
+    asked = replace(TEMPLATE, keep="each")
+    assert [run.keep for run in two(Shares.equal(2)).runs(asked, seeds=[0])] == ["each", "mean"]
+    with pytest.raises(InputError, match="`keep` of a plan's part should be mean or each"):
+        replace(both, keep="all")  # type: ignore[arg-type]
+
+
 def test_a_part_with_a_tuning_wants_a_pretrained_encoder() -> None:
     part = Part(tasks=("a",), scored=("a",), share=1.0, division=Shares.equal(1), tuning="heads")
     run = Run(label="x", source=DigitsSource(), architecture=Perceptron(), steps=4, seed=0)

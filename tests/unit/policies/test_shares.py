@@ -7,6 +7,7 @@ import pytest
 
 from taskmix.errors import OptionError, ShapeError
 from taskmix.policies import (
+    Capped,
     Fixed,
     Scheduled,
     SizeProportional,
@@ -47,6 +48,32 @@ def test_a_tiny_temperature_neither_overflows_nor_leaves_a_task_out() -> None:
 def test_a_temperature_that_is_not_above_zero_is_refused(temperature: float) -> None:
     with pytest.raises(OptionError, match="above zero"):
         Tempered(temperature=temperature)
+
+
+def test_no_task_counts_for_more_rows_than_the_limit() -> None:
+    # T5's min(e, K): sizes 1000, 300, 100 count as 300, 300, 100.
+    policy = Capped(limit=300)
+    state = policy.init(np.array([1000, 300, 100]))
+    np.testing.assert_allclose(policy.probabilities(state), [3 / 7, 3 / 7, 1 / 7])
+
+
+def test_without_a_limit_it_is_the_median_of_the_sizes() -> None:
+    sizes = np.array([10, 4000, 20, 30, 40])  # 10, 30, 20, 30, 30
+    state = Capped().init(sizes)
+    np.testing.assert_allclose(state.shares, np.array([10, 30, 20, 30, 30]) / 120)
+
+
+def test_a_limit_of_one_is_uniform_and_one_that_nobody_reaches_is_by_size() -> None:
+    sizes = np.array([7, 90, 3])
+    np.testing.assert_allclose(Capped(limit=1).init(sizes).shares, 1 / 3)
+    by_size = SizeProportional().init(sizes).shares
+    np.testing.assert_array_equal(Capped(limit=10**9).init(sizes).shares, by_size)
+
+
+@pytest.mark.parametrize("limit", [0, -5, 1.5, True])
+def test_a_limit_that_is_no_number_of_rows_is_refused(limit: int) -> None:
+    with pytest.raises(OptionError, match="whole number of rows"):
+        Capped(limit=limit)
 
 
 def test_fixed_from_logits_is_their_softmax() -> None:

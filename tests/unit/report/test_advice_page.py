@@ -143,6 +143,38 @@ def test_rounds_of_the_race_are_one_row_and_a_loser_says_when_it_was_out(
     assert tiles["budget spent"] == ("75%", "of 10\u2009000 batches")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (540.0, ("90%", "of 10 min")),
+        (606.0, ("all", "of 10 min, and 1% more for what was under way")),
+    ],
+)
+def test_a_budget_of_time_is_compared_with_time_however_many_batches_it_paid_for(
+    study_data: ReportData, document: AdviceDocument, seconds: float, shown: tuple[str, str]
+) -> None:
+    timed = replace(document, budget_seconds=600.0, seconds=seconds, batches_spent=15_300)
+    found = advice_contents(replace(study_data, advice=timed))
+    assert found is not None
+    assert {name: (value, note) for name, value, note in found.tiles}["budget spent"] == shown
+    assert "153" not in " ".join(row.share for row in found.stages)
+    figure = budget_figure(timed)
+    assert figure is not None
+    assert "15\u2009300 batches were spent in" in figure.caption
+
+
+def test_a_way_shows_its_batches_and_its_seconds(
+    study_data: ReportData, document: AdviceDocument
+) -> None:
+    first, *others = document.candidates
+    rows = (replace(first, cost=1250.0, seconds=12.3), *others)
+    shown = race_rows(replace(document, candidates=rows))
+    assert (shown[0].cost, shown[0].seconds) == ("1,250", "12")
+    assert (shown[1].cost, shown[1].seconds) == ("", ""), "of an earlier version nothing is known"
+    page = report_html(replace(study_data, advice=replace(document, candidates=rows)))
+    assert '<td class="num">1,250</td><td class="num">12</td>' in page
+
+
 def test_the_page_has_every_part_of_the_advice(
     study_data: ReportData, document: AdviceDocument
 ) -> None:

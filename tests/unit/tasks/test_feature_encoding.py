@@ -267,3 +267,30 @@ def test_a_gguf_file_is_located_in_its_folder(tmp_path: Path) -> None:
     assert locate(str(tmp_path)) == expected
     (tmp_path / "config.json").write_text("{}")
     assert locate(str(tmp_path)) == (str(tmp_path), None)
+
+
+def test_who_is_stopped_while_it_reads_keeps_the_tables_that_are_done(
+    encoder_folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("taskmix.tasks._encoding._features.PORTION_TEXTS", 2)
+    rows = {"first": ["we", "go"], "second": ["go", "play", "we play"]}
+    tasks = TaskSet(
+        tuple(task(name, "text", train=split({"text": some})) for name, some in rows.items())
+    )
+    encoding = FeatureEncoding(path=encoder_folder)
+
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    def stop_in_second(done: int, total: int) -> None:
+        assert total == 4, "a text of two tables is read once"
+        if done > 2:
+            raise Enough
+
+    with pytest.raises(Enough):
+        encoding.read(tasks, cache=tmp_path, on_progress=stop_in_second)
+    left = encoding.unread(tasks, cache=tmp_path)
+    assert [table.column("text").to_pylist() for table in left] == [rows["second"]]
+    whole = encoding.encode(tasks, cache=tmp_path)
+    apart = FeatureEncoding(path=encoder_folder).encode(tasks.select(["second"]), cache=tmp_path)
+    assert torch.equal(values(whole, "second"), values(apart, "second"))

@@ -75,7 +75,6 @@ def advise_command(
     from taskmix.cli._printing._display import print_json, reading_bar
     from taskmix.cli._printing._repeat import commands_of_advice
     from taskmix.engine import open_study
-    from taskmix.models import tuning_of
     from taskmix.records import to_plain
     from taskmix.report import PAGE_PACKAGES
 
@@ -101,7 +100,11 @@ def advise_command(
         else:
             print_advised(advised)
 
-    where = replace(where, workers=useful_workers(template, where.workers))
+    if where.workers is None and useful_workers(template, None) == 1:
+        import torch
+
+        torch.set_num_threads(1)  # threads of a small model wait for each other more than they work
+        where = replace(where, workers=1)
     with where.executing("advise", quiet=json_, tracking=tracking) as executor:
         advised = advise_on(
             template,
@@ -110,7 +113,7 @@ def advise_command(
             executor=executor,
             title=f"Advice for {tasks.folder}",
             commands=lambda batches: commands_of_advice(
-                context, tasks.folder, out, batches, tuning=tuning_of(template.architecture)
+                context, tasks.folder, out, template, batches
             ),
             on_news=_ignore if json_ else _print_news,
             on_answer=show_answer,

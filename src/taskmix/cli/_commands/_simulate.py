@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,10 +19,18 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    folder: Annotated[
-        str, typer.Argument(help="A task folder with one task, or --real says which.")
-    ],
     out: Annotated[Path, typer.Option("--out", help="The task folder to write, new or empty.")],
+    folder: Annotated[
+        str | None, typer.Argument(help="A task folder with one task, or --real says which.")
+    ] = None,
+    positives: Annotated[
+        float | None,
+        typer.Option(
+            "--positives",
+            help="Instead of a folder: a table with this share of positives, a task that helps it and "
+            "one that harms it.",
+        ),
+    ] = None,
     count: Annotated[int, typer.Option("--count", min=1, help="Artificial tasks to make.")] = 5,
     alpha: Annotated[
         str | None,
@@ -56,14 +65,24 @@ def simulate(
     """Make artificial tasks from a real one and write them as a task folder.
 
     The label of a row is kept with probability alpha and otherwise becomes any other. How related
-    each artificial task came out is its adjusted mutual information with the real one.
+    each artificial task came out is its adjusted mutual information with the real one. With
+    --positives there is no real task: all three are drawn, and it is known which helps.
 
     Examples:
 
         taskmix simulate conll2003/ --count 5 --alpha 0.9 --out related/
 
         taskmix simulate reviews/ --real books --count 3 --ami 0.1,0.5,0.9 --samples 2000 --out three/
+
+        taskmix simulate --positives 0.06 --out rare/
     """
+    if positives is not None:
+        given = {"--alpha": alpha, "--ami": ami, "--labels": labels, "--samples": samples}
+        given |= {"--real": real, "a folder": folder}
+        _write_imbalanced(out, positives, real_samples, seed, given, json_=json_)
+        return
+    if folder is None:
+        raise OptionError("A task folder, or --positives, should be given. Found neither.")
     import numpy as np
 
     from taskmix.tasks import load_tasks, simulate_tasks, write_tasks
@@ -93,6 +112,34 @@ def simulate(
         return
     print_simulated(rows, beside=task.name)
     echo(f"Wrote {len(made.tasks)} tasks to {out}.")
+
+
+def _write_imbalanced(
+    out: Path,
+    positives: float,
+    rows: int | None,
+    seed: int,
+    given: Mapping[str, str | None],
+    *,
+    json_: bool,
+) -> None:
+    """Writes the table with a rare class; `given` are options that say how a real task is changed."""
+    import numpy as np
+
+    from taskmix.tasks import check_new_folder, simulate_imbalanced, write_tasks
+
+    for name, value in given.items():
+        if value is not None:
+            raise OptionError(f"With --positives no task is changed. Found {name}. Leave it out.")
+    check_new_folder(out)
+    sizes = {} if rows is None else {"rows": rows}
+    made = simulate_imbalanced(positives=positives, generator=np.random.default_rng(seed), **sizes)
+    write_tasks(made, out)
+    if json_:
+        tasks = [{"task": task.name, "rows": task.size, "metric": task.metric} for task in made]
+        print_json({"folder": str(out), "seed": seed, "positives": positives, "tasks": tasks})
+        return
+    echo(f"Wrote {', '.join(f'{task.name} ({task.size:,} rows)' for task in made)} to {out}.")
 
 
 @dataclass(frozen=True)

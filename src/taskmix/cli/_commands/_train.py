@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,8 +28,19 @@ from taskmix.cli._printing._trained import print_results
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
-    from taskmix.engine import Run
+    from collections.abc import Sequence
+
+    from taskmix.engine import Executed, Run
+    from taskmix.plans import ComparisonDocument, Plan
+    from taskmix.records import Study
     from taskmix.tasks import TaskSet
+
+
+class Best(StrEnum):
+    """Which evaluation tasks are served by."""
+
+    MEAN = "mean"
+    EACH = "each"
 
 
 class Precision(StrEnum):
@@ -84,10 +96,15 @@ class WayOptions:
                 f"`--reward` should go with one task a step. Found it with {ways[0]}. Leave it out."
             )
 
-    def runs(self, run: Run, tasks: TaskSet, seeds: range) -> list[Run]:
-        """The run this way, for each seed."""
+    @cached_property
+    def loaded_plan(self) -> Plan | None:
+        """The plan of the file, read once."""
         from taskmix.plans import Plan
 
+        return None if self.plan is None else Plan.load(self.plan)
+
+    def runs(self, run: Run, tasks: TaskSet, seeds: range) -> list[Run]:
+        """The run this way, for each seed."""
         run = replace(
             run,
             policy=None if self.weighting else parse_policy(self.policy or "uniform"),
@@ -96,12 +113,26 @@ class WayOptions:
             else parse_reward(self.reward, self.policy),
             weighting=parse_weighting(self.weighting) if self.weighting else None,
         )
-        if self.plan is not None:
-            return replace(Plan.load(self.plan), name=run.label).runs(run, seeds=seeds)
+        if self.loaded_plan is not None:
+            return replace(self.loaded_plan, name=run.label).runs(run, seeds=seeds)
         runs = [replace(run, seed=seed) for seed in seeds]
         if self.single:
             return [replace(each, tasks=(name,)) for each in runs for name in tasks.names]
         return runs
+
+    def compare(
+        self, run: Run, results: Sequence[Executed], study: Study
+    ) -> ComparisonDocument | None:
+        """What the plan promised beside what came, kept in the study; None where it promised nothing."""
+        from taskmix.plans import compare_with_promise, save_comparison
+
+        if self.loaded_plan is None or self.plan is None:
+            return None
+        summaries = [result.summary for result in results]
+        found = compare_with_promise(self.loaded_plan, self.plan, run, summaries)
+        if found is not None:
+            save_comparison(study.path, found)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +150,13 @@ class LengthOptions:
         int | None,
         typer.Option("--patience", min=1, help="Evaluations without a better mean dev score."),
     ] = None
+    best: Annotated[
+        Best,
+        typer.Option(
+            "--best",
+            help="Serve all tasks by the best mean on dev, or each by its own best evaluation.",
+        ),
+    ] = Best.MEAN
     precision: Annotated[
         Precision | None,
         typer.Option("--precision", help="[float32; bfloat16 for adapters on a GPU]"),
@@ -132,6 +170,7 @@ class LengthOptions:
             evaluate_every=self.evaluate_every or tenth,
             checkpoint_every=self.checkpoint_every or tenth,
             patience=self.patience,
+            keep=self.best.value,
             precision=run.precision if self.precision is None else self.precision.value,
         )
 
@@ -166,7 +205,8 @@ def train_command(
 
     With a policy each step trains on one task it draws; with a weighting each step trains on all of
     them. Everything goes into the study: run the same command again to continue a run that was
-    stopped, and `taskmix report STUDY` for the page.
+    stopped, and `taskmix report STUDY` for the page. After training by a plan that promises scores,
+    they are compared with those that came.
 
     Examples:
 
@@ -185,6 +225,7 @@ def train_command(
         open_study,
         read_ahead,
     )
+    from taskmix.plans import check_comparison_path
 
     way.check()
     if merged and keep is None:
@@ -199,6 +240,8 @@ def train_command(
     if merged:
         check_mergeable(runs)
     study = open_study(out, loaded, run.source, model=keep)
+    if way.loaded_plan is not None and way.loaded_plan.expected:
+        check_comparison_path(study.path)
     quiet = json_ or not is_first_process()
     if not quiet:
         _introduce(loaded, run)
@@ -215,7 +258,8 @@ def train_command(
             keep_best(runs, results, study, keep, merged=merged)
             for path in sorted(keep.glob("merged*")) if merged and not json_ else ():
                 echo(f"Merged model: {path}")
-        print_results(runs, results, study, loaded, as_json=json_)
+        comparison = way.compare(run, results, study)
+        print_results(runs, results, study, loaded, comparison, as_json=json_)
 
 
 def _introduce(tasks: TaskSet, run: Run) -> None:

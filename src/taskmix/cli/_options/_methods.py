@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 MethodT = TypeVar("MethodT")
 
 POLICY_HELP = (
-    "uniform, proportional, tempered:T (sizes to the power 1/T), fixed:P1,P2,... in the order of the "
-    "tasks, scheduled:0=P1,P2;500=P1,P2 (from a step on), exp3[:exploration=G] or "
-    "exp3s[:eta=H,epsilon=E,propensity=policy|mixture]"
+    "uniform, proportional, tempered:T (sizes to the power 1/T), capped[:K] (sizes, none above "
+    "K [the median]), fixed:P1,P2,... in the order of the tasks, scheduled:0=P1,P2;500=P1,P2 (from a "
+    "step on), exp3[:exploration=G] or exp3s[:eta=H,epsilon=E,propensity=policy|mixture]"
 )
 REWARD_HELP = (
     "hard (progress on hard tasks), gain (prediction gain: one more forward pass) or score (rise of "
@@ -26,12 +26,13 @@ LEARNING = ("exp3", "exp3s")  # the policies that learn from a reward while they
 
 def parse_policy(word: str) -> AnyPolicy:
     """The policy a word such as `tempered:2` stands for."""
-    from taskmix.policies import Exp3, Exp3S, Fixed, SizeProportional, Tempered, Uniform
+    from taskmix.policies import Capped, Exp3, Exp3S, Fixed, SizeProportional, Tempered, Uniform
 
     makers: dict[str, Callable[[str], AnyPolicy]] = {
         "uniform": lambda rest: _plain(Uniform(), "uniform", rest),
         "proportional": lambda rest: _plain(SizeProportional(), "proportional", rest),
         "tempered": lambda rest: Tempered(temperature=_number(rest or "2", "tempered")),
+        "capped": lambda rest: Capped(limit=_whole(rest, "capped") if rest else None),
         "fixed": lambda rest: Fixed(_shares(rest, "fixed")),
         "scheduled": _scheduled,
         "exp3": lambda rest: Exp3(**_options(rest, "exp3", exploration=float)),
@@ -110,3 +111,10 @@ def _number(text: str, name: str) -> float:
         return float(text)
     except ValueError:
         raise OptionError(f"`{name}` should be followed by a number. Found {text!r}.") from None
+
+
+def _whole(text: str, name: str) -> int:
+    value = _number(text, name)
+    if not value.is_integer():
+        raise OptionError(f"`{name}` should be followed by a whole number. Found {text!r}.")
+    return int(value)

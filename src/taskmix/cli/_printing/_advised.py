@@ -26,7 +26,7 @@ def print_advised(advised: Advised) -> None:
         table.add_column(name, justify="left" if name == header[0] else "right")
     for row in rows:
         table.add_row(*row)
-    show(table)
+    show(table, wide=True)
     warnings = list(document.warnings)
     more = len(warnings) - _MOST_WARNINGS
     if more > 0:
@@ -39,11 +39,12 @@ def print_advised(advised: Advised) -> None:
 
 def print_places(advised: Advised) -> None:
     """Where plan, page and model are, and how to go on."""
-    from taskmix.adviser import MODEL
+    from taskmix.adviser import MODEL, TRAIN
 
     folder = advised.study.path
     page, model = folder / "report.html", folder / MODEL
     evidence = f" The page with the evidence: {page}" if page.exists() else ""
     echo(f"The plan: {folder / 'plan.json'}.{evidence}")
     echo(f"The model: {model}. Its answers: taskmix predict {model} INPUT --task TASK")
-    echo(f"Train by it: {advised.document.commands['Train by the plan']}")
+    echo(f"Train by it: {advised.document.commands[TRAIN]}")
+    echo(f"The same in Python: taskmix plan show {folder / 'plan.json'}")

@@ -31,19 +31,12 @@ def print_improvement(
         "(95 % intervals)"
     )
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
-    for name in (
-        "policy",
-        "value",
-        "gain over logged",
-        "effective rows",
-        "ends at",
-        "above logged",
-    ):
+    for name in ("policy", "value", "gain over logged", "effective rows", "ends at"):
         table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
     for row in lessons.policies:
         ends = "-" if row.ends_at is None else f"{row.ends_at:.4f}"
         cells = (_shown(row), _shown(row.gain), f"{row.effective_rows:,.0f}", ends)
-        table.add_row(row.policy, *cells, _shown(row.ends_above))
+        table.add_row(row.policy, *cells)
     show(table)
     names = ["begin", *found.fixed.tasks]
     shares = Table(title="The plan", title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
@@ -63,10 +56,13 @@ def print_improvement(
     echo(found.reason)
     for note in lessons.notes:
         echo(f"Note: {note}")
-    echo(
-        "`ends at` is the mean of exp(-loss) at the end of training, by the learning curves of the "
-        "logs. Transfer between tasks is in no interval of it."
-    )
+    echo("`ends at` is the mean of exp(-loss) at the end of training, by the learning curves.")
+    above = next((row.ends_above for row in lessons.policies if row.policy == "learned"), None)
+    if above is not None:
+        echo(
+            f"By them the learned shares end {above.value:+.4f} ({above.low:+.4f} to {above.high:+.4f}) "
+            "above the logged ones, transfer between tasks not counted."
+        )
     echo(f"Wrote {out}. Train with it: taskmix train FOLDER --plan {out}")
 
 

@@ -6,8 +6,12 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from taskmix.engine import Run
 
 # What `advise` and `train` understand alike: the tasks, the model and how it is trained.
 _SHARED = (
@@ -22,9 +26,7 @@ _SHARED = (
     "label",
     "text",
     "metric",
-    "batch_size",
-    "learning_rate",
-    "device",
+    "strict",
     "cache",
 )
 
@@ -35,19 +37,26 @@ def this_command() -> str:
 
 
 def commands_of_advice(
-    context: typer.Context, folder: str, out: Path, batches: int, *, tuning: str | None
+    context: typer.Context, folder: str, out: Path, template: Run, batches: int
 ) -> dict[str, str]:
     """What each line is for, and the line, in the order in which one would want them.
 
-    `tuning` is what was trained of a pretrained model: on another device another would be usual.
+    The line that trains has every setting that `train` would otherwise choose by itself, but for the
+    device: on another one another tuning would be usual.
     """
-    from taskmix.adviser import ASK_AGAIN
+    from taskmix.adviser import ASK_AGAIN, TRAIN
+    from taskmix.models import tuning_of
 
     plan = str(out / "plan.json")
     train = ["taskmix", "train", folder, "--plan", plan, "--steps", str(batches), *_given(context)]
+    train += ["--batch-size", str(template.batch_size)]
+    train += ["--learning-rate", str(template.optimization.learning_rate)]
+    tuning = tuning_of(template.architecture)
     train += [] if tuning is None else ["--tune", tuning]
+    train += [] if template.precision == "float32" else ["--precision", template.precision]
+    train += [] if template.seed == 0 else ["--seed", str(template.seed)]
     return {
-        "Train by the plan": shlex.join(train),
+        TRAIN: shlex.join(train),
         ASK_AGAIN: this_command(),
         "Make this page again": shlex.join(["taskmix", "report", str(out)]),
     }
@@ -60,5 +69,8 @@ def _given(context: typer.Context) -> Iterator[str]:
         source = context.get_parameter_source(name)
         if name in _SHARED and source is not None and source.name == "COMMANDLINE":
             value = context.params[name]
+            if value is True:
+                yield parameter.opts[0]
+                continue
             for each in value if isinstance(value, list | tuple) else (value,):
                 yield from (parameter.opts[0], str(each))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 import torch
 from torch import Tensor
@@ -28,60 +29,68 @@ def evaluate_members(
     split: str,
     *,
     with_credits: bool = False,
+    slot: int | None = None,  # of the one task of each that is scored; None: all of its tasks
 ) -> list[tuple[Score, ...]]:
     """The scores of some members of a fleet, in order, as `evaluate` gives them."""
     members = [fleet.members[place] for place in places]
     if len(places) < len(fleet.members):
         parameters = parameters.keep(torch.tensor(places, device=fleet.device))
     if isinstance(fleet.encoder, LossEncoder):
-        return written_scores(fleet, members, parameters, split, with_credits=with_credits)
-    most = max(_length(member, split) for member in members)
-    heads = max(len(_slots(member, split)) for member in members)
+        written = written_scores(fleet, members, parameters, split, with_credits=with_credits)
+        return [_of_slot(*pair, slot) for pair in zip(members, written, strict=True)]
+    scored = [_slots(member, split, slot) for member in members]
+    most = max(map(_length, members, scored, repeat(split)))
+    heads = max(map(len, scored))
     classes = max(task.outputs for member in members for task in member.tasks)
-    words = max(_words(member, split) for member in members)
+    words = max(map(_words, members, scored, repeat(split)))
     size = max(1, BLOCK // max(heads * most * words * classes, 1))
     found: list[tuple[Score, ...]] = []
     for first in range(0, len(members), size):
-        block = members[first : first + size]
-        outputs = _outputs(fleet, parameters.block(first, first + size), block, split, words)
-        pairs = zip(block, outputs, strict=True)
-        found += [_scores(*pair, split, with_credits) for pair in pairs]
+        block, slots = members[first : first + size], scored[first : first + size]
+        some = parameters.block(first, first + size)
+        outputs = _outputs(fleet, some, block, slots, split, words)
+        found += [
+            _scores(*each, split, with_credits) for each in zip(block, slots, outputs, strict=True)
+        ]
     return found
 
 
-def _slots(member: Member, split: str) -> list[int]:
-    """The slots whose tasks have rows in the split."""
+def _of_slot(member: Member, scores: tuple[Score, ...], slot: int | None) -> tuple[Score, ...]:
+    return tuple(s for s in scores if slot is None or s.task == member.tasks.names[slot])
+
+
+def _slots(member: Member, split: str, only: int | None) -> list[int]:
+    """The slots whose tasks have rows in the split, all or one of them."""
     return [
         slot
         for slot, task in enumerate(member.tasks)
-        if split in task.splits and len(task.splits[split])
+        if only in (None, slot) and split in task.splits and len(task.splits[split])
     ]
 
 
-def _length(member: Member, split: str) -> int:
-    return max([len(member.tasks[slot].splits[split]) for slot in _slots(member, split)] or [0])
+def _length(member: Member, slots: Sequence[int], split: str) -> int:
+    return max([len(member.tasks[slot].splits[split]) for slot in slots] or [0])
 
 
-def _words(member: Member, split: str) -> int:
-    return max(
-        [targets_of_a_row(member.tasks[slot], split) for slot in _slots(member, split)] or [1]
-    )
+def _words(member: Member, slots: Sequence[int], split: str) -> int:
+    return max([targets_of_a_row(member.tasks[slot], split) for slot in slots] or [1])
 
 
 def _outputs(
     fleet: StackedModels,
     parameters: StackedParameters,
     block: Sequence[Member],
+    slots: Sequence[Sequence[int]],  # of each member, those that are scored
     split: str,
     words: int,
 ) -> list[Tensor]:
-    """For each member [its slots in the split, class, row, word], on the CPU.
+    """For each member [its slots that are scored, class, row, word], on the CPU.
 
     Rows and words beyond a task's own mean nothing.
     """
-    grouped = [_groups(member, split) for member in block]
+    grouped = list(map(_groups, block, slots, repeat(split)))
     groups = max(1, *(len(inputs) for inputs, _ in grouped))
-    length = max(1, *(_length(member, split) for member in block))
+    length = max(1, *map(_length, block, slots, repeat(split)))
     starts = torch.zeros(len(block), groups, 1, dtype=torch.long)
     sizes = torch.ones(len(block), groups, 1, dtype=torch.long)
     heads: list[int] = []
@@ -106,12 +115,14 @@ def _outputs(
     return list(torch.split(found, [len(group_of) for _, group_of in grouped]))
 
 
-def _groups(member: Member, split: str) -> tuple[list[Inputs], dict[int, int]]:
-    """The distinct inputs of a split, and which of them each slot with such rows reads."""
+def _groups(
+    member: Member, slots: Sequence[int], split: str
+) -> tuple[list[Inputs], dict[int, int]]:
+    """The distinct inputs of a split, and which of them each slot reads."""
     inputs: list[Inputs] = []
     places: dict[int, int] = {}
     group_of: dict[int, int] = {}
-    for slot in _slots(member, split):
+    for slot in slots:
         its = member.tasks[slot].splits[split].inputs
         if id(its) not in places:
             places[id(its)] = len(inputs)
@@ -120,9 +131,11 @@ def _groups(member: Member, split: str) -> tuple[list[Inputs], dict[int, int]]:
     return inputs, group_of
 
 
-def _scores(member: Member, outputs: Tensor, split: str, with_credits: bool) -> tuple[Score, ...]:
+def _scores(
+    member: Member, slots: Sequence[int], outputs: Tensor, split: str, with_credits: bool
+) -> tuple[Score, ...]:
     found: list[Score] = []
-    for place, slot in enumerate(_slots(member, split)):
+    for place, slot in enumerate(slots):
         task = member.tasks[slot]
         own = outputs[place, : task.outputs, : len(task.splits[split])].permute(1, 2, 0)
         tagged = task.splits[split].targets.dim() > 1

@@ -41,7 +41,15 @@ class StackedModels:
         self.parameters = StackedParameters.of(layouts, [s.parameters for s in starts]).to(
             self.device
         )
+        pairs = list(zip(starts, members, strict=True))
         self.best = StackedParameters.of(layouts, [s.best for s in starts]).to(self.device)
+        # Of each slot's task, where that is kept: what the member's parameters were at its own best.
+        self.own = [
+            StackedParameters.of(layouts, [s.own.get(_name(m, slot)) for s, m in pairs]).to(
+                self.device
+            )
+            for slot in range(self.slots_count if run.keep == "each" else 0)
+        ]
         self._encoder_keys, head_keys = self.parameters.parts
         self._heads = Heads(head_keys)
         moments = {
@@ -243,6 +251,7 @@ class StackedModels:
         self.members = [self.members[place] for place in places]
         self.parameters = self.parameters.keep(chosen)
         self.best = self.best.keep(chosen)
+        self.own = [each.keep(chosen) for each in self.own]
         options = [member.run.optimization for member in self.members]
         self.optimizer = self.optimizer.keep(chosen, options, self.parameters)
         self._slots = self._slots.take(heads.flatten())
@@ -252,6 +261,11 @@ class StackedModels:
 def _started(member: Member) -> Start:
     assert member.start is not None
     return member.start
+
+
+def _name(member: Member, slot: int) -> str:
+    """Of the task in a slot; no task's name where the member has fewer."""
+    return member.tasks.names[slot] if slot < len(member.tasks) else ""
 
 
 def _shapes(member: Member, drawn: int | None) -> Shapes:

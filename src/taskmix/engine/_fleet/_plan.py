@@ -61,6 +61,8 @@ def can_join(run: Run) -> bool:
 def why_alone(run: Run) -> str | None:
     """Why no fleet can take the run's model, in words; None where one can."""
     options = run.architecture
+    if run.merge is not None:
+        return "they are merged from others, and not trained"
     if type(options) not in STACKABLE:
         return f"{type(options).__name__} has no stacked form"
     if isinstance(options, Transformer):
@@ -84,7 +86,7 @@ def family_of(run: Run) -> Hashable:
         architecture = replace(architecture, adapters=replace(architecture.adapters, rank=1))
     data = (run.source, architecture, run.device, run.precision)
     times = (run.steps, run.batch_size, run.evaluate_every, run.checkpoint_every, run.patience)
-    return data, optimization, times, _pace(run)
+    return data, optimization, times, run.keep, _pace(run)
 
 
 def _pace(run: Run) -> str:
@@ -176,7 +178,8 @@ def fitting(run: Run, encodings: float = 1.0, workers: int = 1) -> int:
     tasks = encode(run)
     model = first_model(run, tasks)
     parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    needed = 4 * (PARAMETER_COPIES * parameters + encodings * _data(tasks))
+    copies = PARAMETER_COPIES + (2 * len(tasks) if run.keep == "each" else 0)
+    needed = 4 * (copies * parameters + encodings * _data(tasks))
     needed += _working_bytes(run, tasks)
     device = find_device(run.device)
     on_cuda = device.type == "cuda"

@@ -13,10 +13,10 @@ from taskmix.engine._fleet._evaluate import evaluate_members
 from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._stepper import Stepper
-from taskmix.engine._fleet._trees import model_tree, state_tree
+from taskmix.engine._fleet._trees import best_tree, state_tree
 from taskmix.engine._run import credits_of, score_row
 from taskmix.errors import TaskmixError
-from taskmix.training import mean_score, scores_by_position
+from taskmix.training import Score, mean_score, scores_by_position
 
 Tell = Callable[[int, int, bool], None]  # run, step, whether it is done
 
@@ -123,16 +123,27 @@ def _evaluate(fleet: StackedModels, at_work: Sequence[int]) -> None:
     sound = [place for place in at_work if fleet.members[place].error is None]
     if not sound:
         return
-    better = []
+    better: list[int] = []
+    own: list[list[int]] = [[] for _ in range(fleet.slots_count)]
     found = evaluate_members(fleet, sound, fleet.parameters, "dev")
     for place, scores in zip(sound, found, strict=True):
         member = fleet.members[place]
-        member.decision.measured(scores_by_position(member.tasks, scores, member.deviations))
-        if member.watch.see(mean_score(scores, member.deviations), fleet.step):
+        by_slot = scores_by_position(member.tasks, scores, member.deviations)
+        member.decision.measured(by_slot)
+        names = member.tasks.names
+        is_best, tasks = member.watches.see(
+            mean_score(scores, member.deviations),
+            {names[slot]: value for slot, value in by_slot.items()},
+            fleet.step,
+        )
+        if is_best:
             better.append(place)
+        for name in tasks:
+            own[names.index(name)].append(place)
         member.writer.add_scores(fleet.step, [score_row(score) for score in scores])
-    if better:
-        fleet.best.copy_members(torch.tensor(better, device=fleet.device), fleet.parameters)
+    for stack, places in zip([fleet.best, *fleet.own], [better, *own], strict=False):
+        if places:
+            stack.copy_members(torch.tensor(places, device=fleet.device), fleet.parameters)
 
 
 def _must_be_finite(fleet: StackedModels, places: Sequence[int]) -> list[int]:
@@ -150,7 +161,9 @@ def _checkpoint(fleet: StackedModels, places: Sequence[int], threads: ThreadPool
     if fleet.weighing is not None:
         fleet.weighing.settle()
     chosen = torch.tensor(places, device=fleet.device)
-    parameters, best = (s.keep(chosen).to("cpu") for s in (fleet.parameters, fleet.best))
+    parameters, best, *own = (
+        s.keep(chosen).to("cpu") for s in (fleet.parameters, fleet.best, *fleet.own)
+    )
     moments = {name: s.keep(chosen).to("cpu") for name, s in fleet.optimizer.moments.items()}
     steps = fleet.optimizer.head_steps
     steps = None if steps is None else steps.index_select(0, chosen).cpu()
@@ -158,15 +171,14 @@ def _checkpoint(fleet: StackedModels, places: Sequence[int], threads: ThreadPool
     def commit(number: int) -> None:
         member = fleet.members[places[number]]
         known = member.watch.step > 0
-        layout = member.layout
         member.writer.commit(
             fleet.step,
             state_tree(member, number, fleet.step, parameters, moments, steps),
-            best=model_tree(layout, best.of_member(number, layout)) if known else None,
+            best=best_tree(member, number, best, own) if known else None,
             best_step=member.watch.step if known else None,
-            best_changed=known and member.watch.step != member.told_best,
+            best_changed=known and member.watches.steps != member.told_best,
         )
-        member.checkpoint, member.told_best = fleet.step, member.watch.step
+        member.checkpoint, member.told_best = fleet.step, member.watches.steps
 
     _each(threads, commit, [fleet.members[place] for place in places])
 
@@ -177,11 +189,12 @@ def _end(
     """Final scores and the end of the record for members that are done; words for who failed."""
     done = _must_be_finite(fleet, over)
     if done:
-        best = fleet.best.keep(torch.tensor(done, device=fleet.device)).to("cpu")
+        chosen = torch.tensor(done, device=fleet.device)
+        best, *own = (s.keep(chosen).to("cpu") for s in (fleet.best, *fleet.own))
         with_credits = not all(fleet.members[place].writer.lean for place in done)
         splits = [
-            evaluate_members(fleet, done, fleet.best, "dev", with_credits=with_credits),
-            evaluate_members(fleet, done, fleet.best, "test"),
+            _final_scores(fleet, done, "dev", with_credits=with_credits),
+            _final_scores(fleet, done, "test"),
         ]
 
         def finish(number: int) -> None:
@@ -191,7 +204,7 @@ def _end(
                 scores=scores,
                 best_step=member.watch.step or fleet.step,
                 step=fleet.step,
-                best=model_tree(member.layout, best.of_member(number, member.layout)),
+                best=best_tree(member, number, best, own),
                 row_credits=credits_of(splits[0][number]),
             )
 
@@ -201,6 +214,29 @@ def _end(
         if member.error is not None:
             member.writer.fail(f"{type(member.error).__name__}: {member.error}")
         tell(member.number, fleet.step, True)
+
+
+def _final_scores(
+    fleet: StackedModels, done: Sequence[int], split: str, *, with_credits: bool = False
+) -> list[tuple[Score, ...]]:
+    """Of the best parameters: those of the mean, or of each task's own."""
+    if not fleet.own:
+        return evaluate_members(fleet, done, fleet.best, split, with_credits=with_credits)
+    found: list[tuple[Score, ...]] = [() for _ in done]
+    for slot, stack in enumerate(fleet.own):
+        having = [place for place in done if slot < len(fleet.members[place].tasks)]
+        for place in having:  # a task without dev scores has no best of its own
+            member = fleet.members[place]
+            if not member.watches.own[member.tasks.names[slot]].step:
+                stack.copy_members(torch.tensor([place], device=fleet.device), fleet.best)
+        scored = []
+        if having:
+            scored = evaluate_members(
+                fleet, having, stack, split, slot=slot, with_credits=with_credits
+            )
+        for place, scores in zip(having, scored, strict=True):
+            found[done.index(place)] += scores
+    return found
 
 
 def _each(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,26 @@ from taskmix.engine._optimization import Optimization
 def model_tree(layout: ParameterLayout, values: dict[str, Tensor]) -> dict[str, Tensor]:
     """A solo model's `state_dict`, in its order."""
     return {name: values[name] if name in values else layout.fixed[name] for name in layout.names}
+
+
+def best_tree(
+    member: Member,
+    place: int,  # among the members of the stacks
+    best: StackedParameters,  # on the CPU, as are the others
+    own: Sequence[StackedParameters],  # of each slot's task, where that is kept
+) -> dict[str, Any]:
+    """What `train` yields as the best of a checkpoint."""
+    layout, watches = member.layout, member.watches
+    stacks = {watches.mean.step: best}
+    if own:
+        stacks |= {
+            watches.step_for(name): own[slot]
+            for slot, name in enumerate(member.tasks.names)
+            if watches.own[name].step
+        }
+    return watches.tree(
+        {step: model_tree(layout, stack.of_member(place, layout)) for step, stack in stacks.items()}
+    )
 
 
 def state_tree(
@@ -49,7 +70,7 @@ def state_tree(
         "optimizer": optimizer,
         "scheduler": scheduler,
         "steps": member.decision.state(step),
-        **member.watch.state(),
+        **member.watches.state(),
     }
 
 

@@ -8,7 +8,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from taskmix.engine._executor import UNOBSERVED, Observers, equal_runs, never, to_each
+from taskmix.engine._executor import (
+    UNOBSERVED,
+    Observers,
+    check_none_merged,
+    equal_runs,
+    never,
+    to_each,
+)
 from taskmix.engine._ray._cluster import cluster, count_places, current_store
 from taskmix.engine._ray._flight import Flight, Outcome
 from taskmix.engine._ray._sender import Sender
@@ -50,6 +57,7 @@ class Ray:
         """As any executor does."""
         if not runs:
             return []  # a cluster takes seconds to start
+        check_none_merged(runs)
         study.settle()
         folders = [run.folder(study) for run in runs]
         places = equal_runs(folders, range(len(runs)))

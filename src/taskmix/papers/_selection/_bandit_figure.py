@@ -15,6 +15,7 @@ COLOURS = {
     "paper_recipe": "#0072b2",
     "auto": "#009e73",
     "staged": "#cc79a7",
+    "both": "#56b4e9",
     "oracle": "#000000",
     "optimum": "#e69f00",
 }

@@ -157,7 +157,7 @@ def learned_runs(
 ) -> tuple[list[Run], list[float]]:
     """Runs of the counterfactual policy that the uniform runs' logs teach, and its probabilities."""
     log = log_of_runs([study.run(run.specification()) for run in uniform])
-    improved = improve_policy(log, entropy=entropy)
+    improved = improve_policy(log, entropy=entropy, division="entropy")
     shares = [float(share) for share in improved.probabilities]
     return [replace(run, label=label, policy=Fixed(shares)) for run in uniform], shares
 

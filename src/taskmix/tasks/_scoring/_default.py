@@ -49,7 +49,7 @@ def class_shares(labels: tuple[str, ...], targets: NDArray[Any]) -> NDArray[np.f
     [0.75, 0.25]
     """
     counts = _counts(targets, len(labels)).astype(np.float64)
-    return counts / max(counts.sum(), 1.0)
+    return np.asarray(counts / max(counts.sum(), 1.0), dtype=np.float64)
 
 
 def _counts(targets: NDArray[Any], classes: int) -> NDArray[np.int64]:
