@@ -42,6 +42,9 @@ def made_up_advice(
     **other: Any,
 ) -> Advice:
     known = candidates()
+    known["tempered"] = replace(
+        known["size"], name="tempered"
+    )  # one that nobody does without advice
     entries = {
         name: [_entry(known[name], seed, value, batches) for seed, value in enumerate(values)]
         for name, values in scores.items()

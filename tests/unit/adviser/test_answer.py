@@ -12,7 +12,13 @@ from taskmix.adviser._advice import Advice
 from taskmix.adviser._answer import Answer, answer, plan_of
 from taskmix.adviser._learned import Learned
 
-SCORES = {"uniform": [0.9, 0.9], "size": [0.88, 0.88], "equal": [0.8, 0.8], "single": [0.7, 0.7]}
+SCORES = {
+    "tempered": [0.9, 0.9],
+    "uniform": [0.9, 0.9],
+    "size": [0.88, 0.88],
+    "equal": [0.8, 0.8],
+    "single": [0.7, 0.7],
+}
 NO_RUNS: Any = MadeUpStudy()
 
 
@@ -39,7 +45,7 @@ def test_a_settled_race_begins_with_the_way() -> None:
 
 
 def test_an_open_race_begins_with_cannot_tell() -> None:
-    behind = {"size": 0.0, "uniform": 0.005, "equal": 0.05, "single": 0.1}
+    behind = {"tempered": 0.0, "uniform": 0.005, "equal": 0.05, "single": 0.1}
     found = answered(behind, ("equal", "single"))
     assert found.lines[:2] == (
         "Cannot tell yet: any of 2 ways of 4 may be the best. What is known: equal, single are worse.",
@@ -57,9 +63,14 @@ def test_one_that_is_worse_is_said_in_the_singular() -> None:
 
 
 def test_a_simple_way_that_may_be_the_best_but_hardly_is_is_not_chosen() -> None:
-    found = answered({"size": 0.0, "uniform": 0.025, "single": 0.1}, ("single",))
-    assert found.chosen.name == "size"
+    found = answered({"tempered": 0.0, "uniform": 0.025, "single": 0.1}, ("single",))
+    assert found.chosen.name == "tempered"
     assert found.lines[1].startswith("Until then, the leader so far: ")
+
+
+def test_of_simple_ways_that_may_be_the_best_the_better_one_is_chosen() -> None:
+    found = answered({"tempered": 0.0, "size": 0.002, "uniform": 0.005})
+    assert found.chosen.name == "size"
 
 
 def test_two_ways_are_either() -> None:

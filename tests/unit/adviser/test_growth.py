@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskmix.adviser._growth import FLAT_GAIN, MOST_DOUBLINGS, Growth, Points, fit_growth
+from taskmix.adviser._growth import (
+    FLAT_GAIN,
+    KEPT_PRIOR,
+    MOST_DOUBLINGS,
+    Growth,
+    Points,
+    fit_growth,
+)
 
 BATCHES = np.arange(50.0, 801.0, 50.0)
 SLOPES = {"a": 0.5, "b": 1.0, "c": 2.0, "d": 3.0}
@@ -118,8 +125,10 @@ def test_ways_that_drew_together_go_on_to_do_so() -> None:
 
     found = fit_growth({way: [curve(x)] for way, x in zip("abc", (0.3, 0.5, 0.7), strict=True)}, 0)
     assert found is not None
-    assert found.contraction == pytest.approx(0.6)
-    assert found.error == pytest.approx(0.0, abs=1e-9)
+    # What is seen once is believed in part, and the rest of it counts as an error.
+    assert found.contraction == pytest.approx(1 - 0.4 / (1 + KEPT_PRIOR))
+    lack = found.contraction - 0.6
+    assert found.error == pytest.approx(lack * np.sqrt(0.2**2 + 0.2**2))
 
 
 def test_differences_are_kept_where_seeds_could_have_shrunk_them() -> None:
