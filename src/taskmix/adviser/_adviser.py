@@ -1,7 +1,7 @@
 """From tasks to a plan, inside a budget.
 
 The budget is spent in this order: baselines under two seeds; a study of transfer with a small, fast
-model; candidates that these suggest, under the same two seeds; a race, in which every way that may
+model; candidates that these suggest, under one seed; a race, in which every way that may
 still be the best gets one more seed at a time; and a part that was kept for longer runs of the two
 leaders, since what leads early need not lead in the training that will be. Above a pretrained
 model all ways are tried on cheaper rungs first, and only those that may be the best on the model
@@ -187,6 +187,10 @@ class Adviser:
             advice = self._advice(work)
         while self._race_on(work, advice):
             advice = self._advice(work)
+        if work.dropped and self._run_what_misled(work):
+            advice = self._advice(work)
+            while self._race_on(work, advice):
+                advice = self._advice(work)
         while self._run_longer(work, advice):
             advice = self._advice(work)
         while self._race_on(work, advice, last=True):
@@ -194,6 +198,15 @@ class Adviser:
         words = words_of_end(advice.race, runs.spending, most_seeds=MOST_SEEDS)
         self._tell_stage("end", words)
         return replace(advice, notes=(*advice.notes, words))
+
+    def _run_what_misled(self, work: _Work) -> bool:
+        """Runs on the model itself the ways that only rungs have, which cannot be asked any more."""
+        names = {name for runs in work.below.values() for name in runs.entries}
+        ways = [work.way(name) for name in sorted(names - set(work.runs.entries))]
+        if not ways:
+            return False
+        self._tell_stage("candidates", f"{len(ways)} ways that cheaper models cannot judge.")
+        return work.runs.train_first_seeds("what misled", ways, seeds=1) > 0
 
     def _train_below(self, work: _Work, stage: str, ways: Sequence[Plan]) -> int:
         """Tries ways on the cheaper rungs, each as far as the budget goes."""
@@ -306,7 +319,7 @@ class Adviser:
         )
         judged = judged_targets(known.targets, work.unlearned)
         found = self._judge(work, judged)
-        if wrong := misleading(found.race):
+        if wrong := misleading(found.race, len(runs.entries)):
             work.dropped += wrong
             found = self._judge(work, judged)
         advice = Advice(
@@ -355,6 +368,8 @@ class Adviser:
             judged,
             self.study,
             batches=self._train_batches(work.runs.spending),
+            # Where the losses of most tasks still fall, a score that stands still has not begun to rise.
+            rising=2 * sum(each.still_rising for each in work.learned) > len(work.learned),
             level=self.options.level,
         )
 

@@ -54,6 +54,7 @@ def answer(advice: Advice, study: Study) -> Answer:
         begin=advice.batches,
         middle=advice.long_batches,
         end=advice.promised,
+        noise=advice.race.noise,
         level=advice.options.level,
     )
     settling = what_settles(advice)

@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 DRAWS = 1000  # kept: the chance of being the best is then known to 1 %
 WARM_UP = 150  # sweeps before the first is kept
 PRIOR_DEGREES = 2.0  # of the half-t priors: with 2, every correlation is as likely as any other
-PRIOR_NOISE, PRIOR_SPREAD = 1.0, 1.0  # their scales, in deviations of all scores of a number
+PRIOR_NOISE, PRIOR_SPREAD = 3.0, 3.0  # their scales, in deviations of all scores: wide, so flat
 SMALLEST = 1e-9  # of a number's deviation
 MOST_SPREAD, SPREADS = (
     4.0,

@@ -57,6 +57,7 @@ def judge_ways(
     study: Study,
     *,
     batches: int | None,  # of the training that will be; None: until the curves are flat
+    rising: bool = False,  # whether dev losses still fall: then no curve is flat, whatever it looks like
     level: float,
 ) -> Judged:
     """Where every way stands at the end of the training that will be."""
@@ -68,7 +69,7 @@ def judge_ways(
     groups += [_measured(name, some, tasks, judged) for name, some in trained.rungs.items()]
     estimate = estimate_ways(groups)
     growth = _growth(trained, tasks, judged, study, estimate.noise)
-    length = _length(trained.batches, growth, batches)
+    length = _length(trained.batches, growth, batches, rising=rising)
     estimate = _at_length(estimate, trained, tasks, judged, growth, length)
     rows = row_noise(trained.entries, tasks, judged, study)
     if rows is not None and set(rows) != set(estimate.ways):
@@ -119,10 +120,12 @@ def _growth(
     return fit_growth(curves, noise)
 
 
-def _length(seen: int, growth: Growth | None, asked: int | None) -> int:
+def _length(seen: int, growth: Growth | None, asked: int | None, *, rising: bool) -> int:
     if asked is not None:
         return asked
-    return seen if growth is None else round(growth.flat_after)
+    if growth is None:
+        return seen
+    return round(growth.longest if rising else growth.flat_after)
 
 
 def _at_length(

@@ -21,6 +21,7 @@ from taskmix.plans import retuned
 from taskmix.tasks import TaskSet
 
 SHORTER = 4  # times: what attention costs falls at least as much
+FEWEST_COMPARED = 4  # ways run on a rung and on the model: fewer cannot say that the rung misleads
 SHORTEST = 16  # pieces of a text
 # In batches of the model, where nothing is measured: a budget of steps counts a rung's batch as this.
 RUNG_PRICES = {"frozen features": 0.02, "adapters": 0.5, "short texts": 0.25}
@@ -55,8 +56,10 @@ def rungs_below(template: Run, tasks: TaskSet) -> tuple[Rung, ...]:
     return tuple(found)
 
 
-def misleading(race: Race) -> tuple[str, ...]:
-    """Rungs whose ranks are as likely the other way round as not."""
+def misleading(race: Race, both: int) -> tuple[str, ...]:
+    """Rungs that are seen to rank the ways otherwise, by as many as were run on both."""
+    if both < FEWEST_COMPARED:
+        return ()
     return tuple(name for name, agreement in race.agreement.items() if agreement.mean <= 0)
 
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from taskmix.adviser._expect import sampling_error
 from taskmix.adviser._guess import guessed_score, positives_of, rows_of_metric
+from taskmix.adviser._rows import row_deviation
 from taskmix.adviser._scores import Entry
 from taskmix.adviser._still_rising import still_rising
 from taskmix.records import Study
@@ -37,6 +38,8 @@ DRAWS = 4000  # of guesses; the quantile is known to about 0.03 standard errors
 # Of scores on the same dev rows under several seeds and at several evaluations. It is not known, so
 # the bar is the highest of these.
 CORRELATIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+MEANS_OF_LOSSES = ("bits_per_byte", "log_loss")
 
 Answer = Literal["yes", "no", "cannot tell"]
 
@@ -101,6 +104,11 @@ def _judge(task: Task, entries: Mapping[str, Sequence[Entry]], study: Study | No
     # A guess of 0 has an error as well: one row more could have been right.
     value = max(guess, 1 / (rows + 2)) if better > 0 else guess
     error = sampling_error(task.metric, value, rows, positives=positives_of(task))
+    if task.metric in MEANS_OF_LOSSES and study is not None:
+        # How far losses of rows lie apart is known, and most often far less than they are large.
+        spread = [row_deviation(some, task.name, study) for some in entries.values()]
+        known = [each for each in spread if each is not None]
+        error = max(known) / math.sqrt(rows) if known else error
     height = bar_of_guesses(tuple(looks))
     perfect = 1.0 if better > 0 else 0.0
     wanted = max(SHARE_SEEN * abs(perfect - guess), 1e-12)

@@ -17,6 +17,7 @@ from taskmix.adviser._expect import expect_score
 from taskmix.adviser._growth import Growth, fit_growth
 from taskmix.adviser._guess import positives_of
 from taskmix.adviser._judging import MOST_EXTRAPOLATED, Entries
+from taskmix.adviser._rows import row_deviation
 from taskmix.adviser._scores import Entry, comparable
 from taskmix.plans import Expected
 from taskmix.records import Study
@@ -36,6 +37,7 @@ def promised_scores(
     begin: int,  # batches of `entries`
     middle: int,  # of `long`
     end: int,  # of the training that will be
+    noise: float,  # of a run's mean score over seeds
     level: float,
 ) -> tuple[Expected, ...]:
     """One for each task that is trained for."""
@@ -48,6 +50,9 @@ def promised_scores(
         task = tasks[name]
         dev, test = len(task.splits["dev"]), task.sizes.get("test")
         spread, degrees = _spread(every, name)
+        if not math.isfinite(spread):  # one seed each: what the race takes for noise, of one task
+            unit = abs(comparable(task, 1.0) - comparable(task, 0.0))
+            spread = noise * math.sqrt(len(names)) / unit
         scores = [entry.dev[name] for entry in long or entries]
         gain, error = _gain(growth, tasks, name, start, end)
         gain = _within_reach(gain, task.metric, float(np.mean(scores)))
@@ -60,7 +65,7 @@ def promised_scores(
             test_positives=positives_of(task, "test") if test else positives_of(task),
             spread=spread,
             degrees=degrees,
-            row_deviation=_row_deviation(long or entries, name, study),
+            row_deviation=row_deviation(long or entries, name, study),
             gain=gain,
             gain_error=error,
             level=level,
@@ -116,16 +121,4 @@ def _spread(every: Entries, name: str) -> tuple[float, float]:
         if len(scores) > 1 and np.isfinite(scores).all():
             squares += float(np.var(scores, ddof=1)) * (len(scores) - 1)
             degrees += len(scores) - 1
-    return (math.sqrt(squares / degrees), float(degrees)) if degrees else (0.0, 1.0)
-
-
-def _row_deviation(entries: Sequence[Entry], name: str, study: Study) -> float | None:
-    """Of the credits of a task's dev rows; None where the records have none."""
-    found = []
-    for entry in entries:
-        for part, run in zip(entry.candidate.models, entry.runs, strict=True):
-            if name in part.scored:
-                kept = study.run(run.specification()).credits()
-                if name in kept:
-                    found.append(float(np.nanstd(kept[name].astype(np.float64), ddof=1)))
-    return float(np.mean(found)) if found and np.isfinite(found).all() else None
+    return (math.sqrt(squares / degrees), float(degrees)) if degrees else (math.nan, 1.0)

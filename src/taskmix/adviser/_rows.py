@@ -76,3 +76,15 @@ def _credits(
         for name, some in found.items()
         if len(some) == len(entries) and len({len(each) for each in some}) == 1
     }
+
+
+def row_deviation(entries: Sequence[Entry], name: str, study: Study) -> float | None:
+    """Of the credits of a task's dev rows; None where the records have none."""
+    found = []
+    for entry in entries:
+        for part, run in zip(entry.candidate.models, entry.runs, strict=True):
+            if name in part.scored:
+                kept = study.run(run.specification()).credits()
+                if name in kept:
+                    found.append(float(np.nanstd(kept[name].astype(np.float64), ddof=1)))
+    return float(np.mean(found)) if found and np.isfinite(found).all() else None

@@ -11,6 +11,7 @@ from taskmix.adviser._growth import (
     FLAT_GAIN,
     KEPT_PRIOR,
     MOST_DOUBLINGS,
+    UNLIKE_GAINS,
     Growth,
     Points,
     fit_growth,
@@ -94,7 +95,8 @@ def test_doublings_count_as_what_they_bring() -> None:
     found = growth(error=0.1, mean_error=0.2, contraction=0.5)
     assert found.doublings(50, 100) == pytest.approx(1.0)
     assert found.doublings(100, 400) == pytest.approx(0.75)
-    assert found.error_between(100, 400) == pytest.approx(0.1 * np.sqrt(1 / 4 + 1 / 16))
+    own, unlike = 0.1 * np.sqrt(1 / 4 + 1 / 16), UNLIKE_GAINS * 2 * (1 / 100 - 1 / 400)
+    assert found.error_between(100, 400) == pytest.approx(np.hypot(own, unlike))
     assert found.mean_error_between(100, 400) == pytest.approx(0.2 * 0.75)
     assert found.contraction_between(100, 400) == pytest.approx(0.5**0.75)
 

@@ -69,7 +69,8 @@ def test_a_rung_that_ranks_the_other_way_round_is_left_out_in_words() -> None:
         "adapters": Interval(0.75, 0.5, 0.9, 0, 0.9),
     }
     race = Race(standings=(), noise=0.1, agreement=agreement)
-    assert misleading(race) == ("frozen features",)
+    assert misleading(race, both=4) == ("frozen features",)
+    assert misleading(race, both=3) == (), "three ways say little of how two models rank"
     kept = replace(race, agreement={"adapters": agreement["adapters"]})
     assert words_of_agreement(kept, ("frozen features",)) == [
         "The adapters rank the ways as the model itself does: correlation 0.75 (0.50 to 0.90 at 90%).",

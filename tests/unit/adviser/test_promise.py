@@ -30,6 +30,7 @@ def promised(
         TASKS,
         study or MadeUpStudy(),
         end=end,
+        noise=0.01,
         level=0.9,
         **values,
     )
