@@ -23,6 +23,7 @@ from taskmix.records import Study
 # several is ahead also where they are alike.
 AS_GOOD = 0.5
 SIMPLEST = ("uniform", "size", "equal", "single")  # what one would do without advice
+SIMPLEST_WITHOUT = ("without", "equal without", "single")  # the same for tasks that can be learned
 NORMAL_90 = 1.645  # half-widths of 90 % intervals in deviations
 BASELINES = ("single", "uniform", "size", "equal")  # what others would have done
 
@@ -115,10 +116,12 @@ def best_runs(advice: Advice, found: Answer) -> list[tuple[Run, tuple[str, ...]]
 def _choose(advice: Advice) -> Plan:
     """The leader, or the simplest of the ways that may be the best and are as good for all one knows."""
     race = advice.race
+    # What nothing was learned from is no part of a plain way: it would take its share for nothing.
+    names = SIMPLEST_WITHOUT if advice.unlearned and "without" in advice.entries else SIMPLEST
     simple = [
         each
         for each in race.standings
-        if each.name in SIMPLEST
+        if each.name in names
         and each.is_open
         and each.seeds
         and each.behind.mean <= AS_GOOD * each.behind.half_width / NORMAL_90

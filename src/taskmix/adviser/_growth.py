@@ -86,8 +86,8 @@ class Growth:
 
     @property
     def flat_after(self) -> float:
-        """Batches after which a doubling brings next to nothing."""
-        slope = float(np.mean(list(self.slopes.values()))) if self.slopes else 0.0
+        """Batches after which a doubling brings next to nothing, to whichever way still rises most."""
+        slope = max(self.slopes.values(), default=0.0)
         if slope <= 0:
             return self.batches
         reached = (FLAT_GAIN / (slope * (1 - 2**-self.power))) ** (-1 / self.power)

@@ -8,7 +8,8 @@ for as many ways, seeds and evaluations as there were, and the 95 % quantile of 
 
 with e the sampling error of the metric on the dev rows. A score of `seen` would pass the bar in 80 %
 of cases. Where `seen` is at most three tenths of the way from the guess to a perfect score, staying
-below the bar means "no". Elsewhere the dev rows are too few: "cannot tell", and how many would do.
+below the bar means "no", and so does a score whose 95 % interval ends below three tenths. Elsewhere the
+dev rows are too few: "cannot tell", and how many would do.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from taskmix.records import Study
 from taskmix.tasks import Task, TaskSet, find_metric
 
 FALSE_ALARMS = 0.05  # of tasks without anything to learn that may pass as learned
+UPPER_END = 1.645  # errors: the normal quantile of 95 %
 POWER_ERRORS = 0.8416  # the normal quantile of 80 %
 # Of the way from the guess to a perfect score. A smaller share would need more dev rows than most
 # tasks have (115 of two even classes at 0.3, 1000 at 0.1), and shuffled tasks would stay in the race.
@@ -114,7 +116,9 @@ def _judge(task: Task, entries: Mapping[str, Sequence[Entry]], study: Study | No
     wanted = max(SHARE_SEEN * abs(perfect - guess), 1e-12)
     needed = math.ceil(rows * ((height + POWER_ERRORS) * error / wanted) ** 2)
     rises = study is not None and still_rising(task.name, entries, study)
-    answer: Answer = "no" if needed <= rows else "cannot tell"
+    # Few rows say no as well where even the upper end of the best way's score lies below.
+    is_below = better * (best - guess) + UPPER_END * error < wanted
+    answer: Answer = "no" if needed <= rows or is_below else "cannot tell"
     if better * (best - guess) > height * error:
         answer = "yes"
     found = f"the best way has {task.metric} {best:.3f}, a guess {guess:.3f}"
@@ -122,7 +126,11 @@ def _judge(task: Task, entries: Mapping[str, Sequence[Entry]], study: Study | No
     words = {
         "yes": f"`{task.name}` was learned: {found}.",
         "no": f"Nothing was learned of `{task.name}`{' yet' if rises else ''}: {found}, and "
-        f"{seen:.3f} would have been seen with 80 % power in {rows:,} dev rows.",
+        + (
+            f"{seen:.3f} would have been seen with 80 % power in {rows:,} dev rows."
+            if needed <= rows
+            else f"{seen:.3f} lies above its 95 % interval in {rows:,} dev rows."
+        ),
         "cannot tell": f"Cannot tell whether anything was learned of `{task.name}`: {found}; to see "
         f"{seen:.3f} with 80 % power, about {needed:,} dev rows would do, and there are {rows:,}.",
     }[answer]
