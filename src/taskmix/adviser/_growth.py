@@ -82,7 +82,7 @@ class Growth:
     @property
     def longest(self) -> float:
         """Batches beyond which no curve is read unasked."""
-        return self.batches * 2**MOST_DOUBLINGS
+        return self.batches * float(2**MOST_DOUBLINGS)
 
     @property
     def flat_after(self) -> float:
