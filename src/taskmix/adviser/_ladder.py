@@ -70,7 +70,7 @@ def words_of_agreement(race: Race, dropped: tuple[str, ...]) -> list[str]:
         how = f"correlation {found.mean:.2f} ({found.low:.2f} to {found.high:.2f} at {found.level:.0%})"
         words.append(f"The {name} rank the ways as the model itself does: {how}.")
     words += [
-        f"The {name} rank the ways otherwise than the model itself: what they say is left out."
+        f"The {name} are not seen to rank the ways as the model itself does: what they say is left out."
         for name in dropped
     ]
     return words

@@ -74,5 +74,6 @@ def test_a_rung_that_ranks_the_other_way_round_is_left_out_in_words() -> None:
     kept = replace(race, agreement={"adapters": agreement["adapters"]})
     assert words_of_agreement(kept, ("frozen features",)) == [
         "The adapters rank the ways as the model itself does: correlation 0.75 (0.50 to 0.90 at 90%).",
-        "The frozen features rank the ways otherwise than the model itself: what they say is left out.",
+        "The frozen features are not seen to rank the ways as the model itself does: what they say is "
+        "left out.",
     ]

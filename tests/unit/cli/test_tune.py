@@ -196,3 +196,26 @@ def test_the_adviser_races_merged_models_of_a_pretrained_one(
     (row,) = (each for each in advice["candidates"] if each["name"] == "merged")
     assert row["words"] == "each task alone, then merged into one model by task arithmetic"
     assert row["runs"]
+
+
+def test_ways_are_run_on_frozen_features_first_and_on_adapters_where_they_may_be_the_best(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    encoder: Path,
+    texts: Path,
+    tmp_path: Path,
+) -> None:
+    words = ("advise", texts, "--model", encoder, "--device", "cpu", "--workers", "1")
+    asked = ("--tune", "adapters", "--budget", "240-steps", "--steps", "12", "--max-length", "8")
+    out = tmp_path / "study"
+    assert run_cli(monkeypatch, *words, *asked, "--out", out) == 0
+    document = json.loads((out / "advice.json").read_text())
+    # Of a model that knows nothing, frozen features may well be left out again.
+    assert any("The frozen features" in note for note in document["notes"])
+    for agreement in document["agreement"].values():
+        assert -1 <= agreement["low"] <= agreement["mean"] <= agreement["high"] <= 1
+    trained = {summary.specification["architecture"]["kind"] for summary in Study(out).summaries()}
+    assert trained == {"Perceptron", "Transformer"}
+    on_model = [row for row in document["candidates"] if row["seeds"]]
+    assert document["chosen"] in {row["name"] for row in on_model}
+    assert document["plan"]["tasks"] == ["books", "films"]
