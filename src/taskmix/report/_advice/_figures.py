@@ -38,9 +38,10 @@ def gap_figure(advice: AdviceDocument | None) -> Figure | None:
         "chart-gaps", "Difference to the leader", "gaps", columns, f"Ways of training. {described}."
     )
     level = f"{100 * advice.level:g} %"
+    when = "" if advice.length is None else f" after {advice.length:,} batches"
     caption = (
-        f"Mean dev score of {listed(advice.judged)} minus that of {rows[0].name}, over the seeds "
-        f"both have. Intervals hold at {level} for all comparisons at once. "
+        f"Mean score of {listed(advice.judged)} minus that of {rows[0].name}, as estimated for rows "
+        f"not seen{when}, with {level} intervals. "
         f"Blue leads, dark may still be the best, grey is significantly behind ({level})."
     )
     specs = {"gaps": gap_dots(columns["row"], "difference in mean dev score")}
