@@ -26,6 +26,8 @@ SAME_SHARES = 0.05  # of a mean share: by less two divisions cannot be told apar
 # shares costs as much as any, and tells nothing.
 OTHER_BATCHES = 0.05
 
+FEW_TASKS = 4  # of which each is left out in turn, where nothing else says which one hurts
+
 Entries = Mapping[str, Sequence[Entry]]  # of each candidate, by seed
 
 
@@ -58,9 +60,28 @@ def propose_candidates(
         found.append(merged(entries))
     if lessons is not None:
         found += from_transfer(lessons, usable)
+    elif 3 <= len(sources) <= FEW_TASKS:
+        found += one_left_out(sources, usable, for_all=for_all)
     if len(sources) > 1 and with_weightings:
         found += weightings(sources, usable)  # of all tasks every step, as `equal` is
     return [candidate for candidate in found if candidate is not None]
+
+
+def one_left_out(sources: Sequence[str], targets: Sequence[str], *, for_all: bool) -> list[Plan]:
+    """All but one task, each in turn: of few tasks that tells which one hurts, without a study of it.
+
+    Where all tasks are targets, the one is trained alone; beside one target it is left out.
+    """
+    found = []
+    for name in sources:
+        rest = [each for each in sources if each != name]
+        if for_all:
+            words = f"{name} alone, the others together"
+            found.append(in_groups(f"{name} apart", words, [rest, [name]]))
+        elif name not in targets:
+            words = f"all but {name}, equally often"
+            found.append(together(f"without {name}", words, rest, targets=targets))
+    return found
 
 
 def without(tasks: Sequence[str], usable: Sequence[str]) -> Plan:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from taskmix.adviser._candidates import baselines, distinct, in_groups, with_shares
-from taskmix.adviser._propose import capped
+from taskmix.adviser._propose import capped, one_left_out
 from taskmix.engine import DigitsSource, Run
 from taskmix.models import Perceptron
 from taskmix.tasks import Split, Task, TaskSet
@@ -95,3 +95,12 @@ def test_candidates_spend_the_same_number_of_batches() -> None:
     for candidate in baselines(tasks, tasks.names):
         runs = candidate.runs(template, seeds=[3], evaluations=4)
         assert sum(run.steps * run.batches_a_step for run in runs) == 120, candidate.name
+
+
+def test_of_few_tasks_each_is_left_out_in_turn() -> None:
+    every = one_left_out(("a", "b", "c"), ("a", "b", "c"), for_all=True)
+    assert [plan.name for plan in every] == ["a apart", "b apart", "c apart"]
+    assert [[part.tasks for part in plan.parts] for plan in every][1] == [("a", "c"), ("b",)]
+    for_one = one_left_out(("a", "b", "c"), ("a",), for_all=False)
+    assert [plan.name for plan in for_one] == ["without b", "without c"]
+    assert all(plan.targets == ("a",) for plan in for_one), "the target is never left out"
