@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from taskmix.adviser._budget import Budget, PricedBudget
-from taskmix.adviser._growth import Growth
+from taskmix.adviser._growth import CurveGrowth
 from taskmix.adviser._learned import Learned
 from taskmix.adviser._look import Finding
 from taskmix.adviser._race import Race
@@ -100,7 +100,7 @@ class Advice:
     length: int = 0  # batches of the training for which ways are ranked; 0: as long as the runs
     row_error: float = float("nan")  # of a difference, because dev rows are a sample
     curve_error: float = 0.0  # of a difference, because runs are shorter than the training
-    growth: Growth | None = None
+    growth: CurveGrowth | None = None
     long: dict[str, list[Entry]] = field(default_factory=dict)  # longer runs of the leaders
     long_batches: int = 0
     rungs: dict[str, dict[str, list[Entry]]] = field(default_factory=dict)  # of cheaper models

@@ -112,8 +112,8 @@ def advise(
     >>> from taskmix.tasks import digits_tasks
     >>> few = digits_tasks().select(("parity", "half"))
     >>> advised = advise(few, budget="100-steps", steps=50, quiet=True)  # "10m" for an answer to use
-    >>> advised.plan().tasks, advised.plan().length.batches
-    (('parity', 'half'), 50)
+    >>> advised.plan().tasks, len(advised.plan().expected)
+    (('parity', 'half'), 2)
     """
     begin = time.monotonic()
     own = not (model is None or isinstance(model, str))

@@ -12,7 +12,7 @@ from taskmix.adviser._advice import Advice
 from taskmix.adviser._promise import promised_scores
 from taskmix.adviser._propose import harmful_tasks
 from taskmix.adviser._scores import Entry, mean_comparable
-from taskmix.adviser._settling import Settling, what_settles
+from taskmix.adviser._settling import WhatSettles, what_settles
 from taskmix.adviser._would_help import what_would_help
 from taskmix.engine import Run
 from taskmix.numerics import Interval, paired_interval
@@ -37,7 +37,7 @@ class Answer:
     gains: dict[str, Interval]  # mean dev score of the chosen minus that of each baseline
     confirmed: dict[str, Interval]  # the same on test, looked at once, after choosing
     expected: tuple[Expected, ...]
-    settling: Settling | None  # what would tell the open ways apart; None where told
+    settling: WhatSettles | None  # what would tell the open ways apart; None where told
 
 
 def answer(advice: Advice, study: Study) -> Answer:
@@ -167,7 +167,7 @@ def _nothing_learned(advice: Advice, chosen: Plan) -> tuple[str, ...]:
     return (help_, f"{about}: {chosen.words}.")
 
 
-def _headline(advice: Advice, chosen: Plan, settling: Settling | None) -> tuple[str, ...]:
+def _headline(advice: Advice, chosen: Plan, settling: WhatSettles | None) -> tuple[str, ...]:
     way = _way(advice, chosen)
     if len(advice.entries) == 1 and len(advice.race.standings) == 1:
         words = (

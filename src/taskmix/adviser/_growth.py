@@ -41,7 +41,7 @@ MOST_DOUBLINGS = 3  # of the batches seen, until the curve counts as flat whatev
 
 
 @dataclass(frozen=True, kw_only=True)
-class Growth:
+class CurveGrowth:
     """Curves of some ways, all of which end after `batches`."""
 
     batches: float
@@ -94,7 +94,7 @@ class Growth:
         return float(min(max(reached, self.batches), self.longest))
 
 
-def fit_growth(curves: Mapping[str, Sequence[Points]], noise: float) -> Growth | None:
+def fit_growth(curves: Mapping[str, Sequence[Points]], noise: float) -> CurveGrowth | None:
     """From the curves of every way, one a seed; None where none has two evaluations."""
     means = {way: _mean_curve(some) for way, some in curves.items()}
     means = {way: curve for way, curve in means.items() if len(curve) > 1}
@@ -104,7 +104,7 @@ def fit_growth(curves: Mapping[str, Sequence[Points]], noise: float) -> Growth |
     late = {way: _after(curve, QUARTER * curve[-1, 0]) for way, curve in means.items()}
     power = min(POWERS, key=lambda p: _misfit(late, float(p)))
     tried = _tried(means, seeds, noise)
-    return Growth(
+    return CurveGrowth(
         batches=max(curve[-1, 0] for curve in means.values()),
         power=float(power),
         slopes=_slopes(late, seeds, float(power), noise),

@@ -14,7 +14,7 @@ import numpy as np
 
 from taskmix.adviser._curves import best_so_far
 from taskmix.adviser._estimate import Estimate, Measured, estimate_ways
-from taskmix.adviser._growth import Growth, fit_growth
+from taskmix.adviser._growth import CurveGrowth, fit_growth
 from taskmix.adviser._race import Race, race_of
 from taskmix.adviser._rows import row_noise
 from taskmix.adviser._scores import Entry, mean_comparable
@@ -47,7 +47,7 @@ class Judged:
     batches: int  # of the training for which ways are ranked
     row_error: float  # of a difference of two ways, because dev rows are a sample; NaN: not known
     curve_error: float = 0.0  # of a difference, because runs are shorter than that training
-    growth: Growth | None = None  # None: the curves say nothing
+    growth: CurveGrowth | None = None  # None: the curves say nothing
 
 
 def judge_ways(
@@ -109,7 +109,7 @@ def _log_loss(entry: Entry, judged: Sequence[str]) -> float:
 
 def _growth(
     trained: Trained, tasks: TaskSet, judged: Sequence[str], study: Study, noise: float
-) -> Growth | None:
+) -> CurveGrowth | None:
     curves = {
         way: [
             [(spent, score) for spent, score, _ in best_so_far(entry, tasks, judged, study)]
@@ -120,7 +120,7 @@ def _growth(
     return fit_growth(curves, noise)
 
 
-def _length(seen: int, growth: Growth | None, asked: int | None, *, rising: bool) -> int:
+def _length(seen: int, growth: CurveGrowth | None, asked: int | None, *, rising: bool) -> int:
     if asked is not None:
         return asked
     if growth is None:
@@ -133,7 +133,7 @@ def _at_length(
     trained: Trained,
     tasks: TaskSet,
     judged: Sequence[str],
-    growth: Growth | None,
+    growth: CurveGrowth | None,
     length: int,
 ) -> Estimate:
     """Moved along the curves to the training that will be, by way of the longer runs where there are."""

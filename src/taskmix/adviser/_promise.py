@@ -14,7 +14,7 @@ import numpy as np
 
 from taskmix.adviser._curves import best_so_far
 from taskmix.adviser._expect import expect_score
-from taskmix.adviser._growth import Growth, fit_growth
+from taskmix.adviser._growth import CurveGrowth, fit_growth
 from taskmix.adviser._guess import positives_of
 from taskmix.adviser._judging import MOST_EXTRAPOLATED, Entries
 from taskmix.adviser._rows import row_deviation
@@ -84,7 +84,7 @@ def promised_scores(
 
 def _growth_of_tasks(
     entries: Sequence[Entry], tasks: TaskSet, names: Sequence[str], study: Study
-) -> Growth | None:
+) -> CurveGrowth | None:
     curves: dict[str, list[list[tuple[float, float]]]] = {}
     for entry in entries:
         points = best_so_far(entry, tasks, names, study)
@@ -95,7 +95,7 @@ def _growth_of_tasks(
 
 
 def _gain(
-    growth: Growth | None, tasks: TaskSet, name: str, begin: float, end: float
+    growth: CurveGrowth | None, tasks: TaskSet, name: str, begin: float, end: float
 ) -> tuple[float, float]:
     """In the unit of the metric, with its error."""
     if growth is None or end <= begin:

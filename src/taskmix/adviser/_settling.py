@@ -21,7 +21,7 @@ MOST_ROWS = 50.0  # times the dev rows, before more of them are no advice
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settling:
+class WhatSettles:
     """What it would cost to know."""
 
     words: str
@@ -29,7 +29,7 @@ class Settling:
     rows: float | None = None  # times the dev rows that would be needed, where they are what lacks
 
 
-def what_settles(advice: Advice) -> Settling | None:
+def what_settles(advice: Advice) -> WhatSettles | None:
     """None where the race is over."""
     race = advice.race
     rivals = [each for each in race.standings[1:] if each.is_open]
@@ -40,19 +40,19 @@ def what_settles(advice: Advice) -> Settling | None:
     if race.leader.seeds == 1 and not any(len(some) > 1 for some in advice.entries.values()):
         second = (len(rivals) + 1) * advice.batches
         words = f"A second seed of each would take {_cost(advice, second)}."
-        return Settling(words=words, batches=second)
+        return WhatSettles(words=words, batches=second)
     rows = advice.row_error if math.isfinite(advice.row_error) else 0.0
     if gap > 0 and reach * rows > gap:
         times = (reach * rows / gap) ** 2
         if times > MOST_ROWS:
-            return Settling(words=_small(gap), batches=None)
+            return WhatSettles(words=_small(gap), batches=None)
         dev = int(np.sum([advice.tasks[name].sizes["dev"] for name in advice.judged]))
         words = (
             f"More seeds would not settle it: the {dev:,} dev rows tell ways apart that differ by "
             f"{reach * rows:.3f}, and these differ by about {gap:.3f}. About {math.ceil(times)} times "
             "as many would."
         )
-        return Settling(words=words, batches=None, rows=times)
+        return WhatSettles(words=words, batches=None, rows=times)
     is_short = reach * math.hypot(rows, advice.curve_error) > gap
     length = advice.promised if is_short else advice.batches
     left = math.sqrt(max(gap**2 - (reach * rows) ** 2, 0.0))
@@ -60,13 +60,13 @@ def what_settles(advice: Advice) -> Settling | None:
     done = 0 if is_short else race.leader.seeds
     batches = max(seeds - done, 1) * (len(rivals) + 1) * length
     if not batches <= MOST_BUDGETS * advice.budget.batches:
-        return Settling(words=_small(gap), batches=None)
+        return WhatSettles(words=_small(gap), batches=None)
     why = ", as long as the training will be" if is_short else ""
     words = (
         f"To settle it: {_cost(advice, int(batches))} with --steps {length}{why}, about {int(seeds)} "
         f"{'seed' if seeds == 1 else 'seeds'} of each."
     )
-    return Settling(words=words, batches=int(batches))
+    return WhatSettles(words=words, batches=int(batches))
 
 
 def _small(gap: float) -> str:

@@ -129,6 +129,7 @@ class Part:
 def retuned(template: Run, tuning: Tuning | None) -> Run:
     """The template with this tuning; a learning rate that was the usual one is so again.
 
+    >>> from dataclasses import replace
     >>> from taskmix.engine import DigitsSource, Optimization, Run
     >>> from taskmix.models import Transformer
     >>> model, rate = Transformer(path="bert-base-uncased"), Optimization(learning_rate=2e-5)

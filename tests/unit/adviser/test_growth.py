@@ -12,7 +12,7 @@ from taskmix.adviser._growth import (
     KEPT_PRIOR,
     MOST_DOUBLINGS,
     UNLIKE_GAINS,
-    Growth,
+    CurveGrowth,
     Points,
     fit_growth,
 )
@@ -40,10 +40,10 @@ def points(*scores: float) -> Points:
     return [(100.0 * (place + 1), score) for place, score in enumerate(scores)]
 
 
-def growth(**other: float) -> Growth:
+def growth(**other: float) -> CurveGrowth:
     values = {"batches": 100.0, "power": 1.0, "trust": 1.0, "contraction": 1.0}
     values |= {"error": 0.0, "mean_error": 0.0} | other
-    return Growth(slopes={"a": 1.0, "b": 3.0}, **values)  # type: ignore[arg-type]
+    return CurveGrowth(slopes={"a": 1.0, "b": 3.0}, **values)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("power", [0.3, 0.5, 1.0])

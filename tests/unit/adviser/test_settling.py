@@ -8,12 +8,12 @@ import pytest
 from made_up_advice import made_up_advice, made_up_race
 
 from taskmix.adviser._advice import Advice
-from taskmix.adviser._settling import Settling, what_settles
+from taskmix.adviser._settling import WhatSettles, what_settles
 
 SCORES = {"uniform": [0.90, 0.90], "single": [0.88, 0.88], "size": [0.80, 0.80]}
 
 
-def settling(gap: float = 0.02, noise: float = 0.01, **other: Any) -> Settling:
+def settling(gap: float = 0.02, noise: float = 0.01, **other: Any) -> WhatSettles:
     found = what_settles(open_advice(gap, noise, **other))
     assert found is not None
     return found

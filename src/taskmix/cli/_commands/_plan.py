@@ -55,7 +55,8 @@ def plan_show(
                 f"`{plan}` should be a plan of `taskmix advise`, which has a script. Found none in it. "
                 f"Train with: {commands[TRAIN]}"
             )
-        typer.echo(commands[IN_PYTHON])
+        for line in commands[IN_PYTHON].splitlines():
+            echo(line)
     elif json_:
         print_json({"plan": str(plan), **plan_document(loaded), "commands": commands})
     else:

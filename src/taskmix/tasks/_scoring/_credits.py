@@ -265,7 +265,7 @@ def _share_below(ordered: Values, scores: Values) -> Values:
 
 def _precision_credits(scores: Values, positive: NDArray[np.bool_]) -> Values | None:
     count, total = int(positive.sum()), len(scores)
-    if count == 0:
+    if count in (0, total):
         return None
     order = np.argsort(-scores, kind="stable")
     ordered = -scores[order]
