@@ -99,6 +99,9 @@ class Advice:
     learned: tuple[Learned, ...] = ()  # whether anything was, target by target
     length: int = 0  # batches of the training for which ways are ranked; 0: as long as the runs
     row_error: float = float("nan")  # of a difference, because dev rows are a sample
+    leader_now: str = (
+        ""  # the best of the runs as they are; the race's leader is that of the training
+    )
     curve_error: float = 0.0  # of a difference, because runs are shorter than the training
     growth: CurveGrowth | None = None
     long: dict[str, list[Entry]] = field(default_factory=dict)  # longer runs of the leaders

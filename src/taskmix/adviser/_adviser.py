@@ -30,7 +30,6 @@ from taskmix.adviser._look import Finding, look_at
 from taskmix.adviser._prices import Meter
 from taskmix.adviser._probe import probe_of
 from taskmix.adviser._propose import propose_candidates
-from taskmix.adviser._race import Race
 from taskmix.adviser._reading import RowsToRead, rows_to_read
 from taskmix.adviser._run_length import choose_length, words_of_end, words_of_too_small_budget
 from taskmix.adviser._scores import Entry, judged_targets, mean_comparable
@@ -339,6 +338,7 @@ class Adviser:
             learned=work.learned,
             length=found.batches,
             row_error=found.row_error,
+            leader_now=found.leader_now,
             curve_error=found.curve_error,
             growth=found.growth,
             long={} if work.long is None else dict(work.long.entries),
@@ -419,10 +419,15 @@ class Adviser:
         trained = work.runs.train_one_more_seed(stage, candidates[:count], seed)
         return trained or len(work.runs.failed) > before
 
-    def _leaders(self, work: _Work, race: Race) -> list[Plan]:
-        """The two most likely to be the best, of those that the model itself has run."""
-        run = sorted((each for each in race.standings if each.seeds), key=lambda each: -each.chance)
-        return [work.way(each.name) for each in run[:2]]
+    def _leaders(self, work: _Work, advice: Advice) -> list[Plan]:
+        """The likeliest to be the best, and whoever leads now: what the curves foretell is tried.
+
+        Where these are one, the next likeliest is the second.
+        """
+        run = [each for each in advice.race.standings if each.seeds]
+        by_chance = [each.name for each in sorted(run, key=lambda each: -each.chance)]
+        names = dict.fromkeys([by_chance[0], advice.leader_now, *by_chance[1:]])
+        return [work.way(name) for name in list(names)[:2]]
 
     def _kept_for_long(self, work: _Work, advice: Advice) -> list[list[float]]:
         """What longer runs of the leaders should cost, so that the race leaves it."""
@@ -430,11 +435,11 @@ class Adviser:
         longest = int(min(advice.promised, share))
         if longest < LEAST_LONGER * advice.batches:
             return []
-        return [work.runs.costs(way, batches=longest) for way in self._leaders(work, advice.race)]
+        return [work.runs.costs(way, batches=longest) for way in self._leaders(work, advice)]
 
     def _run_longer(self, work: _Work, advice: Advice) -> bool:
         """Trains the two leaders as long as can be paid for; False where that says nothing new."""
-        ways = self._leaders(work, advice.race)
+        ways = self._leaders(work, advice)
         if work.long is None:
             length = float(advice.promised)
             while length >= LEAST_LONGER * advice.batches and len(ways) > 1:

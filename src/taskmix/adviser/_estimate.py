@@ -91,13 +91,20 @@ class Estimate:
         found: Array = self.draws[:, self.ways.index(way)]
         return found
 
-    def moved(self, by: Array, error: float, *, contraction: float = 1.0) -> Estimate:
-        """Where differences shrink and every way moves by so much [way], with an error of its own."""
+    def moved(
+        self, by: Array, error: float, *, contraction: float = 1.0, shared: Array | float = 0.0
+    ) -> Estimate:
+        """Where differences shrink and every way moves by so much [way].
+
+        Each has an error of its own, and all of them one that is `shared` [way]: what one way shows of
+        it, others learn.
+        """
         generator = np.random.default_rng([self.seed, 1])
         white = generator.standard_normal(self.draws.shape)
+        together = generator.standard_normal((len(self.draws), 1))
         center = self.draws.mean(axis=1, keepdims=True)
         moved = center + contraction * (self.draws - center) + by + error * white
-        return replace(self, draws=moved)
+        return replace(self, draws=moved + shared * together)
 
     def seen(self, means: Mapping[str, float], counts: Mapping[str, int]) -> Estimate:
         """After runs of some ways gave these mean scores; what all of them have in common is no news.

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ KEPT_PRIOR = 0.5
 # said. From 555 to 4,440 batches of the demo's tasks it was 0.8, from 1,424 to 14,240 of tagged genres
 # 0.15.
 UNLIKE_GAINS = 0.25
+# Of predicted differences, that are taken to be wrong before any is seen, and how far the trust in them
+# may be off: a way that begins late rises most, and its curve says little of where it will end.
+TRUST_PRIOR, UNSURE_TRUST = 1.0, 0.35
 # A gain of a doubling that nobody would train twice as long for: a fifth of a point.
 FLAT_GAIN = 0.002
 MOST_DOUBLINGS = 3  # of the batches seen, until the curve counts as flat whatever it says
@@ -71,6 +74,12 @@ class CurveGrowth:
         mean = float(np.mean(list(self.slopes.values()))) if self.slopes else 0.0
         unlike = UNLIKE_GAINS * mean * max(begin**-self.power - end**-self.power, 0.0)
         return math.hypot(self.error * math.sqrt(self.doublings(begin, end, power=2.0)), unlike)
+
+    def unsure_between(self, ways: Sequence[str], *, begin: float, end: float) -> Array:
+        """What a deviation of the trust would do to each way [way]: all curves are wrong together."""
+        whole = replace(self, trust=1.0).gains(ways, begin=begin, end=end)
+        found: Array = UNSURE_TRUST * (whole - whole.mean())
+        return found
 
     def mean_error_between(self, begin: float, end: float) -> float:
         """Of what all gain: a curve that is wrong is wrong all the way."""
@@ -191,7 +200,8 @@ def _tried(curves: Mapping[str, Array], seeds: Mapping[str, int], noise: float) 
     # Of two scores of a run much of the noise is common, since both are the best so far.
     variance = float(np.mean([noise**2 / max(seeds[way], 1) for way in ways]))
     squares, weight = float(guess @ guess), len(ways) * variance
-    trust = float(guess @ growth) / (squares + weight) if squares > 0 else 0.0
+    doubted = (1 + TRUST_PRIOR) * squares + weight
+    trust = float(guess @ growth) / doubted if squares > 0 else 0.0
     trust = min(max(trust, 0.0), 1.0)
     rest = growth - trust * guess
     # Differences are kept unless it is seen that they are not.

@@ -46,6 +46,7 @@ class Judged:
     race: Race
     batches: int  # of the training for which ways are ranked
     row_error: float  # of a difference of two ways, because dev rows are a sample; NaN: not known
+    leader_now: str  # the best of the runs as they are
     curve_error: float = 0.0  # of a difference, because runs are shorter than that training
     growth: CurveGrowth | None = None  # None: the curves say nothing
 
@@ -69,6 +70,8 @@ def judge_ways(
     groups += [_measured(name, some, tasks, judged) for name, some in trained.rungs.items()]
     estimate = estimate_ways(groups)
     growth = _growth(trained, tasks, judged, study, estimate.noise)
+    means = dict(zip(estimate.ways, estimate.means.tolist(), strict=True))
+    now = max(scores, key=lambda way: means[way])
     length = _length(trained.batches, growth, batches, rising=rising)
     estimate = _at_length(estimate, trained, tasks, judged, growth, length)
     rows = row_noise(trained.entries, tasks, judged, study)
@@ -80,6 +83,7 @@ def judge_ways(
         race=race,
         batches=length,
         row_error=_row_error(rows),
+        leader_now=now,
         curve_error=0.0 if growth is None else math.sqrt(2) * growth.error_between(begin, length),
         growth=growth,
     )
@@ -150,6 +154,7 @@ def _at_length(
         return estimate.moved(
             gains,
             growth.error_between(begin, end),
+            shared=growth.unsure_between(estimate.ways, begin=begin, end=end),
             contraction=growth.contraction_between(begin, end),
         )
 
