@@ -35,9 +35,9 @@ KEPT_PRIOR = 0.5
 # said. From 555 to 4,440 batches of the demo's tasks it was 0.8, from 1,424 to 14,240 of tagged genres
 # 0.15.
 UNLIKE_GAINS = 0.25
-# Of predicted differences, that are taken to be wrong before any is seen, and how far the trust in them
-# may be off: a way that begins late rises most, and its curve says little of where it will end.
-TRUST_PRIOR, UNSURE_TRUST = 1.0, 0.35
+# How far the trust in predicted differences may be off: a way that begins late rises most, and its curve
+# says little of where it will end.
+UNSURE_TRUST = 0.35
 # A gain of a doubling that nobody would train twice as long for: a fifth of a point.
 FLAT_GAIN = 0.002
 MOST_DOUBLINGS = 3  # of the batches seen, until the curve counts as flat whatever it says
@@ -200,8 +200,7 @@ def _tried(curves: Mapping[str, Array], seeds: Mapping[str, int], noise: float) 
     # Of two scores of a run much of the noise is common, since both are the best so far.
     variance = float(np.mean([noise**2 / max(seeds[way], 1) for way in ways]))
     squares, weight = float(guess @ guess), len(ways) * variance
-    doubted = (1 + TRUST_PRIOR) * squares + weight
-    trust = float(guess @ growth) / doubted if squares > 0 else 0.0
+    trust = float(guess @ growth) / (squares + weight) if squares > 0 else 0.0
     trust = min(max(trust, 0.0), 1.0)
     rest = growth - trust * guess
     # Differences are kept unless it is seen that they are not.

@@ -260,3 +260,14 @@ def test_differences_on_new_rows_are_covered_as_often_as_is_said(ways: int, spre
             low, high = np.quantile(new[:, one] - new[:, other], [0.05, 0.95])
             inside.append(low <= truth[one] - truth[other] <= high)
     assert 0.84 < np.mean(inside) < 0.99
+
+
+def test_what_one_way_shows_of_a_shared_error_others_learn() -> None:
+    draws = np.zeros((4000, 3)) + np.random.default_rng(0).normal(scale=0.01, size=(4000, 3))
+    before = Estimate(ways=("a", "b", "c"), draws=draws, noise=0.01, agreement={})
+    # `a` and `b` are foretold to gain by curves that may all be wrong together, `c` is not.
+    moved = before.moved(np.zeros(3), 0.0, shared=np.array([1.0, 1.0, 0.0]))
+    after = moved.seen({"a": -0.5, "c": 0.0}, {"a": 1, "c": 1})
+    means = dict(zip(after.ways, after.means, strict=True))
+    assert means["a"] - means["c"] == pytest.approx(-0.5, abs=0.05)
+    assert means["b"] - means["c"] == pytest.approx(-0.5, abs=0.05), "it has not been run again"

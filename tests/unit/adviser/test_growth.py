@@ -12,6 +12,7 @@ from taskmix.adviser._growth import (
     KEPT_PRIOR,
     MOST_DOUBLINGS,
     UNLIKE_GAINS,
+    UNSURE_TRUST,
     CurveGrowth,
     Points,
     fit_growth,
@@ -193,3 +194,9 @@ def test_no_curve_is_said_to_fall_and_no_doublings_have_no_error(
     assert found.mean_error_between(end, end) == 0
     assert found.contraction_between(end, end) == 1
     assert found.batches <= found.flat_after <= found.batches * 2**MOST_DOUBLINGS
+
+
+def test_what_a_wrong_trust_would_do_is_shared_by_all_ways() -> None:
+    # Slopes 1 and 3, power 1: from 100 to 400 batches 0.0075 and 0.0225, so 0.0075 about the mean.
+    found = growth(trust=0.0).unsure_between(["a", "b", "?"], begin=100, end=400)
+    assert found == pytest.approx(UNSURE_TRUST * np.array([-0.0075, 0.0075, 0.0]))
