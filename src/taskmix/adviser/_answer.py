@@ -259,13 +259,17 @@ def _gain_line(
         return f"Expect a mean dev score of {mean:.3f}."
     words = {"uniform": "drawing all tasks equally often", "single": "training each task alone"}
     gain = gains[against]
+    when = f" in runs of {advice.batches:,} batches" if advice.promised > advice.batches else ""
     line = (
-        f"Against {words[against]}, the mean dev score changes by {gain.mean:+.3f} "
+        f"Against {words[against]}, the mean dev score changes by {gain.mean:+.3f}{when} "
         f"({_range(gain)} at {advice.options.level:.0%})"
     )
     if against in confirmed:
         test = confirmed[against]
         line += f", on test by {test.mean:+.3f} ({_range(test)})"
+    if when:
+        ours, theirs = (advice.race.standing(name).behind.mean for name in (chosen.name, against))
+        line += f"; for {advice.promised:,} batches {theirs - ours:+.3f} is foretold"
     return line + "."
 
 
