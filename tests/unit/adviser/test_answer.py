@@ -133,7 +133,9 @@ def test_the_length_for_which_it_is_said_is_in_words_and_in_the_plan() -> None:
     short = answered(behind, out)
     assert "This holds for runs of 800 batches, as long as those that were made." in short.lines
     advice = advice_of(behind, out, length=6400)
-    line = next(line for line in answer(advice, NO_RUNS).lines if "6,400" in line)
+    gain, line = (line for line in answer(advice, NO_RUNS).lines if "6,400" in line)
+    assert "changes by +0.200 in runs of 800 batches" in gain
+    assert gain.endswith("; for 6,400 batches +0.100 is foretold.")
     assert line == (
         "This is said of a training of 6,400 batches (until the curves are flat), from runs of 800 "
         "batches and their learning curves."
@@ -141,7 +143,7 @@ def test_the_length_for_which_it_is_said_is_in_words_and_in_the_plan() -> None:
     named = replace(advice, options=replace(advice.options, train_batches=6400))
     named = replace(named, long={"uniform": advice.entries["uniform"]}, long_batches=1600)
     found = answer(named, NO_RUNS)
-    (line,) = (line for line in found.lines if "6,400" in line)
+    _, line = (line for line in found.lines if "6,400" in line)
     assert "(the training you named), from runs of 800 batches, one of 1,600 of uniform," in line
     length = plan_of(named, found).length
     assert length is not None
