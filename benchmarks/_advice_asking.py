@@ -106,7 +106,7 @@ def template(folder: str, words: Sequence[str]) -> Run:
             tasks=names,
             settings=given.tasks,
             task_column=given.task_column,
-            label_columns=tuple(given.label) if given.label else None,
+            label=tuple(given.label) if given.label else None,
         )
     )
     device = choose_device(given.device)

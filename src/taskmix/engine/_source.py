@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
-from taskmix.tasks import TaskSet, digits_tasks, load_tasks, sample_rows
+from taskmix.tasks import TaskKind, TaskSet, digits_tasks, load_tasks, sample_rows
 
 
 class TaskSource(Hashable, Protocol):
@@ -47,8 +47,12 @@ class FolderSource:
     tasks: tuple[str, ...] | None = None
     settings: Path | None = None
     task_column: str | None = None
-    label_columns: tuple[str, ...] | None = None
-    text_columns: tuple[str, ...] | None = None
+    split_column: str | None = None
+    label: tuple[str, ...] | None = None
+    text: tuple[str, ...] | None = None
+    features: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    kind: TaskKind | None = None
     metric: str | None = None
     strict: bool = False
     cache: Path | None = None
@@ -59,8 +63,12 @@ class FolderSource:
             tasks=self.tasks,
             settings=self.settings,
             task_column=self.task_column,
-            label_columns=self.label_columns,
-            text_columns=self.text_columns,
+            split_column=self.split_column,
+            label=self.label,
+            text=self.text,
+            features=self.features,
+            ignore=self.ignore,
+            kind=self.kind,
             metric=self.metric,
             strict=self.strict,
             cache=self.cache,

@@ -45,8 +45,8 @@ def test_a_missing_column_is_named_with_those_there_are(tmp_path: Path) -> None:
     assert "column `label`. Found the columns text, lable" in error_of(tmp_path, path, None)
     path.unlink()
     train = tmp_path / "train.jsonl"
-    assert "column `x`" in error_of(tmp_path, train, None, label_columns=["x"])
-    assert "column `y`" in error_of(tmp_path, train, None, text_columns=["y"])
+    assert "column `x`" in error_of(tmp_path, train, None, label=["x"])
+    assert "column `y`" in error_of(tmp_path, train, None, text=["y"])
     assert "column `z`" in error_of(tmp_path, train, None, task_column="z")
 
 
@@ -232,9 +232,9 @@ def test_a_key_that_comes_twice_is_refused_with_its_row(tmp_path: Path, row: str
 def test_conll_names_have_to_fit_the_columns(tmp_path: Path) -> None:
     path = tmp_path / "train.conll"
     path.write_text("a\tX\tO\n")
-    sentence = error_of(tmp_path, path, None, conll_columns=["token", "pos"])
+    sentence = error_of(tmp_path, path, None, columns=["token", "pos"])
     assert "Found 3 columns beside the names token, pos" in sentence
-    assert "columns 1, 2, 3" in error_of(tmp_path, path, None, label_columns=["4"])
+    assert "columns 1, 2, 3" in error_of(tmp_path, path, None, label=["4"])
 
 
 def test_a_sequence_without_symbols_is_refused(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_any_change_of_a_valid_file_gives_tasks_or_one_of_our_errors(
     if name == "task.toml":
         (tmp_path / "train.jsonl").write_bytes(FILES["train.jsonl"])
     (tmp_path / name).write_bytes(data)
-    options: dict[str, Any] = {"label_columns": [label]} if label and "jsonl" in name else {}
+    options: dict[str, Any] = {"label": [label]} if label and "jsonl" in name else {}
     try:
         tasks = load_tasks(tmp_path, **options)
     except InputError as error:

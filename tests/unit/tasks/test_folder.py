@@ -75,7 +75,7 @@ def test_a_path_may_be_text_and_may_be_the_current_folder(
 def test_several_label_columns_make_tasks_that_share_their_inputs(tmp_path: Path) -> None:
     rows = [{"text": f"{n}", "text2": "x", "label": "ab"[n % 2], "score": n / 3} for n in range(20)]
     jsonl(tmp_path / "sick" / "train.jsonl", rows)
-    tasks = load_tasks(tmp_path / "sick", label_columns=["label", "score"])
+    tasks = load_tasks(tmp_path / "sick", label=["label", "score"])
     assert tasks.names == ("sick/label", "sick/score")
     first, second = tasks
     assert first.kind == "classification"
@@ -85,7 +85,7 @@ def test_several_label_columns_make_tasks_that_share_their_inputs(tmp_path: Path
     assert first.source == second.source
     for split in ("train", "dev"):
         assert first.splits[split].inputs is second.splits[split].inputs
-    sub_folders = load_tasks(tmp_path, label_columns=["label", "score"])
+    sub_folders = load_tasks(tmp_path, label=["label", "score"])
     assert sub_folders.names == ("sick/label", "sick/score")
 
 
@@ -315,9 +315,9 @@ def test_text_alone_or_in_pairs_and_other_columns_are_kept_out(tmp_path: Path) -
     assert tasks["copa"].splits["train"].inputs.column_names == ["text"]
     assert tasks["wic"].inputs == "pair"
     assert tasks["wic"].splits["train"].inputs.column_names == ["text", "text2"]
-    named = load_tasks(tmp_path / "copa", text_columns=["question", "choice1"])
+    named = load_tasks(tmp_path / "copa", text=["question", "choice1"])
     assert named[0].splits["train"].inputs.to_pylist()[0] == {"text": "q", "text2": "c"}
-    single = load_tasks(tmp_path / "wic", text_columns=["text"])
+    single = load_tasks(tmp_path / "wic", text=["text"])
     assert single[0].inputs == "text"
 
 
@@ -407,15 +407,15 @@ def test_features_are_all_columns_but_those_that_are_something_else(tmp_path: Pa
         for n in range(10)
     ]
     jsonl(tmp_path / "train.jsonl", rows)
-    tasks = load_tasks(tmp_path, label_columns=["label", "y"], ignore_columns=["id"])
+    tasks = load_tasks(tmp_path, label=["label", "y"], ignore=["id"])
     assert tasks[0].splits["train"].inputs.column_names == ["x", "flag"]
     notes = " ".join(tasks.notes)
     assert "`list`" in notes
     assert "`none`" in notes
-    (task,) = load_tasks(tmp_path, feature_columns=["id", "x"])
+    (task,) = load_tasks(tmp_path, features=["id", "x"])
     assert task.splits["train"].inputs.column_names == ["id", "x"]
     with pytest.raises(OptionError, match="should not have the target"):
-        load_tasks(tmp_path, feature_columns=["id", "label"])
+        load_tasks(tmp_path, features=["id", "label"])
 
 
 def test_lists_of_tags_beside_tokens_are_tagging(tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_intent_reads_the_text_and_slots_read_the_tokens(tmp_path: Path) -> None
         for n in range(12)
     ]
     jsonl(tmp_path / "atis" / "train.jsonl", rows)
-    tasks = load_tasks(tmp_path, label_columns=["label", "slots"])
+    tasks = load_tasks(tmp_path, label=["label", "slots"])
     assert tasks.names == ("atis/label", "atis/slots")
     assert [task.inputs for task in tasks] == ["text", "tokens"]
     assert len({task.source for task in tasks}) == 2
@@ -464,13 +464,11 @@ def test_conll_gives_the_last_column_unless_others_are_named(tmp_path: Path) -> 
     assert task.metric == "entity_f1"
     assert task.splits["train"].inputs.column_names == ["tokens"]
     assert task.splits["train"].targets.tolist() == [1, 0, 2]
-    by_number = load_tasks(tmp_path, label_columns=["2", "3"])
+    by_number = load_tasks(tmp_path, label=["2", "3"])
     assert by_number.names == (f"{name}/2", f"{name}/3")
     assert by_number[0].metric == "accuracy"
     assert by_number[0].splits["train"].inputs is by_number[1].splits["train"].inputs
-    by_name = load_tasks(
-        tmp_path, label_columns=["pos", "ner"], conll_columns=["token", "pos", "ner"]
-    )
+    by_name = load_tasks(tmp_path, label=["pos", "ner"], columns=["token", "pos", "ner"])
     assert by_name.names == (f"{name}/pos", f"{name}/ner")
     assert by_name[0].labels == ("NNP", "VBZ")
 
@@ -596,18 +594,18 @@ def test_a_metric_has_to_fit_the_kind(tmp_path: Path) -> None:
 def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
     text_task(tmp_path)
     with pytest.raises(OptionError, match="at least one"):
-        load_tasks(tmp_path, label_columns=[])
+        load_tasks(tmp_path, label=[])
     with pytest.raises(OptionError, match="different names"):
-        load_tasks(tmp_path, label_columns=["label", "label"])
+        load_tasks(tmp_path, label=["label", "label"])
     with pytest.raises(OptionError, match="or two for a pair"):
-        load_tasks(tmp_path, text_columns=["a", "b", "c"])
+        load_tasks(tmp_path, text=["a", "b", "c"])
     with pytest.raises(OptionError, match="`kind` should be one of"):
         load_tasks(tmp_path, kind="ranking")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="one label column"):
-        load_tasks(tmp_path, label_columns=["label", "text"], labels=["0"])
+        load_tasks(tmp_path, label=["label", "text"], labels=["0"])
     with pytest.raises(OptionError, match=r"columns of .conll"):
-        load_tasks(tmp_path, conll_columns=["a", "b"])
-    assert load_tasks(tmp_path, label_columns="label").names == (tmp_path.name,)
+        load_tasks(tmp_path, columns=["a", "b"])
+    assert load_tasks(tmp_path, label="label").names == (tmp_path.name,)
 
 
 # Cache

@@ -64,7 +64,7 @@ def test_splits_and_class_names_are_those_of_the_data_set(monkeypatch: pytest.Mo
         "unsupervised": pairs([0]),
     }
     calls = fake(monkeypatch, found)
-    (task,) = load_tasks("hf:glue:mnli", text_columns=["premise", "hypothesis"])
+    (task,) = load_tasks("hf:glue:mnli", text=["premise", "hypothesis"])
     assert calls == [("glue", "mnli")]
     assert task.name == "glue/mnli"
     assert task.labels == ("contradiction", "entailment", "neutral")
@@ -75,14 +75,14 @@ def test_splits_and_class_names_are_those_of_the_data_set(monkeypatch: pytest.Mo
 
 def test_a_name_needs_no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = fake(monkeypatch, {"train": pairs([0, 1]), "test": pairs([0])})
-    tasks = load_tasks("hf:someone/snli", text_columns=["premise"])
+    tasks = load_tasks("hf:someone/snli", text=["premise"])
     assert calls == [("someone/snli", None)]
     assert tasks.names == ("snli",)
 
 
 def test_a_split_whose_labels_are_hidden_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, {"train": pairs([0, 1] * 5), "test": pairs([-1, -1])})
-    tasks = load_tasks("hf:snli", text_columns=["premise"])
+    tasks = load_tasks("hf:snli", text=["premise"])
     assert set(tasks[0].splits) == {"train", "dev"}
     assert "labels are hidden" in tasks.notes[0]
 
@@ -90,14 +90,14 @@ def test_a_split_whose_labels_are_hidden_is_left_out(monkeypatch: pytest.MonkeyP
 def test_a_row_whose_label_is_hidden_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, {"train": pairs([0, -1])})
     with pytest.raises(TaskFileError, match="hf:snli/train, row 2"):
-        load_tasks("hf:snli", text_columns=["premise"])
+        load_tasks("hf:snli", text=["premise"])
 
 
 def test_lists_of_classes_are_tags(monkeypatch: pytest.MonkeyPatch) -> None:
     tags = SimpleNamespace(feature=SimpleNamespace(names=["O", "B-PER"]))
     columns: dict[str, list[Any]] = {"tokens": [["Peter", "sings"]] * 3, "ner_tags": [[1, 0]] * 3}
     fake(monkeypatch, {"train": FakeDataset(columns, ner_tags=tags)})
-    (task,) = load_tasks("hf:conll2003", label_columns=["ner_tags"])
+    (task,) = load_tasks("hf:conll2003", label=["ner_tags"])
     assert task.kind == "tagging"
     assert task.labels == ("O", "B-PER")
     assert task.metric == "entity_f1"

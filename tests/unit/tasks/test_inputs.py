@@ -45,7 +45,7 @@ def test_text_found_by_its_words_is_noted_and_features_decide_otherwise(tmp_path
     table(tmp_path, {"said": sentences(40), "stars": [place % 5 for place in range(40)]})
     notes = " ".join(load_tasks(tmp_path).notes)
     assert "`said` holds sentences and was taken for the text" in notes
-    (task,) = load_tasks(tmp_path, feature_columns=["said", "stars"])
+    (task,) = load_tasks(tmp_path, features=["said", "stars"])
     assert (task.inputs, features(task)) == ("table", ["said", "stars"])
 
 
@@ -70,7 +70,7 @@ def test_two_columns_of_sentences_that_are_no_pair_have_to_be_told_apart(tmp_pat
     table(tmp_path, {"summary": sentences(30), "story": sentences(30)})
     with pytest.raises(TaskFileError, match=r"columns summary, story .*as text columns, or `text`"):
         load_tasks(tmp_path)
-    assert load_tasks(tmp_path, text_columns=["story"])[0].columns == ("story",)
+    assert load_tasks(tmp_path, text=["story"])[0].columns == ("story",)
 
 
 def test_short_and_repeated_strings_stay_categories(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_names_and_numbers_of_rows_are_no_features(
     assert features(tasks[0]) == ["x"]
     assert any(f"`{name}`" in note and "was left out" in note for note in tasks.notes)
     assert [column for column, _ in tasks[0].reading.left_out] == [name]
-    assert features(load_tasks(tmp_path, feature_columns=[name, "x"])[0]) == [name, "x"]
+    assert features(load_tasks(tmp_path, features=[name, "x"])[0]) == [name, "x"]
 
 
 def test_row_numbers_that_begin_afresh_in_every_file_are_no_features(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def test_label_columns_are_named_in_one_place(tmp_path: Path) -> None:
     text_task(tmp_path)
     path = settings_file(tmp_path, '[[task]]\nname = "t"\nlabel = "group"\n')
     with pytest.raises(OptionError, match="Found both"):
-        load_tasks(tmp_path, settings=path, label_columns=["group"])
+        load_tasks(tmp_path, settings=path, label=["group"])
 
 
 @pytest.mark.parametrize("name", ["newsgroups.toml", "conll2003.toml"])

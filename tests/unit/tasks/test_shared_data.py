@@ -35,28 +35,28 @@ CASES: list[Case] = [
     ("glue", {}, 9, 162_164),
     ("newsgroups20", {}, 1, 18_846),
     ("newsgroups20", {"settings": ROOT / "examples" / "newsgroups.toml"}, 4, 15_093),
-    ("sick", {"label_columns": ["label", "relatedness"]}, 2, 2 * 9_927),
+    ("sick", {"label": ["label", "relatedness"]}, 2, 2 * 9_927),
     ("snli", {}, 1, 25_044),
     ("superglue", {}, 4, 12_142),
     ("tweeteval", {}, 11, 200_687),
     ("wrench", {}, 7, 24_058),
     # tokens
     ("brown_pos", {}, 15, 57_340),
-    ("brown_pos", {"label_columns": ["2", "3"]}, 30, 2 * 57_340),
-    ("conll2000", {"label_columns": ["2", "3"]}, 2, 2 * 10_948),
+    ("brown_pos", {"label": ["2", "3"]}, 30, 2 * 57_340),
+    ("conll2000", {"label": ["2", "3"]}, 2, 2 * 10_948),
     ("conll2002", {}, 2, 35_651),
     ("conll2003", {"settings": ROOT / "examples" / "conll2003.toml"}, 3, 3 * 20_744),
     ("mtl_bio", {}, 14, 170_426),
     ("slu", {}, 2, 20_355),
-    ("slu", {"label_columns": ["label", "slots"]}, 4, 2 * 20_355),
-    ("ud", {"label_columns": ["2", "5"]}, 26, 2 * 32_136),
+    ("slu", {"label": ["label", "slots"]}, 4, 2 * 20_355),
+    ("ud", {"label": ["2", "5"]}, 26, 2 * 32_136),
     ("wnut17", {}, 1, 5_690),
     # tables
-    ("acs_income", {"task_column": "state", "ignore_columns": ["row"]}, 51, 665_800),
-    ("adult", {"task_column": "occupation", "label_columns": ["income"]}, 15, 48_842),
+    ("acs_income", {"task_column": "state", "ignore": ["row"]}, 51, 665_800),
+    ("adult", {"task_column": "occupation", "label": ["income"]}, 15, 48_842),
     (
         "computer_survey_lenk",
-        {"task_column": "person", "label_columns": ["rating"], "kind": "regression"},
+        {"task_column": "person", "label": ["rating"], "kind": "regression"},
         190,
         3_800,
     ),
@@ -64,30 +64,30 @@ CASES: list[Case] = [
         "mhc1_binding",
         {
             "task_column": "allele",
-            "label_columns": ["measurement_value"],
-            "feature_columns": ["peptide", "measurement_inequality"],
+            "label": ["measurement_value"],
+            "features": ["peptide", "measurement_inequality"],
         },
         218,
         234_295,
     ),
     (
         f"{FILES}/census2000.csv.gz",
-        {"task_column": "state", "label_columns": ["lweekinc"]},
+        {"task_column": "state", "label": ["lweekinc"]},
         51,
         29_501,
     ),
     (
         f"{FILES}/chem97.csv.gz",
-        {"task_column": "school", "label_columns": ["score"]},
+        {"task_column": "school", "label": ["score"]},
         2_410,
         31_022,
     ),
-    (f"{FILES}/exam.csv.gz", {"task_column": "school", "label_columns": ["normexam"]}, 65, 4_059),
-    (f"{FILES}/hsb82.csv.gz", {"task_column": "school", "label_columns": ["mAch"]}, 160, 7_185),
-    (f"{FILES}/insteval.csv.gz", {"task_column": "d", "label_columns": ["y"]}, 1_128, 73_421),
+    (f"{FILES}/exam.csv.gz", {"task_column": "school", "label": ["normexam"]}, 65, 4_059),
+    (f"{FILES}/hsb82.csv.gz", {"task_column": "school", "label": ["mAch"]}, 160, 7_185),
+    (f"{FILES}/insteval.csv.gz", {"task_column": "d", "label": ["y"]}, 1_128, 73_421),
     (
         "parkinsons_telemonitoring",
-        {"task_column": "subject#", "label_columns": ["motor_UPDRS", "total_UPDRS"]},
+        {"task_column": "subject#", "label": ["motor_UPDRS", "total_UPDRS"]},
         84,
         2 * 5_875,
     ),
@@ -95,20 +95,20 @@ CASES: list[Case] = [
         "pew2008_by_state",
         {
             "task_column": "state",
-            "label_columns": ["vote_lean"],
+            "label": ["vote_lean"],
             "labels": ["dem/lean dem", "rep/lean rep"],
-            "ignore_columns": ["weight"],
+            "ignore": ["weight"],
         },
         49,
         19_623,
     ),
     (
         "restaurant_consumer",
-        {"task_column": "userID", "label_columns": ["rating", "food_rating", "service_rating"]},
+        {"task_column": "userID", "label": ["rating", "food_rating", "service_rating"]},
         3 * 138,
         3 * 1_161,
     ),
-    ("school_ilea", {"task_column": "school", "label_columns": ["score"]}, 139, 15_362),
+    ("school_ilea", {"task_column": "school", "label": ["score"]}, 139, 15_362),
     # sequences
     (
         "dna/splice_junction.csv.gz",
@@ -116,7 +116,7 @@ CASES: list[Case] = [
         3,
         3_190,
     ),
-    ("dna/splice_junction.csv.gz", {"text_columns": ["sequence"]}, 1, 3_190),
+    ("dna/splice_junction.csv.gz", {"text": ["sequence"]}, 1, 3_190),
     (
         "dna/promoters.csv.gz",
         {"task_column": "label", "sequence_column": "sequence", "symbols": "characters"},
@@ -212,12 +212,12 @@ def test_conll_2003_has_the_published_sizes_and_shares_its_tokens() -> None:
 
 
 def test_the_intents_of_atis_that_train_does_not_have_are_noted() -> None:
-    tasks = load_tasks(DATA / "slu", label_columns=["label", "slots"], tasks=["atis/label"])
+    tasks = load_tasks(DATA / "slu", label=["label", "slots"], tasks=["atis/label"])
     assert "'atis_day_name'" in " ".join(tasks.notes)
 
 
 def test_the_states_of_acs_income_have_the_sizes_that_are_listed() -> None:
-    tasks = load_tasks(DATA / "acs_income", task_column="state", ignore_columns=["row"])
+    tasks = load_tasks(DATA / "acs_income", task_column="state", ignore=["row"])
     assert sum(tasks["WY"].sizes.values()) == 1_226
     assert sum(tasks["CA"].sizes.values()) == 78_266
     columns = ["AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P"]

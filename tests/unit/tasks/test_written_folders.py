@@ -60,7 +60,7 @@ def test_a_folder_with_labels_is_read_as_before(tmp_path: Path) -> None:
     tasks = load_tasks(folder(tmp_path / "pairs", rows))
     assert (tasks[0].kind, tasks[0].inputs) == ("classification", "pair")
     named = load_tasks(
-        folder(tmp_path / "one", [{"prompt": "a b", "answer": "x"}] * 2), label_columns=["answer"]
+        folder(tmp_path / "one", [{"prompt": "a b", "answer": "x"}] * 2), label=["answer"]
     )
     assert named[0].kind == "classification"
 
@@ -96,7 +96,7 @@ def test_settings_name_the_columns_and_the_metric(tmp_path: Path) -> None:
     tasks = load_tasks(folder(tmp_path / "size", rows, settings))
     assert rows_of(tasks) == [{"prompt": "Big?\n\nno", "answer": "yes"}]
     assert tasks[0].metric == "word_f1"
-    same = load_tasks(folder(tmp_path / "other", rows), prompt_columns=["ask"], answer_column="say")
+    same = load_tasks(folder(tmp_path / "other", rows), prompt=["ask"], answer="say")
     assert rows_of(same) == [{"prompt": "Big?", "answer": "yes"}]
     assert Question.of(tasks[0]).read([{"ask": "Big?", "hint": ""}])[0].to_pylist() == [
         {"prompt": "Big?"}

@@ -155,7 +155,7 @@ class Loader:
         if self.given.label is not None:
             raise OptionError(
                 "Label columns should be named by keyword or in a settings file. Found both. "
-                "Leave `label_columns` out."
+                "Leave `label` out."
             )
         entries = read_task_entries(path)
         if self.only is not None:

@@ -18,25 +18,25 @@ from taskmix.tasks._task import TaskSet
 def load_tasks(
     source: str | Path,
     *,
-    tasks: Sequence[str] | None = None,
+    tasks: str | Sequence[str] | None = None,
     settings: Path | None = None,
     task_column: str | None = None,
-    label_columns: Sequence[str] | None = None,
-    text_columns: Sequence[str] | None = None,
-    tokens_column: str | None = None,
-    prompt_columns: Sequence[str] | None = None,
-    answer_column: str | None = None,
-    feature_columns: Sequence[str] | None = None,
-    ignore_columns: Sequence[str] | None = None,
+    label: str | Sequence[str] | None = None,
+    text: str | Sequence[str] | None = None,
+    tokens: str | None = None,
+    prompt: str | Sequence[str] | None = None,
+    answer: str | None = None,
+    features: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] | None = None,
     split_column: str | None = None,
-    conll_columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     kind: TaskKind | None = None,
     metric: str | None = None,
-    labels: Sequence[str] | None = None,
+    labels: str | Sequence[str] | None = None,
     extend_labels: bool | None = None,
     sequence_column: str | None = None,
     time_column: str | None = None,
-    value_columns: Sequence[str] | None = None,
+    values: str | Sequence[str] | None = None,
     symbols: Symbols | None = None,
     first_symbol_is_task: bool | None = None,
     strict: bool = False,
@@ -48,7 +48,7 @@ def load_tasks(
     A folder is one of these, and the first that fits is taken:
 
     - it holds `train`, `dev` (or `valid`, `val`, `validation`) and `test` files: one task, named as
-      the folder, or with several `label_columns` one for each, named `folder/column`;
+      the folder, or with several columns as `label` one for each, named `folder/column`;
     - its sub-folders hold such files: each is a task, or several;
     - it holds a table with the column `task_column` (`task` unless said): one task for each value.
       A `split` column is honoured; without one the rows are divided 80/10/10 by a fixed rule.
@@ -56,15 +56,15 @@ def load_tasks(
     Where `dev` is missing, a tenth of `train` is put aside by a fixed rule. `TaskSet.notes` says
     what was decided so. What a task reads and predicts follows from its columns:
 
-    - `text`, and `text2` for a pair, with `label`: `text_columns` names others; without a column of
-      that name, the only one that holds sentences;
+    - a column `text`, and `text2` for a pair, with a column `label`: keywords name others; without a
+      column of that name, the only one that holds sentences;
     - `tokens` with a list of tags, or CoNLL columns, where the tags are the last column unless
-      `label_columns` has others, by number from 1 or by the names of `conll_columns`;
+      `label` has others, by number from 1 or by the names of `columns`;
     - `prompt` and `answer`, or usual names for them (`_written.py` has them), or `messages`, where
-      there is no label: answers to be written; `prompt_columns` and `answer_column` name others;
+      there is no label: answers to be written; the keywords `prompt` and `answer` name others;
     - with `kind="language"`, `text` or the lines of a `.txt` file: texts to be written;
     - otherwise a table: all columns are features but the label, the task, the split, names and
-      numbers of rows, and `ignore_columns`; or just `feature_columns`;
+      numbers of rows, and `ignore`; or just `features`;
     - sequences: lines of symbols in a `.txt` file, cells of the column `sequence_column`, or rows
       with the columns `sequence`, `t` and values. `symbols` says whether a cell is cut at white
       space or into characters; `first_symbol_is_task` that a line begins with its task's name.
@@ -88,25 +88,25 @@ def load_tasks(
     >>> load_tasks("reviews")["films"].sizes
     {'train': 3, 'dev': 1}
     """
-    texts = _text_columns(text_columns)
+    texts = _text_columns(text)
     given = TaskSettings(
-        label=_names("label_columns", label_columns),
+        label=_names("label", label),
         labels=_names("labels", labels),
         metric=metric,
         kind=kind,
         text=texts[0],
         text2=texts[1],
-        tokens=tokens_column,
-        prompt=_names("prompt_columns", prompt_columns),
-        answer=answer_column,
-        columns=_names("conll_columns", conll_columns),
-        features=_names("feature_columns", feature_columns),
-        ignore=_names("ignore_columns", ignore_columns),
+        tokens=tokens,
+        prompt=_names("prompt", prompt),
+        answer=answer,
+        columns=_names("columns", columns),
+        features=_names("features", features),
+        ignore=_names("ignore", ignore),
         task_column=task_column,
         split_column=split_column,
         sequence=sequence_column,
         time=time_column,
-        values=_names("value_columns", value_columns),
+        values=_names("values", values),
         symbols=symbols,
         first_symbol_is_task=first_symbol_is_task,
         extend_labels=extend_labels,
@@ -128,7 +128,7 @@ def load_tasks(
     return TaskSet(tuple(made), notes.sentences({task.name for task in made}))
 
 
-def _names(option: str, names: Sequence[str] | None) -> tuple[str, ...] | None:
+def _names(option: str, names: str | Sequence[str] | None) -> tuple[str, ...] | None:
     """A list of names; a single string is one too, and not a list of letters."""
     if names is None:
         return None
@@ -141,11 +141,11 @@ def _names(option: str, names: Sequence[str] | None) -> tuple[str, ...] | None:
     return result
 
 
-def _text_columns(names: Sequence[str] | None) -> tuple[str | None, str | None]:
-    texts = _names("text_columns", names) or ()
+def _text_columns(names: str | Sequence[str] | None) -> tuple[str | None, str | None]:
+    texts = _names("text", names) or ()
     if len(texts) > 2:
         raise OptionError(
-            f"`text_columns` should name one column, or two for a pair. Found {len(texts)}. "
+            f"`text` should name one column, or two for a pair. Found {len(texts)}. "
             "Join the others to one of them first."
         )
     return (texts[0] if texts else None, texts[1] if len(texts) > 1 else None)
