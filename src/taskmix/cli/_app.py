@@ -37,7 +37,6 @@ app = typer.Typer(
     "tasks together.",
     epilog="Start with: taskmix demo",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -28,12 +28,14 @@ from taskmix.plans._comparison import (
     save_comparison,
 )
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
+from taskmix.plans._export import TARGETS, ExportedPlan, Target, export_plan
 from taskmix.plans._file import check_plan_path, plan_document
 from taskmix.plans._plan import Expected, Length, Part, Plan, retuned
 from taskmix.plans._race_rows import RaceRow, race_rows
 from taskmix.plans._script import settings_of, training_script
 
 __all__ = [
+    "TARGETS",
     "AdviceDocument",
     "AdviceStage",
     "CandidateRow",
@@ -43,6 +45,7 @@ __all__ = [
     "Evaluation",
     "Expected",
     "ExpectedRow",
+    "ExportedPlan",
     "FindingRow",
     "FittedLaw",
     "LearnedRow",
@@ -56,10 +59,12 @@ __all__ = [
     "Shares",
     "Stage",
     "Stages",
+    "Target",
     "Weighted",
     "check_comparison_path",
     "check_plan_path",
     "compare_with_promise",
+    "export_plan",
     "load_advice",
     "load_comparison",
     "plan_document",

@@ -1,4 +1,4 @@
-"""`taskmix plan`: what a plan says, and how to train by it."""
+"""`taskmix plan`: what a plan says, how to train by it here and elsewhere, whether it fits a folder."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._printing._display import echo, show
+from taskmix.cli._options._completing import plan_files, plan_targets
+from taskmix.cli._printing._display import echo, note, show
 from taskmix.errors import InputError
 
 if TYPE_CHECKING:
     from taskmix.plans import Plan
+
+PlanArgument = Annotated[
+    Path,
+    typer.Argument(help="A plan.json, of advise, improve or transfer.", autocompletion=plan_files),
+]
 
 app = typer.Typer(
     help="Look at a plan. Example: taskmix plan show advice/plan.json",
@@ -22,14 +28,9 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _plans() -> None:
-    pass  # with it `show` is a word of its own, though it is the only one
-
-
 @app.command("show")
 def plan_show(
-    plan: Annotated[Path, typer.Argument(help="A plan.json, of advise, improve or transfer.")],
+    plan: PlanArgument,
     python: Annotated[
         bool, typer.Option("--python", help="Print only the script that trains by it.")
     ] = False,
@@ -61,6 +62,81 @@ def plan_show(
         print_json({"plan": str(plan), **plan_document(loaded), "commands": commands})
     else:
         _print_plan(loaded, commands)
+
+
+@app.command("export")
+def plan_export(
+    plan: PlanArgument,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="The trainer: datasets, trl, axolotl, llamafactory, torchtitan, megatron, nemo or "
+            "levanter.",
+            autocompletion=plan_targets,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The file or folder to write.")],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="The folder with the tasks' files, as the trainer reads them."),
+    ] = None,
+    path: Annotated[
+        list[str] | None,
+        typer.Option("--path", help="TASK=FILE, where a task's file is; may be repeated."),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            "--steps", help="Batches of all models together; the plan's own unless given."
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option("--batch-size", help="Rows of a batch; the plan's own unless given."),
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Write a plan as what another trainer reads: its shares, files and steps.
+
+    Examples:
+
+        taskmix plan export advice/plan.json --to trl --data chats --out mixture.yaml
+
+        taskmix plan export advice/plan.json --to megatron --out blend
+    """
+    from taskmix.cli._printing._display import print_json
+    from taskmix.plans import Plan, export_plan
+
+    done = export_plan(
+        Plan.load(plan),
+        to,
+        out,
+        data=data,
+        paths=_named_paths(path or []),
+        steps=steps,
+        batch_size=batch_size,
+    )
+    if json_:
+        files = [str(file) for file in done.files]
+        print_json({"files": files, "notes": list(done.notes), "usage": done.usage})
+        return
+    echo(f"Wrote {', '.join(str(file) for file in done.files)}.")
+    for sentence in done.notes:
+        note(sentence)
+    echo(f"Use: {done.usage}")
+
+
+def _named_paths(given: list[str]) -> dict[str, str]:
+    paths = {}
+    for each in given:
+        name, equals, path = each.rpartition("=")
+        if not equals or not name or not path:
+            raise InputError(
+                f"`--path` should be the name of a task, `=` and its file. Found `{each}`."
+            )
+        paths[name] = path
+    return paths
 
 
 def _commands(plan: Plan, path: Path, train: str) -> dict[str, str]:

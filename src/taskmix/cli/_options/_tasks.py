@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from taskmix.cli._options._completing import task_folders
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class TaskOptions:
     folder: Annotated[
         str,
         typer.Argument(
-            help="A task folder, a table with a task column, hf:NAME, or digits for the demo's tasks."
+            help="A task folder, a table with a task column, hf:NAME, or digits for the demo's tasks.",
+            autocompletion=task_folders,
         ),
     ]
     tasks: Annotated[
