@@ -244,7 +244,9 @@ class Balancer(nn.Module):
         if self._normalize == "one":
             weights = weights / len(step.tasks)
         if self._preference is not None:
-            weights = self._preference.applied(weights, step.names, keep=self._normalize is not None)
+            weights = self._preference.applied(
+                weights, step.names, keep=self._normalize is not None
+            )
         on_cpu = step.seen.device.type == "cpu"
         # A sum is finite if all its parts are, and cheaper; it can only be wrong the other way.
         finite = not on_cpu or math.isfinite(sum(step.seen.tolist())) or _all_finite(step.seen)

@@ -110,7 +110,9 @@ class Found:
                 sums = part.gradients.combine((its_own[here] * scale).to(self.step.seen.device))
                 own.update({n: self.mean(s) if self.mean else s for n, s in sums.items()})
         if own:
-            refuse_hooks(self.tensors, "several workers and a step that is no weighted sum of losses")
+            refuse_hooks(
+                self.tensors, "several workers and a step that is no weighted sum of losses"
+            )
         kept = {place: _copy(self.tensors[place].grad) for place in own}
         self.factors.walk(self.step.losses, weights[here].to(self.step.seen))
         for place, total in own.items():

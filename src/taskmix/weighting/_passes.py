@@ -158,7 +158,9 @@ class GradientPass:
                 parts = shared_parts(reached, [tensor.numel() for tensor in found.tensors])
                 trained = int(reached.any(dim=1).sum())
                 # The usual case, that all tasks train all of it, needs no copy of any part.
-                if parts and not (parts[0].tasks == step.tasks and len(parts[0].tensors) == trained):
+                if parts and not (
+                    parts[0].tasks == step.tasks and len(parts[0].tensors) == trained
+                ):
                     places = [(part.tasks, frozenset(part.tensors)) for part in parts]
         averaged = self._averages_gradients(step)
         for tasks, tensors in places:

@@ -22,9 +22,7 @@ from torch import Tensor
 from taskmix.errors import OptionError, ShapeError
 from taskmix.weighting._weighting import AnyWeighting, Needs
 
-WITH_PREFERENCE = (
-    "AlignedMTL, CAGrad, ConFIG, FairGrad, GradVac, IMTLG, NashMTL, PCGrad and UPGrad"
-)
+WITH_PREFERENCE = "AlignedMTL, CAGrad, ConFIG, FairGrad, GradVac, IMTLG, NashMTL, PCGrad and UPGrad"
 
 
 def check_preference(preference: Sequence[float] | None) -> None:
@@ -36,7 +34,9 @@ def check_preference(preference: Sequence[float] | None) -> None:
         )
 
 
-def preferred(preference: tuple[float, ...] | None, count: int, tasks: Tensor | None) -> list[float]:
+def preferred(
+    preference: tuple[float, ...] | None, count: int, tasks: Tensor | None
+) -> list[float]:
     """The preference of each of `count` tasks in a step; their mean is 1. `tasks` are their places."""
     if preference is None:
         return [1.0] * count

@@ -102,9 +102,7 @@ def test_a_reentrant_checkpoint_is_told_in_words_and_the_other_kind_works(reentr
             model.balancer.backward(losses(rows()))
         return
     weights = model.balancer.backward(losses(rows())).weights
-    expected = torch.autograd.grad(
-        torch.stack(losses(rows())) @ weights, [model.encoder[0].weight]
-    )
+    expected = torch.autograd.grad(torch.stack(losses(rows())) @ weights, [model.encoder[0].weight])
     torch.testing.assert_close(model.encoder[0].weight.grad, expected[0])
 
 
