@@ -16,7 +16,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 def example(name: str, package: str) -> ModuleType:
     pytest.importorskip(package, reason=f"{package} is not installed")
     found = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert found is not None and found.loader is not None
+    assert found is not None
+    assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     return module

@@ -195,7 +195,7 @@ class Balancer(nn.Module):
             "weighed": list(self._weighed),
         }
 
-    def load_state_dict(  # type: ignore[override]
+    def load_state_dict(
         self, tree: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> None:
         """Goes on where the balancer that gave `tree` stood."""

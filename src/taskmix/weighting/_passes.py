@@ -209,7 +209,7 @@ class GradientPass:
         return reached
 
     def _averages_gradients(self, step: Step) -> bool:
-        """Whether gradients can be averaged: of parameters, and where all workers have the same tasks."""
+        """Whether gradients can be averaged: of parameters, and of the same tasks in all workers."""
         several = self._workers.several and self._average == "gradients"
         return several and not self.by_representation and step.everywhere
 

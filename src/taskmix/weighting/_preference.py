@@ -11,10 +11,10 @@ of the weight, which the method does not see.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -49,7 +49,7 @@ def preferred(
     if max(places, default=0) >= len(preference):
         raise ShapeError(
             f"`preference` should have one number for each task. Found {len(preference)}, and a task "
-            f"{max(places) + 1}. Give it to the balancer by name, where a task has 1 if it has none."
+            f"{max(places) + 1}. Give it to the balancer by name: a task that has none has 1."
         )
     chosen = [preference[place] for place in places]
     return [each * count / sum(chosen) for each in chosen]
@@ -61,9 +61,9 @@ class Preference:
     def __init__(self, method: AnyWeighting, given: Mapping[str, float] | Sequence[float]) -> None:
         self._method = method
         self._given = dict(given) if isinstance(given, Mapping) else tuple(given)
-        check_preference(list(self._given.values() if isinstance(given, Mapping) else given))
+        check_preference(list(given.values() if isinstance(given, Mapping) else given))
         name = type(method).__name__
-        options = {item.name for item in fields(method)} if is_dataclass(method) else set()
+        options = {item.name for item in fields(method)} if is_dataclass(method) else frozenset()
         if method.needs.gradients_of_tasks and "preference" not in options:
             raise OptionError(
                 f"A preference should go to a method that defines one. Found `{name}`, whose promise a "
@@ -81,7 +81,7 @@ class Preference:
 
     def method(self, names: tuple[str, ...]) -> Any:
         """The method of gradients, with the preference of these tasks."""
-        return _with_preference(self._method, self._of(names))
+        return _with_preference(cast("Hashable", self._method), self._of(names))
 
     def applied(self, weights: Tensor, names: tuple[str, ...], *, keep: bool) -> Tensor:
         """The weights [task] of a method of losses times the preference; `keep` keeps their sum."""
@@ -95,7 +95,7 @@ class Preference:
             if len(self._given) != len(names):
                 raise ShapeError(
                     f"`preference` should have one number for each task. Found {len(self._given)} "
-                    f"numbers and {len(names)} tasks. Give it by name, where a task has 1 if it has none."
+                    f"numbers and {len(names)} tasks. Give it by name: a task that has none has 1."
                 )
             return self._given
         unknown = [name for name in self._given if name not in names]
@@ -108,5 +108,5 @@ class Preference:
 
 
 @lru_cache(maxsize=64)
-def _with_preference(method: Any, preference: tuple[float, ...]) -> Any:
-    return replace(method, preference=preference)
+def _with_preference(method: Hashable, preference: tuple[float, ...]) -> Any:
+    return replace(cast("Any", method), preference=preference)

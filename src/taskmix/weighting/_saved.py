@@ -1,8 +1,8 @@
 """A tree of tensors, numbers and names as one tensor of bytes, which every kind of checkpoint can hold.
 
 A model's `state_dict` may go into a file of safetensors, which has tensors alone, or be read with
-`torch.load(weights_only=True)`. The bytes are a safetensors file of their own: the tree's tensors, and the
-rest as JSON beside them. Reading runs no code.
+`torch.load(weights_only=True)`. The bytes are a safetensors file of their own: the tree's tensors, and
+the rest as JSON beside them. Reading runs no code.
 """
 
 from __future__ import annotations

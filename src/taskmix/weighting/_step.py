@@ -100,8 +100,9 @@ def _all_names(
     new = tuple(name for name in given if name not in names)
     if new and workers.several:
         raise InputError(
-            f"Among several workers every task should be named in the first step. Found {', '.join(new)} "
-            "later, which the others cannot know. Give None for a task that has no loss in a step."
+            "Among several workers every task should be named in the first step. Found "
+            f"{', '.join(new)} later, which the others cannot know. Give None for a task that has no "
+            "loss in a step."
         )
     return (*names, *new)
 

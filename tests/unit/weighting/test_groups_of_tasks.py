@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from taskmix.errors import InputError, ShapeError
 from taskmix.weighting import (
+    DBMTL,
     FAMO,
     IMTLG,
     MGDA,
@@ -15,7 +16,6 @@ from taskmix.weighting import (
     Balancer,
     BanditMTL,
     CAGrad,
-    DBMTL,
     ExcessMTL,
     FixedWeights,
     GradVac,
@@ -79,7 +79,8 @@ def test_a_task_that_trains_nothing_of_the_shared_has_weight_one_and_changes_no_
     torch.testing.assert_close(info.weights[:2], weights)
     torch.testing.assert_close(shared.grad, gradient)
     assert float(info.weights[2]) == 1
-    assert own.grad is not None and own.grad.tolist() == [5.0]
+    assert own.grad is not None
+    assert own.grad.tolist() == [5.0]
 
 
 def test_a_part_that_fewer_tasks_share_is_weighed_among_them() -> None:
@@ -154,7 +155,8 @@ def test_what_a_method_keeps_of_each_parameter_grows_by_a_row_of_zeros() -> None
         with_third = [*FIRST, (0.0, 1.0, 1.0)]
         info = balancer.backward(dict(zip("abc", losses_with(shared, with_third), strict=True)))
         after = getattr(balancer.state, kept)
-        assert before.shape == (2, 3) and after.shape == (3, 3)
+        assert before.shape == (2, 3)
+        assert after.shape == (3, 3)
         assert info.weights.isfinite().all()
         assert balancer.state.count.tolist() == [2, 2, 1]
 

@@ -1,4 +1,4 @@
-"""What other code hangs on the backward pass: hooks, checkpointed modules, the model's own checkpoint."""
+"""What other code hangs on the backward pass: hooks, checkpointed modules, the model's checkpoint."""
 
 from __future__ import annotations
 
