@@ -2,6 +2,7 @@
 
 from taskmix.training._cost import batch_costs
 from taskmix.training._decode import WritesText
+from taskmix.training._draws import DrawnCollate, DrawnRow, DrawnRows
 from taskmix.training._evaluate import (
     evaluate,
     evaluate_margins,
@@ -24,17 +25,21 @@ from taskmix.training._losses import LossFunction, task_loss
 from taskmix.training._machinery import Scheduler, input_groups, make_stream
 from taskmix.training._mlflow import MLflowListener
 from taskmix.training._ranks import DistributedRanks, OtherRankError, Ranks
-from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
+from taskmix.training._sampler import PolicyBatchSampler
 from taskmix.training._streams import Stream, mixed_seed
 from taskmix.training._tensorboard import TensorBoardListener
 from taskmix.training._train import check_training, train
 from taskmix.training._trained_model import HeldPart, TrainedModel, TrainedPart
+from taskmix.training._trainer import connect_trainer
 from taskmix.training._watch import Watch, scores_by_position
 from taskmix.training._written import WrittenRows, foresee, score_written
 
 __all__ = [
     "CheckpointEvent",
     "DistributedRanks",
+    "DrawnCollate",
+    "DrawnRow",
+    "DrawnRows",
     "EndEvent",
     "EvaluationEvent",
     "Event",
@@ -59,6 +64,7 @@ __all__ = [
     "batch_costs",
     "best_state",
     "check_training",
+    "connect_trainer",
     "evaluate",
     "evaluate_margins",
     "foresee",
@@ -75,5 +81,4 @@ __all__ = [
     "served_together",
     "task_loss",
     "train",
-    "trainer_callback",
 ]
