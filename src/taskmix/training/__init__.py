@@ -2,6 +2,7 @@
 
 from taskmix.training._cost import batch_costs
 from taskmix.training._decode import WritesText
+from taskmix.training._draw_log import read_draws
 from taskmix.training._draws import DrawnCollate, DrawnRow, DrawnRows
 from taskmix.training._evaluate import (
     evaluate,
@@ -23,6 +24,8 @@ from taskmix.training._events import (
 from taskmix.training._kept import Keep, Watches, best_state, served_together
 from taskmix.training._losses import LossFunction, task_loss
 from taskmix.training._machinery import Scheduler, input_groups, make_stream
+from taskmix.training._mixed import WhenExhausted
+from taskmix.training._mixed_stream import MixedStream
 from taskmix.training._mlflow import MLflowListener
 from taskmix.training._ranks import DistributedRanks, OtherRankError, Ranks
 from taskmix.training._sampler import PolicyBatchSampler
@@ -47,6 +50,7 @@ __all__ = [
     "Keep",
     "LossFunction",
     "MLflowListener",
+    "MixedStream",
     "OtherRankError",
     "PolicyBatchSampler",
     "Ranks",
@@ -59,6 +63,7 @@ __all__ = [
     "TrainedPart",
     "Watch",
     "Watches",
+    "WhenExhausted",
     "WritesText",
     "WrittenRows",
     "batch_costs",
@@ -75,6 +80,7 @@ __all__ = [
     "mixed_seed",
     "outputs_of",
     "predict_tags",
+    "read_draws",
     "score_outputs",
     "score_written",
     "scores_by_position",

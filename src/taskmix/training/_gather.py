@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 import torch.distributed as distributed
+from torch import Tensor
 
 from taskmix.errors import RunError
 
@@ -53,7 +54,7 @@ class Gathering:
         self._hosts: Any = None  # a group of the hosts: no device is waited for
 
     def everyone(self, rows: Sequence[Sequence[float]], *, checksum: int) -> list[list[float]]:
-        """The rows of all processes, those of the first process first; all give equally many."""
+        """The rows of all processes, those of the first process first."""
         count = process_count()
         if count == 1:
             return [list(row) for row in rows]
@@ -61,22 +62,31 @@ class Gathering:
         try:
             if self._hosts is None:
                 self._hosts = distributed.new_group(backend="gloo", timeout=WAIT)
-            found = [torch.empty_like(mine) for _ in range(count)]
-            distributed.all_gather(found, mine, group=self._hosts)
+            lengths = self._gather(torch.tensor([len(rows)]), count)
+            longest = int(max(lengths))
+            padded = torch.nn.functional.pad(mine, (0, 0, 0, longest - len(mine)))
+            tables = self._gather(padded, count)
         except RuntimeError as error:
             raise RunError(
                 f"Each of the {count} processes should call `observe` after each of its batches. Found "
                 f"one that did not, or that ended ({error}). Call it in every process, not only in "
                 "the first."
             ) from error
-        table = torch.stack(found)  # [process, row, column]
-        if len(set(table[:, :, 0].flatten().tolist())) > 1:
+        found = [
+            row for table, own in zip(tables, lengths, strict=True) for row in table[: int(own)]
+        ]
+        if len({float(row[0]) for row in found}) > 1:
             raise RunError(
                 "Every process should make the same draws. Found processes that drew differently. "
-                "Give each the same `generator` (the same seed), the same policy and tasks, and let "
-                "the loader share the batches out (`accelerator.prepare`, or `sampler.shard`)."
+                "Give each the same seed, policy and tasks, change shares in all of them alike, and "
+                "let the loader share the batches out (`accelerator.prepare`, or `sampler.shard`)."
             )
-        return [list(row[1:]) for process in table.tolist() for row in process]
+        return [row[1:].tolist() for row in found]
+
+    def _gather(self, mine: Tensor, count: int) -> list[Tensor]:
+        found = [torch.empty_like(mine) for _ in range(count)]
+        distributed.all_gather(found, mine, group=self._hosts)
+        return found
 
 
 def process_index() -> int:

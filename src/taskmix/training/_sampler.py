@@ -11,9 +11,7 @@ first, the same rows under the same number; an observed one never comes again.
 
 from __future__ import annotations
 
-import math
 import struct
-import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -24,11 +22,12 @@ from torch import Tensor
 from torch.utils.data import ConcatDataset, DataLoader, Sampler, default_collate
 
 from taskmix.errors import InputError, OptionError, RunError
-from taskmix.numerics import state_from_tree, state_to_tree
-from taskmix.policies import AnyPolicy, AnyReward, Choice, Outcome
+from taskmix.numerics import state_to_tree
+from taskmix.policies import AnyPolicy, AnyReward, Choice
 from taskmix.records import RecordWriter
 from taskmix.training._draws import Draw, DrawnCollate, DrawnRows, Shard, draw_numbers
-from taskmix.training._gather import Gathering, Told, combined, process_count, process_index
+from taskmix.training._gather import Gathering, Told, combined, process_count
+from taskmix.training._learner import Learner
 from taskmix.training._streams import Stream
 
 
@@ -70,33 +69,21 @@ class PolicyBatchSampler(Sampler[list[int]]):
                 "`steps`, `batch_size` and every size should be 1 or more. Found "
                 f"{steps}, {batch_size} and {list(sizes)[:10]}. Leave empty tasks out."
             )
-        if reward is not None and reward.needs_loss_after:
-            raise OptionError(
-                f"The reward should need no loss after the step, which only our own loop measures. "
-                f"Found {type(reward).__name__}. `HardProgress` needs none."
-            )
-        self._policy, self._reward, self._record = policy, reward, record
         self._generator = generator
         self._sizes = np.asarray(sizes, dtype=np.int64)
         self._begins = np.concatenate([[0], np.cumsum(self._sizes)])
-        self._policy_state = policy.init(self._sizes)
-        self._reward_state = reward.init(len(sizes)) if reward is not None else None
         self._seed = int(generator.integers(2**62))
-        # One of its own: what is drawn does not depend on how many losses were heard in between.
-        self._reward_generator = np.random.default_rng([self._seed, 1])
+        self._learner = Learner(policy, self._sizes, seed=self._seed, reward=reward, record=record)
         self._full_batch = batch_size
         self._streams = self._make_streams()
-        self._latest: list[float | None] = [None] * len(sizes)
         self._pending: dict[int, Draw] = {}  # by number
         self._out: set[int] = set()  # those of them that the running iteration has handed out
         self._drawn = 0
-        self._observed = 0
         self._checksum = zlib.crc32(struct.pack("<q", self._seed) + self._sizes.tobytes())
         self._resumed_at: int | None = (
             None  # the draw that has to come first after a state was loaded
         )
         self._gathering = Gathering()
-        self._clock = time.perf_counter()
         self.steps = steps
         # Read by accelerate, which takes None for batches of different sizes.
         self.batch_size = batch_size if min(sizes) >= batch_size else None
@@ -169,51 +156,40 @@ class PolicyBatchSampler(Sampler[list[int]]):
         chosen = self._pending[number].choice
         for each in told:
             self._out.discard(each.draw)
-            self._learn(self._pending.pop(each.draw), each.loss)
+            draw = self._pending.pop(each.draw)
+            self._learner.learn(draw.choice, draw.probabilities, each.loss, examples=len(draw.rows))
         return chosen
 
     def state_dict(self) -> dict[str, Any]:
         """Where it is, as plain values; `records.save_state` writes them."""
         return {
-            "policy": state_to_tree(self._policy_state),
-            "reward": state_to_tree(self._reward_state),
+            "learner": self._learner.state_dict(),
             "generator": self._generator.bit_generator.state,
-            "reward_generator": self._reward_generator.bit_generator.state,
             "seed": self._seed,
             "checksum": self._checksum,
             "streams": [list(stream.position) for stream in self._streams],
-            "latest": list(self._latest),
             "pending": [state_to_tree(self._pending[number]) for number in sorted(self._pending)],
             "drawn": self._drawn,
-            "step": self._observed,
         }
 
     def load_state_dict(self, tree: dict[str, Any]) -> None:
         """Goes on from there: pending draws first, then new ones. Do not skip batches as well."""
-        if len(tree["streams"]) != len(self._sizes):
-            raise OptionError(
-                f"The state should be of a sampler of {len(self._sizes)} tasks. Found one of "
-                f"{len(tree['streams'])}. Give the tasks the state was taken with."
-            )
-        self._policy_state = state_from_tree(tree["policy"], like=self._policy_state)
-        self._reward_state = state_from_tree(tree["reward"], like=self._reward_state)
+        self._learner.load_state_dict(tree["learner"])
         self._generator.bit_generator.state = tree["generator"]
-        self._reward_generator.bit_generator.state = tree["reward_generator"]
         self._seed, self._checksum = int(tree["seed"]), int(tree["checksum"])
         self._streams = self._make_streams()
         for stream, (number, place) in zip(self._streams, tree["streams"], strict=True):
             stream.move_to((number, place))
-        self._latest = list(tree["latest"])
         draws = [Draw(**each) for each in tree["pending"]]
         self._pending = {draw.number: draw for draw in draws}
-        self._drawn, self._observed = int(tree["drawn"]), int(tree["step"])
+        self._drawn = int(tree["drawn"])
         self._out.clear()
         self._resumed_at = min(self._pending, default=self._drawn + 1)
-        self._clock = time.perf_counter()
 
     def _draw(self) -> Draw:
-        probabilities = self._policy.probabilities(self._policy_state)
-        choice = self._policy.select(self._policy_state, self._generator)
+        learner = self._learner
+        probabilities = learner.probabilities
+        choice = learner.policy.select(learner.state, self._generator)
         rows = self._streams[choice.task].take() + int(self._begins[choice.task])
         self._drawn += 1
         draw = Draw(
@@ -262,34 +238,6 @@ class PolicyBatchSampler(Sampler[list[int]]):
                 "or set `ignore_data_skip=True`."
             )
         self._resumed_at = None
-
-    def _learn(self, draw: Draw, loss: float) -> None:
-        choice, previous = draw.choice, self._latest[draw.task]
-        outcome = Outcome(choice, loss, previous, cost=float(len(draw.rows)))
-        reward = None
-        if math.isfinite(loss):
-            if self._reward is not None:
-                reward, self._reward_state = self._reward.observe(
-                    self._reward_state, outcome, self._reward_generator
-                )
-            outcome = Outcome(choice, loss, previous, cost=outcome.cost, reward=reward)
-            self._latest[draw.task] = loss
-        self._policy_state = self._policy.update(self._policy_state, outcome)
-        self._observed += 1
-        now = time.perf_counter()
-        if self._record is not None and process_index() == 0:
-            self._record.add_step(
-                self._observed,
-                draw.task,
-                probability=draw.probability,
-                probabilities=draw.probabilities,
-                loss=loss,
-                reward=reward,
-                weight=None,
-                seconds=now - self._clock,
-                examples=len(draw.rows),
-            )
-        self._clock = now
 
     def _make_streams(self) -> list[Stream]:
         cpu = torch.device("cpu")

@@ -79,7 +79,7 @@ def own_loop(accelerator: Accelerator, *, size: int, **options: Any) -> tuple[He
         loss = model(**batch)["loss"]
         accelerator.backward(loss)
         sampler.observe(loss, draw)
-    return heard, sampler.state_dict()["policy"]["log_weights"].tolist()
+    return heard, sampler.state_dict()["learner"]["policy"]["log_weights"].tolist()
 
 
 def with_trainer(folder: Path, resume: Any, *, accumulation: int = 2) -> Heard:
