@@ -39,6 +39,7 @@ class Cursor:
     taken: list[int] = field(default_factory=list)  # [stream], in the running pass
     left_out: list[bool] = field(default_factory=list)  # [stream]
     inner: list[Any] = field(default_factory=list)  # [stream], only in a state
+    ended: bool = False
     # Whether `taken` counts the rows of all passes, as one does who has only seen them arrive.
     counted: bool = False
 
@@ -121,7 +122,7 @@ class Mixer:
         number, size = cursor.number, self._batch_size
         version, until = -1, -1  # nothing is known yet
         block: list[float] = []
-        while True:
+        while not cursor.ended:
             if counters[0] != version or number >= until:
                 version, until, cumulative, bits = self._look(number)
             if not block or not number % BLOCK:
@@ -133,8 +134,7 @@ class Mixer:
             try:
                 rows = next(iterator) if size is None else self._batch(task, size)
             except StopIteration:
-                if not self._goes_on_after(task):
-                    return
+                cursor.ended = not self._goes_on_after(task)
                 version = -1
                 continue
             if size is None:

@@ -95,6 +95,8 @@ class MixedStream(IterableDataset[Any]):
         self._mixer: Mixer | None = None
         self._draw_log: DrawLog | None = None
         self._arrived: dict[int, Cursor] = {}  # by reader, the rows that came from workers
+        self._first = 0  # the worker's part that a loader's first worker reads
+        self._next = 0  # the one whose batch is to arrive next
 
     @property
     def tasks(self) -> list[str]:
@@ -128,6 +130,7 @@ class MixedStream(IterableDataset[Any]):
         """Another order: of the draws, and of streams that shuffle. Loaders call it between passes."""
         if epoch != self._epoch:
             self._epoch, self._start, self._arrived = epoch, None, {}
+            self._first = self._next = 0
 
     def __iter__(self) -> Iterator[Any]:
         reader, readers = self._where()
@@ -210,6 +213,8 @@ class MixedStream(IterableDataset[Any]):
                 cursor.counted = True
             cursor.taken[task] += 1
             cursor.number = local + 1
+            workers = readers // self._process()[1]
+            self._next = (reader + 1) % workers
         return table
 
     def state_dict(self) -> dict[str, Any]:
@@ -236,6 +241,7 @@ class MixedStream(IterableDataset[Any]):
         return {
             "readers": readers,
             "epoch": self._epoch,
+            "next": self._next,
             "learner": self._learner.state_dict(),
             "shares": self._shares.get()[1],
         }
@@ -250,6 +256,7 @@ class MixedStream(IterableDataset[Any]):
             )
         self._start, self._arrived, self._mixer = tree["readers"], {}, None
         self._epoch = int(tree.get("epoch", self._epoch))
+        self._first = self._next = int(tree.get("next", 0))
         if "learner" in tree:
             self._learner.load_state_dict(tree["learner"])
             self._shares.set(tree["shares"])
@@ -273,13 +280,24 @@ class MixedStream(IterableDataset[Any]):
 
     def _where(self) -> tuple[int, int]:
         """Which reader this is, of all workers of all processes."""
-        process, processes = self._processes or _processes()
+        process, processes = self._process()
         worker = get_worker_info()
         if worker is None:
             return process, processes
-        readers = processes * worker.num_workers
+        workers = worker.num_workers
+        readers = processes * workers
         self._shares.counters[1:] = 1, readers  # where a worker is, its process does not know
-        return process * worker.num_workers + worker.id, readers
+        # A loader asks its first worker first, who may not be the one whose batch comes next.
+        return process * workers + (worker.id + self._first) % workers, readers
+
+    def _process(self) -> tuple[int, int]:
+        """This process, and how many there are."""
+        if self._processes is not None:
+            return self._processes
+        if distributed.is_available() and distributed.is_initialized():
+            return distributed.get_rank(), distributed.get_world_size()
+        # A worker that was started anew knows the variables only.
+        return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
     def _probabilities(self, number: int, version: int, choice: Choice) -> NDArray[np.float64]:
         """Of every task, as it was for a draw."""
@@ -292,13 +310,6 @@ class MixedStream(IterableDataset[Any]):
 
 def _copied(state: dict[str, Any]) -> dict[str, Any]:
     return {name: list(each) if isinstance(each, list) else each for name, each in state.items()}
-
-
-def _processes() -> tuple[int, int]:
-    """This process and how many there are; a worker that was started anew knows the variables only."""
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _tagged(row: Any, draw: NDArray[np.int64]) -> Any:

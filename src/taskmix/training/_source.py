@@ -58,14 +58,14 @@ class Source:
             stream = self._split(stream)
         elif callable(stream) and not isinstance(stream, Iterable):
             stream = stream()
-        if _has_numbered_rows(stream):
-            first = self._reader + place.taken * self._readers
-            return (stream[number] for number in range(first, len(stream), self._readers))
-        if place.passes and iter(stream) is stream:
+        elif place.passes and not _has_numbered_rows(stream) and iter(stream) is stream:
             raise RunError(
                 f"The stream `{self.name}` should be readable more than once. Found an iterator that "
                 "is used up. Give a function that opens it anew, or `when_exhausted='leave out'`."
             )
+        if _has_numbered_rows(stream):
+            first = self._reader + place.taken * self._readers
+            return (stream[number] for number in range(first, len(stream), self._readers))
         if hasattr(stream, "set_epoch"):
             stream.set_epoch(
                 self._epoch + place.passes
