@@ -30,6 +30,7 @@ from taskmix.plans._comparison import (
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
 from taskmix.plans._export import TARGETS, ExportedPlan, Target, export_plan
 from taskmix.plans._file import check_plan_path, plan_document
+from taskmix.plans._mix_streams import mix_streams
 from taskmix.plans._plan import Expected, Length, Part, Plan, retuned
 from taskmix.plans._race_rows import RaceRow, race_rows
 from taskmix.plans._script import settings_of, training_script
@@ -67,6 +68,7 @@ __all__ = [
     "export_plan",
     "load_advice",
     "load_comparison",
+    "mix_streams",
     "plan_document",
     "race_rows",
     "retuned",
