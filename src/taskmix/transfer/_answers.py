@@ -56,7 +56,8 @@ class TransferAnswers:
     'a helps b'
     """
 
-    first: str  # the answer where one is enough
+    first: str  # the answer where one sentence is enough
+    further: tuple[str, ...] = ()  # of several targets, the largest gains and losses
     targets: tuple[TargetAnswer, ...]
     groups: tuple[GroupAnswer, ...]
 
@@ -82,9 +83,10 @@ def transfer_answers(document: TransferDocument) -> TransferAnswers:
     """
     by = _amounts(document)
     targets = tuple(_answer(target, by) for target in document.targets)
-    first = targets[0].words if len(targets) == 1 else _summary(document, by)
+    first, *further = [targets[0].words] if len(targets) == 1 else _summary(document, by)
     return TransferAnswers(
         first=first,
+        further=tuple(further),
         targets=targets,
         groups=tuple(_group(group, document, by) for group in document.groups),
     )
@@ -152,7 +154,7 @@ def _untold(names: Sequence[str], *, whole: bool, target: str) -> str:
     return f"{_listed(names)} cannot be told"
 
 
-def _summary(document: TransferDocument, by: Callable[[SourceRow], str]) -> str:
+def _summary(document: TransferDocument, by: Callable[[SourceRow], str]) -> list[str]:
     """All targets at once: how many pairs, and the largest helps and hurts."""
     pairs = [(target, row) for target in document.targets for row in target.sources]
     helps = [pair for pair in pairs if pair[1].verdict == "helps"]
@@ -165,13 +167,13 @@ def _summary(document: TransferDocument, by: Callable[[SourceRow], str]) -> str:
         *([f"{small} {'makes' if small == 1 else 'make'} no difference"] if small else []),
         f"{untold} cannot be told",
     ]
-    words = f"Of {len(pairs)} pairs of a source and a target, {_joined(counts)}."
+    found = [f"Of {len(pairs)} pairs of a source and a target, {_joined(counts)}."]
     for rows, verb, most in ((helps, "helps", "Most help"), (hurts, "hurts", "Most harm")):
         largest = sorted(rows, key=lambda pair: -_share(*pair))[:MOST_PAIRS]
         if largest:
             said = [f"{row.source} {verb} {target.target} {by(row)}" for target, row in largest]
-            words += f" {most}: {_joined(said)}."
-    return words
+            found.append(f"{most}: {_joined(said)}.")
+    return found
 
 
 def _share(target: TargetRow, row: SourceRow) -> float:

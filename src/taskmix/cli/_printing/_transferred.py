@@ -43,7 +43,8 @@ def print_lessons(document: TransferDocument) -> None:
     from taskmix.transfer import transfer_answers
 
     answers = transfer_answers(document)
-    echo(answers.first)
+    for line in (answers.first, *answers.further):
+        echo(line)
     targets = document.targets
     how = " estimated from gradients" if document.estimate else ""
     echo(
