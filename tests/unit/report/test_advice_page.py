@@ -15,10 +15,10 @@ from taskmix.report import ReportData, gather_report, report_html, write_report
 from taskmix.report._advice._contents import advice_contents
 from taskmix.report._advice._figures import (
     budget_figure,
-    expected_figure,
     gap_figure,
     law_figure,
 )
+from taskmix.report._advice._promises import expected_figure
 from taskmix.report._study._scoreboard import scoreboard
 
 LABELS = ("proportional", "uniform", "single")
@@ -79,8 +79,8 @@ def test_metrics_that_differ_have_panels_of_their_own(document: AdviceDocument) 
     figure = expected_figure(replace(document, expected=rows))
     assert figure is not None
     assert [panel.title for panel in figure.panels] == ["accuracy", "rmse"]
-    assert figure.panels[0].columns["test"] == [0.91, 0.91, None]
-    assert figure.panels[0].columns["observed"][-1] == "no test rows"
+    assert figure.panels[0].columns["found"] == [0.91, 0.91, None]
+    assert figure.panels[0].columns["came"][-1] == "nothing on test"
 
 
 def test_stages_stand_one_after_the_other(document: AdviceDocument) -> None:
@@ -133,7 +133,7 @@ def test_rounds_of_the_race_are_one_row_and_a_loser_says_when_it_was_out(
     assert [row.name for row in found.stages] == ["baselines", "transfer", "race, 2 rounds"]
     assert [row.cost for row in found.stages] == ["2\u2009000", "2\u2009000", "3\u2009500"]
     assert [row.share for row in found.stages] == ["20%", "20%", "35%"]
-    assert [row.standing for row in found.candidates] == [
+    assert [way.row.standing for way in found.candidates] == [
         "leads",
         "may be the best",
         "out after race, round 2",
@@ -235,7 +235,7 @@ def test_the_comparison_has_the_rows_of_the_terminal(
 ) -> None:
     page = report_html(replace(study_data, advice=document))
     for row in race_rows(document):
-        for words in (row.name, row.words, row.score, row.behind, row.interval, row.standing):
+        for words in (row.name, row.score, row.behind, row.interval, row.standing):
             assert words.replace("-", "\N{MINUS SIGN}") in page
 
 

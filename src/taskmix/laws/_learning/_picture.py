@@ -17,9 +17,7 @@ from taskmix.laws._judging import Front, Law
 POINTS = 81  # of a curve
 MOST_ROWS = 300  # that are drawn; of more, every so many
 FURTHER = 2.0  # times the largest value, as far as curves go beyond the data
-WIDE = (
-    100.0  # the largest over the smallest value, from which on an input is drawn by its logarithm
-)
+WIDE = 30.0  # the largest over the smallest value, from which on an axis is logarithmic
 OUT_OF_SIGHT = 20.0  # times the largest target: a curve that goes there has a pole, or nearly
 QUANTILES = (0.1, 0.9)  # of the input beside, for two more lines
 

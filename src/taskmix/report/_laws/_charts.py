@@ -124,7 +124,7 @@ def front_panel(y_title: str) -> Spec:
         "type": "quantitative",
         "title": y_title,
         "scale": {"type": "log", "nice": True},
-        "axis": {"tickCount": 4, "format": "~g"},
+        "axis": {"tickCount": 4, "format": "~g", "grid": False},
     }
     where: Spec = {
         "x": x,
