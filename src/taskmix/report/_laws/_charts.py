@@ -29,12 +29,12 @@ def law_panel(
     words_below: bool,  # whether the curve is at the top there
 ) -> Spec:
     """A curve with its band over the rows: fields `series`, `step`, `mean`, `low`, `high`, `line`."""
-    scale: Spec = {"domain": list(x_domain), "nice": False, "zero": False}
+    scale: Spec = {"domain": list(x_domain), "nice": False}
     x: Spec = {
         "field": "step",
         "type": "quantitative",
         "title": f"{x_title} (log scale)" if by_logarithm else x_title,
-        "scale": scale | ({"type": "log"} if by_logarithm else {}),
+        "scale": scale | ({"type": "log"} if by_logarithm else {"zero": False}),
         "axis": {"tickCount": 5, "grid": False, "format": "~s" if x_domain[1] >= 1000 else "~g"},
     }
     y: Spec = {
