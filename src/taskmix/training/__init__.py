@@ -31,6 +31,7 @@ from taskmix.training._train import check_training, train
 from taskmix.training._trained_model import HeldPart, TrainedModel, TrainedPart
 from taskmix.training._watch import Watch, scores_by_position
 from taskmix.training._written import WrittenRows, foresee, score_written
+from taskmix.training._zip_loaders import ZippedLoaders, zip_loaders
 
 __all__ = [
     "CheckpointEvent",
@@ -56,6 +57,7 @@ __all__ = [
     "Watches",
     "WritesText",
     "WrittenRows",
+    "ZippedLoaders",
     "batch_costs",
     "best_state",
     "check_training",
@@ -76,4 +78,5 @@ __all__ = [
     "task_loss",
     "train",
     "trainer_callback",
+    "zip_loaders",
 ]
