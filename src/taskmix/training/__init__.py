@@ -36,6 +36,7 @@ from taskmix.training._trained_model import HeldPart, TrainedModel, TrainedPart
 from taskmix.training._trainer import connect_trainer
 from taskmix.training._watch import Watch, scores_by_position
 from taskmix.training._written import WrittenRows, foresee, score_written
+from taskmix.training._zip_loaders import ZippedLoaders, zip_loaders
 
 __all__ = [
     "CheckpointEvent",
@@ -66,6 +67,7 @@ __all__ = [
     "WhenExhausted",
     "WritesText",
     "WrittenRows",
+    "ZippedLoaders",
     "batch_costs",
     "best_state",
     "check_training",
@@ -87,4 +89,5 @@ __all__ = [
     "served_together",
     "task_loss",
     "train",
+    "zip_loaders",
 ]

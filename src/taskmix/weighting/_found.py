@@ -21,7 +21,7 @@ from taskmix.weighting._writing import add_gradient, refuse_hooks
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedTasks:
     """Tasks whose gradients are compared with each other."""
 
     tasks: list[int]  # places among all tasks
@@ -38,7 +38,7 @@ class Found:
     factors: Factors
     walked: Walked
     tensors: Sequence[Tensor]  # whose gradients `walked` has
-    parts: list[Compared] = field(default_factory=list)  # the one of the most tasks first
+    parts: list[ComparedTasks] = field(default_factory=list)  # the one of the most tasks first
     gramian: Tensor | None = None  # of all that is shared, for the tasks present in any worker
     finite: bool = True
     leaves: list[list[Tensor]] = field(default_factory=list)  # [task], trained besides

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from taskmix.errors import InputError, OptionError
 from taskmix.weighting._factors import Factors
-from taskmix.weighting._found import Compared, Found
+from taskmix.weighting._found import ComparedTasks, Found
 from taskmix.weighting._gradients import (
     TaskGradients,
     Walked,
@@ -117,7 +117,7 @@ class GradientPass:
                 measured = self._rows_of_all(measured, step)
             found.finite = bool(torch.isfinite(measured.sum()))
             everything = frozenset(range(len(tensors)))
-            found.parts.append(Compared(step.tasks, measured, walked.gradients, everything))
+            found.parts.append(ComparedTasks(step.tasks, measured, walked.gradients, everything))
             self._reached(walked, step)
         else:
             self._measure_products(found)
@@ -168,7 +168,7 @@ class GradientPass:
             products = self._products(found, own, averaged=averaged)
             chosen = torch.tensor(tasks)
             found.parts.append(
-                Compared(tasks, products[chosen[:, None], chosen[None, :]], own, tensors)
+                ComparedTasks(tasks, products[chosen[:, None], chosen[None, :]], own, tensors)
             )
             found.gramian = products if found.gramian is None else found.gramian + products
         present = torch.tensor(step.tasks)
