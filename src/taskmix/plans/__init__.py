@@ -30,6 +30,7 @@ from taskmix.plans._comparison import (
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
 from taskmix.plans._export import TARGETS, ExportedPlan, Target, export_plan
 from taskmix.plans._file import check_plan_path, plan_document
+from taskmix.plans._fit import PlanFit, TaskFit, check_fit
 from taskmix.plans._mix_streams import mix_streams
 from taskmix.plans._plan import Expected, Length, Part, Plan, retuned
 from taskmix.plans._race_rows import RaceRow, race_rows
@@ -55,14 +56,17 @@ __all__ = [
     "Outlook",
     "Part",
     "Plan",
+    "PlanFit",
     "PlanSummary",
     "RaceRow",
     "Shares",
     "Stage",
     "Stages",
     "Target",
+    "TaskFit",
     "Weighted",
     "check_comparison_path",
+    "check_fit",
     "check_plan_path",
     "compare_with_promise",
     "export_plan",

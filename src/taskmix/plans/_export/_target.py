@@ -25,4 +25,5 @@ class Target:
     says_stages: bool = False  # whether one file can have shares that change
     tokens: bool = False  # whether it reads token files made beforehand, and no rows
     packs: bool = False  # whether shares are of packed sequences and not of rows
+    any_rows: bool = False  # whether rows may have any columns; otherwise texts or conversations
     has_comments: bool = True  # whether every file it reads can say who wrote it

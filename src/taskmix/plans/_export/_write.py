@@ -135,10 +135,10 @@ def _notes(plan: Plan, target: Target, mixtures: list[Mixture]) -> Iterator[str]
         ),
         None,
     )
-    if strange is not None:
+    if strange is not None and not target.any_rows:
         yield (
-            f"{target.trainer} trains language models on conversations, or prompts and answers. The rows "
-            f"of {strange.task} have the columns {', '.join(strange.columns[:5])}: rewrite them first."
+            f"{target.trainer} trains on conversations, prompts with answers, or texts. The rows of "
+            f"{strange.task} have the columns {', '.join(strange.columns[:5])}: rewrite them first."
         )
     if len(plan.parts) > 1:
         yield f"The plan trains {len(plan.parts)} models: there is one file for each."
