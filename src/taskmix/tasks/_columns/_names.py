@@ -1,7 +1,7 @@
 """Which column of a file is meant by a name: letters in upper or lower case do not matter.
 
-A header that was typed by hand, or came out of a spreadsheet, says `Label`, `LABEL` or ` label `, and may
-have a byte order mark, a non-breaking space or quotes around it. The exact name always wins.
+A header that was typed by hand, or came out of a spreadsheet, says `Label`, `LABEL` or ` label `, and
+may have a byte order mark, a non-breaking space or quotes around it. The exact name always wins.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from taskmix.errors import InputError
 from taskmix.tasks._formats import quoted
 
-_AROUND = " \t\r\n\f\v\u00a0\u200b\u2060\ufeff\"'`"  # what may stand around a name and is none of it
+_AROUND = (
+    " \t\r\n\f\v\u00a0\u200b\u2060\ufeff\"'`"  # what may stand around a name and is none of it
+)
 
 
 def folded_name(name: str) -> str:

@@ -16,7 +16,7 @@ from taskmix.files import free_memory, make_folder, read_plain, replacing
 from taskmix.tasks._formats import Rows, file_format, open_file, read_rows, show_path
 from taskmix.tasks._loading._notes import Notes
 
-FORMAT = 2  # of an entry and of what the readers give: raise it when either changes
+FORMAT = 3  # of an entry and of what the readers give: raise it when either changes
 _DIGEST = 32
 
 
@@ -32,6 +32,8 @@ class TableReader:
     def read(self, path: Path) -> Rows:
         if path not in self._known:
             self._known[path] = self._from_cache(path)
+            for remark in self._known[path].remarks:
+                self._notes.add(remark)
         return self._known[path]
 
     def _from_cache(self, path: Path) -> Rows:
@@ -42,15 +44,16 @@ class TableReader:
         with open_file(path) as file:
             while block := file.read(2**20):
                 digest.update(block)
-        compressed = path.suffix.lower() == ".gz"
-        key = repr((FORMAT, known[1], compressed, digest.hexdigest()))
+        ending = "".join(path.suffixes[-2:]).lower()
+        key = repr((FORMAT, ending, digest.hexdigest()))
         entry = self._cache / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.table"
         table = _load(entry)
         if table is not None:
-            typed = known[1] != "csv"
+            typed = known[1] not in ("csv", "tsv")
             return Rows(table, path, known[1], {}, self._byte_limit, typed)
         rows = read_rows(path, byte_limit=self._byte_limit)
-        if not (rows.unusable or rows.mixed):  # one with something odd in it is looked at afresh
+        # One with something odd in it is looked at afresh.
+        if not (rows.unusable or rows.mixed or rows.remarks or rows.numbers is not None):
             try:
                 _store(entry, rows.table)
             except (
