@@ -7,7 +7,7 @@ them questions: which cells are the same label (`_spelling.py`), whether a colum
 
 from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._identifiers import identifies
-from taskmix.tasks._columns._names import folded_name, match_column
+from taskmix.tasks._columns._names import folded_name, match_column, usual_label
 from taskmix.tasks._columns._sentences import as_pair, holds_sentences
 from taskmix.tasks._columns._spelling import SpelledColumn, normal, normal_cells, spell, words_of
 from taskmix.tasks._columns._stack import StackedFiles
@@ -26,5 +26,6 @@ __all__ = [
     "normal_cells",
     "spell",
     "unseen_categories",
+    "usual_label",
     "words_of",
 ]

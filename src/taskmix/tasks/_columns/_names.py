@@ -17,6 +17,13 @@ _AROUND = (
 )
 
 
+# Where no column is called `label`, the only one of these is meant.
+_LABELS = frozenset(
+    {"labels", "target", "targets", "class", "class_name", "y", "category", "sentiment", "polarity"}
+    | {"intent", "topic", "outcome", "gold", "gold_label", "label_text"}
+)
+
+
 def folded_name(name: str) -> str:
     """What is left of a name when case, white space and quotes around it do not count."""
     return unicodedata.normalize("NFC", name).strip(_AROUND).strip().casefold()
@@ -46,3 +53,13 @@ def match_column(names: Iterable[str], wanted: str) -> str | None:
             "stands around the name. Write the name exactly, or rename one of them."
         )
     return found[0] if found else None
+
+
+def usual_label(names: Iterable[str]) -> str | None:
+    """The only column that is called as labels often are.
+
+    >>> usual_label(["Text", "Category"]), usual_label(["class", "target"])
+    ('Category', None)
+    """
+    found = [name for name in names if folded_name(name) in _LABELS]
+    return found[0] if len(found) == 1 else None

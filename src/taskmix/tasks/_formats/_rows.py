@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -17,6 +18,9 @@ from taskmix.tasks._formats._csv import CsvFile
 from taskmix.tasks._formats._endings import Format
 from taskmix.tasks._formats._streams import CheckedStream
 from taskmix.tasks._formats._words import bad_file
+
+_ROWS_LOOKED_AT = 1000
+_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,7 @@ class Rows:
         None  # the row of the file, where it cannot be counted again
     )
     places: NDArray[np.int64] | None = None  # which rows were kept, where some were left out
+    original: Mapping[str, str] = field(default_factory=dict)  # names of columns that were renamed
 
     def is_loose(self, name: str) -> bool:
         """Whether the column is text because the file could not say that it is numbers."""
@@ -46,6 +51,18 @@ class Rows:
         places = np.flatnonzero(kept)
         whole = places if self.places is None else self.places[places]
         return replace(self, table=self.table.filter(pa.array(kept)), places=whole)
+
+    def begins_with_data(self) -> bool:
+        """Whether what should be names of columns looks like the rows below: then there is no header."""
+        if self.typed or not self.table.num_rows:
+            return False
+        head = self.table.slice(0, _ROWS_LOOKED_AT)
+        for name, column in zip(head.column_names, head.columns, strict=True):
+            cells = column.to_pylist()
+            is_number = [_NUMBER.fullmatch(cell.strip()) is not None for cell in (name, *cells)]
+            if name in cells or (all(is_number) and not name.strip().isdecimal()):
+                return True  # a name does not stand in its column, nor is it 5.1
+        return all(_NUMBER.fullmatch(name.strip()) for name in head.column_names)
 
     def row_number(self, place: int) -> int:
         """The row of the file, counted from 1 as an editor shows it, of a row of the table."""

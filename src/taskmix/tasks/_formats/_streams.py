@@ -202,7 +202,7 @@ class DamagedError(Exception):
 
 def note(remarks: list[str], path: Path, remark: str) -> None:
     """Keep what is to be noted of a file, once."""
-    sentence = f"{show_path(Path(path.name))} {remark}"
+    sentence = f"the file {show_path(Path(path.name))} {remark}"
     if sentence not in remarks:
         remarks.append(sentence)
 
