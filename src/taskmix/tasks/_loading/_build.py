@@ -27,13 +27,20 @@ from taskmix.tasks._loading._inputs import (
     target_column,
     tokens_column,
 )
-from taskmix.tasks._loading._layout import RowLayout, find_split_column, lay_out, task_words
+from taskmix.tasks._loading._layout import (
+    RowLayout,
+    find_split_column,
+    lay_out,
+    read_splits,
+    task_words,
+)
 from taskmix.tasks._loading._missing import (
     empty_texts,
     equal_inputs,
     leave_out,
     missing_everywhere,
     remarks_on_target,
+    what_is_missing,
 )
 from taskmix.tasks._loading._names import alike, as_written
 from taskmix.tasks._loading._notes import Notes
@@ -117,6 +124,10 @@ def make_tasks(
     stack = StackedFiles(_with_targets(named, wanted, notes, strict=strict), strict=strict)
     task_column = settings.task_column or _own_task_column(origin, stack)
     split_column = find_split_column(stack, settings, origin.whole)
+    if split_column is not None:
+        read_splits(
+            stack, split_column
+        )  # what is wrong with it comes before what is wrong elsewhere
     beside = [name for name in (task_column, split_column) if name is not None]
     targets: list[Target | None] = [None]
     if holds_sequences(stack, settings):
@@ -207,12 +218,11 @@ def _leave_out(
     remarks: list[str | None] = []
     if task_column is not None:
         missing = task_words(stack, task_column)[1] < 0
-        remarks.append(leave_out(stack, missing, [task_column], kept))
+        remarks.append(leave_out(stack, missing, f"`{task_column}`", kept))
         kept &= ~missing
     nothing = missing_everywhere(targets)
     if nothing is not None:
-        columns = [target.column for target in targets if target is not None]
-        remarks.append(leave_out(stack, nothing, columns, kept))
+        remarks.append(leave_out(stack, nothing, what_is_missing(stack, targets), kept))
         kept &= ~nothing
     return [remark for remark in remarks if remark is not None]
 

@@ -76,8 +76,8 @@ class Loader:
             return self._make(origin, own)
         folders = [] if groups else [entry for entry in entries if entry.is_dir()]
         with_tasks = [folder for folder in folders if split_files(folder, _entries(folder))]
-        # A folder with nothing but one table is a task too, but not beside folders with splits.
-        with_tasks = with_tasks or [f for f in folders if len(task_files(_entries(f))) == 1]
+        if not with_tasks and not task_files(entries):  # folders with one table each are tasks too
+            with_tasks = [folder for folder in folders if len(task_files(_entries(folder))) == 1]
         if not with_tasks:
             return self._load_files(path, own, groups)
         others = [folder.name for folder in folders if folder not in with_tasks]

@@ -1,8 +1,8 @@
 """Folders without sub-folders: one file for each task, or several that are its splits.
 
 `books.csv` and `dvd.csv` are two tasks. `books_train.csv` and `books_test.csv`, or `train.books.csv` and
-`test.books.csv`, are splits of one. What lies beside data in real folders is no task: hidden files, locks
-of spreadsheets (`~$books.xlsx`), READMEs and licences.
+`test.books.csv`, are splits of one. What lies beside data in real folders is no task: hidden files,
+locks of spreadsheets (`~$books.xlsx`), READMEs and licences.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ def build_inputs(stack: StackedFiles, plan: InputPlan) -> pa.Table:
         return pa.table({name: stack.column(name) for name in plan.columns})
     columns = {}
     for standard, name in zip(("text", "text2"), plan.columns, strict=False):
-        columns[standard] = stack.text(name, "as an input", may_miss=True)
+        columns[standard] = stack.text(name, "as an input", may_miss=not stack.strict)
         for part, start, size in zip(stack.parts, stack.starts, stack.sizes, strict=False):
             cells = columns[standard].slice(start, size)
             if not any(cell.as_py().strip() for cell in cells):  # ends at the first word

@@ -250,6 +250,12 @@ def _divide(division: _Division, members: list[NDArray[np.int64]], kin: _Kin) ->
 def _read_division(stack: StackedFiles, rows: NDArray[np.int64], column: str | None) -> _Division:
     if column is None:
         return _Division(list(stack.splits), stack.split_codes[rows])
+    names, codes = read_splits(stack, column)
+    return _Division(names, codes[rows])
+
+
+def read_splits(stack: StackedFiles, column: str) -> tuple[list[str], NDArray[np.int64]]:
+    """The splits that a column names, and which one each row has."""
     cells = stack.text(column, "as the name of a split")
     found = words_of(cells)
     for code, word in enumerate(found.words):
@@ -260,7 +266,7 @@ def _read_division(stack: StackedFiles, rows: NDArray[np.int64], column: str | N
     names = [split_name(word) or word for word in found.words]
     distinct = list(dict.fromkeys(names))
     codes = np.array([distinct.index(name) for name in names], dtype=np.int64)
-    return _Division(distinct, codes[found.codes][rows])
+    return distinct, codes[found.codes]
 
 
 def _complete(

@@ -30,14 +30,23 @@ def missing_everywhere(targets: Sequence[Target | None]) -> NDArray[np.bool_] | 
     return np.logical_and.reduce(found) if found and len(found) == len(missing) else None
 
 
+def what_is_missing(stack: StackedFiles, targets: Sequence[Target | None]) -> str:
+    """The targets as words, and what stands in the place of a number."""
+    found = [target for target in targets if target is not None]
+    shown = " or ".join(f"`{target.column}`" for target in found[:3])
+    if len(found) == 1 and found[0].kind == "regression":
+        odd = stack.odd(found[0].column)
+        return f"number as {shown}" + (f" ({quoted(odd.value)})" if odd is not None else "")
+    return shown
+
+
 def leave_out(
-    stack: StackedFiles, missing: NDArray[np.bool_], columns: Sequence[str], kept: NDArray[np.bool_]
+    stack: StackedFiles, missing: NDArray[np.bool_], shown: str, kept: NDArray[np.bool_]
 ) -> str | None:
     """What is to be said of the rows among `kept` that have nothing there; raised, if all or strict."""
     rows = np.flatnonzero(missing & kept)
     if not len(rows):
         return None
-    shown = " or ".join(f"`{column}`" for column in columns[:3])
     if len(rows) == kept.sum():
         should = f"Some rows should have {shown}."
         stack.parts[0].bad(

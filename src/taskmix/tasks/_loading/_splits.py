@@ -116,6 +116,8 @@ def _divide(
         _, first, unit = np.unique(same, return_index=True, return_inverse=True)
         _, place = np.unique(first, return_inverse=True)  # units in the order of their first rows
         own = None if strata is None else strata[np.sort(first)]
+        if len(first) < min(parts, count):  # too few to give each part one
+            return _divide(count, strata, None, parts=parts)
         return _divide(len(first), own, None, parts=parts)[place[unit]]
     result = np.zeros(count, dtype=np.int64)
     order = _disorder(count)
