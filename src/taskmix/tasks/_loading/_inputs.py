@@ -21,6 +21,7 @@ from taskmix.tasks._columns import (
     cell_family,
     holds_sentences,
     identifies,
+    match_column,
     normal_cells,
 )
 from taskmix.tasks._formats import Rows, quoted
@@ -69,7 +70,7 @@ def tokens_column(stack: StackedFiles, settings: TaskSettings) -> str | None:
     """The column of tokens, where there is one."""
     if stack.parts[0].format == "conll":
         return stack.names[0]
-    return settings.tokens or ("tokens" if "tokens" in stack.names else None)
+    return settings.tokens or match_column(stack.names, "tokens")
 
 
 def target_column(stack: StackedFiles, settings: TaskSettings, label: str | None) -> str:
@@ -81,13 +82,14 @@ def target_column(stack: StackedFiles, settings: TaskSettings, label: str | None
         if label not in names and label.isdecimal() and 1 <= int(label) <= len(names):
             return names[int(label) - 1]
         return label
-    if label is None and "label" not in names:
+    meant = match_column(names, label or "label")
+    if label is None and meant is None:
         tokens = tokens_column(stack, settings)
         lists = [name for name in names if cell_family(stack.parts[0].table[name].type) == "list"]
         tags = [name for name in lists if name != tokens]
         if tokens in lists and len(tags) == 1:
             return tags[0]
-    return label or "label"
+    return meant or label or "label"
 
 
 def plan_inputs(
@@ -135,11 +137,9 @@ def plan_written(stack: StackedFiles, written: WrittenColumns, apart: Collection
 
 
 def _called(word: str, names: Collection[str], target: str) -> str | None:
-    """The column of that name; where there is none, the only one that differs in case."""
-    if word in names:
-        return word if word != target else None
-    found = [name for name in names if name.strip().lower() == word and name != target]
-    return found[0] if len(found) == 1 else None
+    """The column of that name, whatever the case of its letters, unless it is the target."""
+    found = match_column(names, word)
+    return found if found != target else None
 
 
 def _find_text(
@@ -214,7 +214,7 @@ def build_inputs(stack: StackedFiles, plan: InputPlan) -> pa.Table:
         return pa.table({name: stack.column(name) for name in plan.columns})
     columns = {}
     for standard, name in zip(("text", "text2"), plan.columns, strict=False):
-        columns[standard] = stack.text(name, "as an input")
+        columns[standard] = stack.text(name, "as an input", may_miss=not stack.strict)
         for part, start, size in zip(stack.parts, stack.starts, stack.sizes, strict=False):
             cells = columns[standard].slice(start, size)
             if not any(cell.as_py().strip() for cell in cells):  # ends at the first word

@@ -45,7 +45,6 @@ _MOST_CLASSES = 20  # whole numbers of more values are a regression, unless `kin
 _MANY_ROWS = 100  # among which a label that stands once tells that more labels are to come
 _REMEDY = "Correct that row or take it out."
 _ASK_KIND = "; `kind` in task.toml says otherwise"
-_REMEDY_OR_LABELS = "Correct that row, take it out, or name the `labels` whose rows to keep."
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +60,22 @@ class Target:
     remarks: tuple[str, ...] = ()  # what was decided about it
     written: WrittenColumns | None = None  # where text is to be written
 
+    @property
+    def missing(self) -> NDArray[np.bool_] | None:
+        """[row], whether it has no target; None where every row must have one."""
+        if self.values is not None:
+            return np.isnan(self.values)
+        if self.words is None or self.offsets is not None:
+            return None
+        return self.words.codes < 0
+
+    @property
+    def strata(self) -> NDArray[np.int64] | None:
+        """[row], what splits should have in equal shares: the class."""
+        if self.words is None or self.offsets is not None:
+            return None
+        return self.words.codes
+
 
 def read_target(
     stack: StackedFiles, column: str, settings: TaskSettings, tokens: str | None
@@ -69,7 +84,7 @@ def read_target(
     cells = stack.column(column)
     kind = settings.kind or guess_kind(cells)
     if kind == "regression":
-        values = stack.numbers(column, "as the target of a regression")
+        values = stack.numbers(column, "as the target of a regression", may_miss=True)
         remarks: tuple[str, ...] = ()
         if settings.kind is None and pa.types.is_integer(cells.type):
             remarks = (
@@ -84,9 +99,6 @@ def read_target(
     if cell_family(cells.type) == "text":
         stack.check_characters(column, cells)
     words = spell(stack, column)
-    if settings.labels is None:  # otherwise a row without a label is not among those wanted
-        for place in np.flatnonzero(words.codes < 0)[:1]:
-            stack.bad(int(place), should, "nothing", _REMEDY_OR_LABELS)
     is_text = cell_family(cells.type) == "text"
     remarks = (*words.remarks, *_remarks_on_labels(stack, column, words, settings))
     return Target(column, kind, words=words, is_text=is_text, remarks=remarks)
@@ -267,7 +279,7 @@ def settle_labels(
             accept = target.kind == "tagging" or settings.labels is not None or more_to_come
         if not accept:
             _refuse(stack, target, words, kept & ~known, unseen, in_train)
-    index = np.full(len(words.words), MISSING, dtype=np.int64)
+    index = np.full(len(words.words) + 1, MISSING, dtype=np.int64)  # the last one: of no label
     index[order] = np.arange(len(order))
     return tuple(words.words[place] for place in order), index[words.codes], remarks
 
