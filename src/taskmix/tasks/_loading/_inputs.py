@@ -85,13 +85,14 @@ def target_column(stack: StackedFiles, settings: TaskSettings, label: str | None
         if label not in names and label.isdecimal() and 1 <= int(label) <= len(names):
             return names[int(label) - 1]
         return label
-    if label is None and "label" not in names:
+    meant = match_column(names, label or "label")
+    if label is None and meant is None:
         tokens = tokens_column(stack, settings)
         lists = [name for name in names if cell_family(stack.parts[0].table[name].type) == "list"]
         tags = [name for name in lists if name != tokens]
         if tokens in lists and len(tags) == 1:
             return tags[0]
-    return label or "label"
+    return meant or label or "label"
 
 
 def plan_inputs(
