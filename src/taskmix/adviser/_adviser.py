@@ -26,7 +26,6 @@ from taskmix.adviser._judging import Judged, Trained, judge_ways
 from taskmix.adviser._ladder import Rung, misleading, rungs_below, words_of_agreement
 from taskmix.adviser._learned import Learned, judge_learned, unlearned
 from taskmix.adviser._ledger import Ledger
-from taskmix.adviser._look import Finding, look_at
 from taskmix.adviser._prices import Meter
 from taskmix.adviser._probe import probe_of
 from taskmix.adviser._propose import propose_candidates
@@ -40,7 +39,7 @@ from taskmix.errors import InputError, OptionError, RunError
 from taskmix.models import tuning_of
 from taskmix.plans import Plan
 from taskmix.records import Study, to_plain
-from taskmix.tasks import TaskSet
+from taskmix.tasks import Finding, TaskSet, look_at
 from taskmix.transfer import TransferLessons
 
 FIRST_WAYS = 2  # of training, trained whatever they cost: with one there is nothing to compare

@@ -96,7 +96,7 @@ def test_many_whole_numbers_are_noted_whichever_kind_they_make(tmp_path: Path) -
     assert "was taken for 60 classes; `kind=...` says otherwise" in many.notes[0]
     others = load(tmp_path, [str(n) for n in range(5, 65)])
     assert others[0].kind == "regression"
-    assert "`kind` in task.toml says otherwise" in others.notes[0]
+    assert "`kind=...` says otherwise" in others.notes[0]
 
 
 def test_categories_of_features_are_trimmed_and_composed(tmp_path: Path) -> None:
