@@ -1,6 +1,8 @@
 """What is learned: tasks as read from files, tasks as tensors, and how they are scored."""
 
 from taskmix.tasks._apply import NewRows, Question, encode_with, learned_by
+from taskmix.tasks._checking import ColumnSeen, FileRead, TaskCheck, TaskRead, check_tasks
+from taskmix.tasks._columns import ColumnKind
 from taskmix.tasks._encoding import (
     DenseInputs,
     EncodedSplit,
@@ -79,12 +81,15 @@ __all__ = [
     "MISSING",
     "WRITTEN",
     "BanditOptimum",
+    "ColumnKind",
+    "ColumnSeen",
     "DenseInputs",
     "EncodedSplit",
     "EncodedTask",
     "EncodedTasks",
     "Encoding",
     "FeatureEncoding",
+    "FileRead",
     "Finding",
     "FindingKind",
     "HeldEncoding",
@@ -107,7 +112,9 @@ __all__ = [
     "SubwordInputs",
     "TableEncoding",
     "Task",
+    "TaskCheck",
     "TaskKind",
+    "TaskRead",
     "TaskSet",
     "WindowEncoding",
     "WindowInputs",
@@ -115,6 +122,7 @@ __all__ = [
     "WrittenText",
     "build_vocabulary",
     "check_new_folder",
+    "check_tasks",
     "class_shares",
     "conlleval_report",
     "digits_tasks",

@@ -6,7 +6,7 @@ text, numbers, dates, names of rows, ...), and what `train` has never seen.
 """
 
 from taskmix.tasks._columns._cells import cell_family
-from taskmix.tasks._columns._dates import dates_of
+from taskmix.tasks._columns._dates import DateColumn, dates_of
 from taskmix.tasks._columns._names import folded_name, match_column
 from taskmix.tasks._columns._roles import (
     UNUSABLE,
@@ -25,6 +25,7 @@ __all__ = [
     "UNUSABLE",
     "ColumnKind",
     "ColumnRole",
+    "DateColumn",
     "SpelledColumn",
     "StackedFiles",
     "as_pair",

@@ -39,6 +39,7 @@ from taskmix.tasks._loading._targets import (
     settle_labels,
 )
 from taskmix.tasks._loading._task_like import suggest_task_column
+from taskmix.tasks._loading._watching import SeenFiles, watcher
 from taskmix.tasks._loading._written import find_written
 from taskmix.tasks._reading import WRITTEN, Reading, TaskKind
 from taskmix.tasks._scoring import metric_of_imbalance
@@ -109,6 +110,7 @@ def make_tasks(
         task_column = "task"
     split_column = find_split_column(stack, settings, origin.whole)
     beside = [name for name in (task_column, split_column) if name is not None]
+    files = stack
     targets: list[Target | None] = [None]
     if holds_sequences(stack, settings):
         stack, inner = gather_sequences(stack, settings, beside)
@@ -147,6 +149,23 @@ def make_tasks(
     if len(columns) == len(tasks) == 1 and task_column is None:
         notes.suggest(_suggestion(stack, columns[0], features_not), tasks[0].name)
     notes.count(len(tasks))
+    if (seen := watcher()) is not None:
+        words = None if targets[0] is None else targets[0].words
+        seen.append(
+            SeenFiles(
+                stack=files,
+                tasks=tuple(task.name for task in tasks),
+                targets=tuple(None if each is None else each.column for each in targets),
+                plans=tuple(column.plan for column in columns),
+                task_column=task_column,
+                split_column=split_column,
+                ignored=frozenset({*apart, *(settings.ignore or ())}),
+                layout=layout if files is stack else None,
+                classes=words.codes
+                if words is not None and len(words.codes) == len(stack)
+                else None,
+            )
+        )
     return tasks
 
 
