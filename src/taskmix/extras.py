@@ -33,7 +33,6 @@ PACKAGES = {  # what is imported: the package as it is installed, and the extra 
     "tensorboard": ("tensorboard", "tracking"),
     "mlflow": ("mlflow-skinny", "tracking"),
     "wandb": ("wandb", "wandb"),
-    "openpyxl": ("openpyxl", "excel"),
 }
 
 

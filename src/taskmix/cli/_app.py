@@ -13,6 +13,7 @@ import typer
 
 import taskmix
 from taskmix.cli._commands._advise import advise_command
+from taskmix.cli._commands._check import check
 from taskmix.cli._commands._demo import demo
 from taskmix.cli._commands._improve import improve
 from taskmix.cli._commands._laws import laws
@@ -43,6 +44,7 @@ app = typer.Typer(
 )
 for command in (
     demo,
+    check,
     advise_command,
     train_command,
     predict,

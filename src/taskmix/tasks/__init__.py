@@ -1,6 +1,8 @@
 """What is learned: tasks as read from files, tasks as tensors, and how they are scored."""
 
 from taskmix.tasks._apply import NewRows, Question, encode_with, learned_by
+from taskmix.tasks._checking import ColumnSeen, FileRead, TaskCheck, TaskRead, check_tasks
+from taskmix.tasks._columns import ColumnKind
 from taskmix.tasks._encoding import (
     DenseInputs,
     EncodedSplit,
@@ -44,6 +46,7 @@ from taskmix.tasks._held import (
 )
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._loading import load_tasks
+from taskmix.tasks._looking import Finding, FindingKind, look_at
 from taskmix.tasks._reading import WRITTEN, InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
 from taskmix.tasks._sample import sample_rows
@@ -78,12 +81,17 @@ __all__ = [
     "MISSING",
     "WRITTEN",
     "BanditOptimum",
+    "ColumnKind",
+    "ColumnSeen",
     "DenseInputs",
     "EncodedSplit",
     "EncodedTask",
     "EncodedTasks",
     "Encoding",
     "FeatureEncoding",
+    "FileRead",
+    "Finding",
+    "FindingKind",
     "HeldEncoding",
     "InputKind",
     "Inputs",
@@ -104,7 +112,9 @@ __all__ = [
     "SubwordInputs",
     "TableEncoding",
     "Task",
+    "TaskCheck",
     "TaskKind",
+    "TaskRead",
     "TaskSet",
     "WindowEncoding",
     "WindowInputs",
@@ -112,6 +122,7 @@ __all__ = [
     "WrittenText",
     "build_vocabulary",
     "check_new_folder",
+    "check_tasks",
     "class_shares",
     "conlleval_report",
     "digits_tasks",
@@ -129,6 +140,7 @@ __all__ = [
     "learned_by",
     "load_pretrained",
     "load_tasks",
+    "look_at",
     "metric_of_imbalance",
     "outline_network",
     "pool",

@@ -11,11 +11,13 @@ from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_c
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import Target, choose_metric, guess_kind
+from taskmix.tasks._loading._watching import SeenFiles, watching
 
 __all__ = [
     "InputPlan",
     "Notes",
     "Origin",
+    "SeenFiles",
     "Target",
     "TaskSettings",
     "Wanted",
@@ -25,4 +27,5 @@ __all__ = [
     "load_tasks",
     "make_tasks",
     "remarks_on_cells",
+    "watching",
 ]
