@@ -7,6 +7,7 @@ them questions: which cells are the same label (`_spelling.py`), whether a colum
 
 from taskmix.tasks._columns._cells import cell_family
 from taskmix.tasks._columns._identifiers import identifies
+from taskmix.tasks._columns._names import folded_name, match_column
 from taskmix.tasks._columns._sentences import as_pair, holds_sentences
 from taskmix.tasks._columns._spelling import SpelledColumn, normal, normal_cells, spell, words_of
 from taskmix.tasks._columns._stack import StackedFiles
@@ -17,8 +18,10 @@ __all__ = [
     "StackedFiles",
     "as_pair",
     "cell_family",
+    "folded_name",
     "holds_sentences",
     "identifies",
+    "match_column",
     "normal",
     "normal_cells",
     "spell",
