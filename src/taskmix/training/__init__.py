@@ -21,7 +21,7 @@ from taskmix.training._events import (
 )
 from taskmix.training._kept import Keep, Watches, best_state, served_together
 from taskmix.training._losses import LossFunction, task_loss
-from taskmix.training._machinery import Scheduler, input_groups, make_stream
+from taskmix.training._machinery import Scheduler, input_groups, make_stream, sparse_tasks
 from taskmix.training._mlflow import MLflowListener
 from taskmix.training._ranks import DistributedRanks, OtherRankError, Ranks
 from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
@@ -73,6 +73,7 @@ __all__ = [
     "score_written",
     "scores_by_position",
     "served_together",
+    "sparse_tasks",
     "task_loss",
     "train",
     "trainer_callback",

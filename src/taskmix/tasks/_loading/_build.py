@@ -27,6 +27,7 @@ from taskmix.tasks._loading._inputs import (
     tokens_column,
 )
 from taskmix.tasks._loading._layout import RowLayout, find_split_column, lay_out
+from taskmix.tasks._loading._multilabel import mark_labels
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._sequences import gather_sequences, holds_sequences
 from taskmix.tasks._loading._settings import TaskSettings
@@ -186,6 +187,9 @@ def _column(
         kept=kept,
         known=layout.known,
     )
+    if target.sets is not None:
+        marks = mark_labels(indices, target.sets, len(labels))
+        return _Column(want, target, plan, labels, layout.arrays(marks), remarks)
     return _Column(want, target, plan, labels, layout.arrays(indices, target.offsets), remarks)
 
 

@@ -87,6 +87,8 @@ def target_column(stack: StackedFiles, settings: TaskSettings, label: str | None
         tags = [name for name in lists if name != tokens]
         if tokens in lists and len(tags) == 1:
             return tags[0]
+        if "labels" in names and cell_family(stack.column("labels").type) == "list":
+            return "labels"  # of rows that have several
     return label or "label"
 
 
