@@ -15,7 +15,7 @@ from torch import nn
 
 from taskmix.adviser._advice import Advice, AdviseOptions, News
 from taskmix.adviser._advised import Advised
-from taskmix.adviser._adviser import Adviser, Reading
+from taskmix.adviser._adviser import Adviser
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._answer import Answer, answer, best_runs, plan_of
 from taskmix.adviser._budget import Budget, Timer, parse_time
@@ -23,6 +23,7 @@ from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History
 from taskmix.adviser._outlook import outlook
 from taskmix.adviser._probe import probe_of
+from taskmix.adviser._reading import ReadingProgress
 from taskmix.engine import (
     Auto,
     DigitsSource,
@@ -178,7 +179,7 @@ def advise_on(
     commands: Callable[[int], Mapping[str, str]] | None = None,  # for runs of so many batches
     on_news: Callable[[News], None],  # hears what the adviser is at
     on_answer: Callable[[Advised], None] = lambda advised: None,  # before the page is drawn
-    reading: Reading = nullcontext,  # hears how many texts a frozen encoder has read
+    reading: ReadingProgress = nullcontext,  # hears how many texts a frozen encoder has read
     keeps_model: bool = True,
     begin: float | None = None,  # of the time of a budget, by `time.monotonic()`
 ) -> Advised:
