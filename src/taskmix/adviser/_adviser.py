@@ -25,7 +25,6 @@ from taskmix.adviser._ladder import Rung, misleading, rungs_below, words_of_agre
 from taskmix.adviser._learned import judge_learned
 from taskmix.adviser._ledger import Ledger
 from taskmix.adviser._longer_runs import kept_for_long, run_longer
-from taskmix.adviser._look import look_at
 from taskmix.adviser._prices import Meter
 from taskmix.adviser._probe import probe_of
 from taskmix.adviser._propose import propose_candidates
@@ -39,7 +38,7 @@ from taskmix.engine import Executor, Run, Until, is_stop_asked
 from taskmix.errors import InputError, OptionError, RunError
 from taskmix.plans import Plan
 from taskmix.records import Study
-from taskmix.tasks import TaskSet
+from taskmix.tasks import TaskSet, look_at
 
 FIRST_WAYS = 2  # of training, trained whatever they cost: with one there is nothing to compare
 CLIMBERS = 4  # ways that the model itself runs in a round, where cheaper ones have run all

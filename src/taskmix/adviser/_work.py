@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from taskmix.adviser._candidate_runs import CandidateRuns
 from taskmix.adviser._learned import Learned, unlearned
-from taskmix.adviser._look import Finding
 from taskmix.adviser._scores import Entry, mean_comparable
 from taskmix.plans import Plan
-from taskmix.tasks import TaskSet
+from taskmix.tasks import Finding, TaskSet
 from taskmix.transfer import TransferLessons
 
 Entries = dict[str, list[Entry]]

@@ -44,6 +44,7 @@ from taskmix.tasks._held import (
 )
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._loading import load_tasks
+from taskmix.tasks._looking import Finding, FindingKind, look_at
 from taskmix.tasks._reading import WRITTEN, InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
 from taskmix.tasks._sample import sample_rows
@@ -84,6 +85,8 @@ __all__ = [
     "EncodedTasks",
     "Encoding",
     "FeatureEncoding",
+    "Finding",
+    "FindingKind",
     "HeldEncoding",
     "InputKind",
     "Inputs",
@@ -129,6 +132,7 @@ __all__ = [
     "learned_by",
     "load_pretrained",
     "load_tasks",
+    "look_at",
     "metric_of_imbalance",
     "outline_network",
     "pool",

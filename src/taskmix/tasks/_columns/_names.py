@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from taskmix.errors import InputError
 from taskmix.tasks._formats import quoted
 
-_AROUND = " \t\r\n\f\v\u00a0\u200b\u2060\ufeff\"'`"  # what may stand around a name and is none of it
+_AROUND = (
+    " \t\r\n\f\v\u00a0\u200b\u2060\ufeff\"'`"  # what may stand around a name and is none of it
+)
 
 
 def folded_name(name: str) -> str:

@@ -7,7 +7,7 @@ table of one, and targets that read the same columns share one table of inputs.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from taskmix.tasks._loading._inputs import (
     target_column,
     tokens_column,
 )
+from taskmix.tasks._loading._label import guess_label
 from taskmix.tasks._loading._layout import RowLayout, find_split_column, lay_out
 from taskmix.tasks._loading._multilabel import mark_labels
 from taskmix.tasks._loading._notes import Notes
@@ -38,6 +39,7 @@ from taskmix.tasks._loading._targets import (
     read_target,
     settle_labels,
 )
+from taskmix.tasks._loading._task_like import suggest_task_column
 from taskmix.tasks._loading._written import find_written
 from taskmix.tasks._reading import WRITTEN, Reading, TaskKind
 from taskmix.tasks._scoring import metric_of_imbalance
@@ -143,7 +145,21 @@ def make_tasks(
     ]
     about = [(*remarks[column.plan], *column.remarks) for column in columns]
     _take_notes(tasks, about, layout, notes)
+    if len(columns) == len(tasks) == 1 and task_column is None:
+        notes.suggest(_suggestion(stack, columns[0], features_not), tasks[0].name)
+    notes.count(len(tasks))
     return tasks
+
+
+def _suggestion(stack: StackedFiles, column: _Column, apart: Collection[str]) -> str | None:
+    """A column that may name tasks, where all rows became one."""
+    target = column.target
+    if target is None or stack.parts[0].format == "conll":
+        return None
+    words = target.words if target.kind == "classification" else None
+    used = {*apart, *(column.plan.columns if column.plan.kind != "table" else ())}
+    labels = None if words is None else words.codes
+    return suggest_task_column(stack, column.plan.kind, used, labels)
 
 
 def _read_target(stack: StackedFiles, want: Wanted, beside: Sequence[str]) -> Target:
@@ -153,7 +169,12 @@ def _read_target(stack: StackedFiles, want: Wanted, beside: Sequence[str]) -> Ta
         written = find_written(stack, want.settings, want.label, beside)
         if written is not None:
             return Target(written.answer or written.columns[0], written.kind, written=written)
-    return read_target(stack, column, want.settings, tokens_column(stack, want.settings))
+    tokens = tokens_column(stack, want.settings)
+    if column in stack.names or want.label is not None:
+        return read_target(stack, column, want.settings, tokens)
+    column, remark = guess_label(stack, want.settings, beside)
+    target = read_target(stack, column, want.settings, tokens)
+    return replace(target, remarks=(remark, *target.remarks))
 
 
 def _column(

@@ -85,7 +85,7 @@ def read_label_sets(stack: StackedFiles, column: str, separator: str | None) -> 
         remarks = (
             f"`{column}` has no separator in any row, so that each has one label"
             if separator is None
-            else f"`{column}` was cut at {_spoken(separator)}; `separator` in task.toml says otherwise",
+            else f"`{column}` was cut at {_spoken(separator)}; `separator=...` says otherwise",
         )
     return _of_pieces(cells, _cut(cells, separator), remarks)
 
@@ -131,7 +131,7 @@ def likely_remark(column: str, separator: Separator) -> str:
     """What is said of a column that is read as one label a cell, but might be several."""
     return (
         f"`{column}` has {_spoken(separator.mark)} in many cells, and each cell was taken for one "
-        'label; if they are several, say `kind = "multilabel"` in task.toml'
+        "label; if they are several, `kind=multilabel` says so"
     )
 
 
@@ -139,7 +139,7 @@ def safe_remark(column: str, separator: Separator) -> str:
     """What is said of a column that was found to hold several labels a cell."""
     return (
         f"`{column}` has several labels in a cell, with {_spoken(separator.mark)} between them; "
-        "`kind` in task.toml says otherwise"
+        "`kind=...` says otherwise"
     )
 
 

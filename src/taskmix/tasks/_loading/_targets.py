@@ -56,7 +56,7 @@ from taskmix.tasks._task import MISSING
 _MOST_CLASSES = 20  # whole numbers of more values are a regression, unless `kind` says otherwise
 _MANY_ROWS = 100  # among which a label that stands once tells that more labels are to come
 _REMEDY = "Correct that row or take it out."
-_ASK_KIND = "; `kind` in task.toml says otherwise"
+_ASK_KIND = "; `kind=...` says otherwise"
 _REMEDY_OR_LABELS = "Correct that row, take it out, or name the `labels` whose rows to keep."
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks import MISSING, Task
+from taskmix.tasks._task import MISSING, Task
 
 TELLING_F1 = 0.95  # of a word for a class: texts that are about something have no such word
 FIRST_ROWS, FIRST_F1 = 24, 0.85  # of each class, before more rows are read
@@ -53,6 +53,8 @@ def find_leak(task: Task) -> Leak | None:
         return None
     if task.kind == "regression" and task.inputs == "table":
         return _leak_of_numbers(train.inputs, np.asarray(train.targets, dtype=np.float64))
+    if task.kind == "multilabel":
+        return _leak_of_labels(task)
     if task.kind != "classification":
         return None
     if task.inputs == "table":
@@ -60,6 +62,22 @@ def find_leak(task: Task) -> Leak | None:
     if task.inputs in ("text", "pair"):
         return _leak_of_words(task)
     return None
+
+
+def _leak_of_labels(task: Task) -> Leak | None:
+    """Where rows have several labels: each that enough rows have is told, taken by itself."""
+    train = task.splits["train"]
+    leaks = []
+    for place in np.flatnonzero((train.targets == 1).sum(axis=0) >= FEWEST_OF_CLASS):
+        split = replace(train, targets=train.targets[:, place].astype(np.int64))
+        alone = replace(
+            task, kind="classification", labels=("no", task.labels[place]), splits={"train": split}
+        )
+        leaks.append(find_leak(alone))
+        if leaks[-1] is None:
+            return None
+    known = [leak for leak in leaks if leak is not None]
+    return Leak(known[0].where, min(leak.share for leak in known)) if known else None
 
 
 def _leak_of_words(task: Task) -> Leak | None:
@@ -145,6 +163,15 @@ def _f1_of_words(
 
 
 def _leak_of_columns(table: pa.Table, targets: NDArray[np.int64]) -> Leak | None:
+    for name in table.column_names:
+        share = tells_labels(table.column(name), targets)
+        if share is not None:
+            return Leak(f"the column `{name}`", share)
+    return None
+
+
+def tells_labels(column: pa.ChunkedArray, targets: NDArray[np.int64]) -> float | None:
+    """The share of labels that a column tells by itself; None where it does not tell them."""
     places = _some(len(targets), MOST_ROWS)
     labels = targets[places]
     known = labels != MISSING
@@ -153,12 +180,8 @@ def _leak_of_columns(table: pa.Table, targets: NDArray[np.int64]) -> Leak | None
     if len(labels) < FEWEST_ROWS or len(labels) - counts.max() < FEWEST_OF_CLASS:
         return None
     allowed = min(WRONG_ROWS * len(labels), WRONG_OTHERS * (len(labels) - counts.max()))
-    for name in table.column_names:
-        cells = table.column(name).take(pa.array(places)).combine_chunks()
-        wrong = _wrong_rows(cells, labels, len(counts))
-        if wrong <= allowed:
-            return Leak(f"the column `{name}`", 1 - wrong / len(labels))
-    return None
+    wrong = _wrong_rows(column.take(pa.array(places)).combine_chunks(), labels, len(counts))
+    return 1 - wrong / len(labels) if wrong <= allowed else None
 
 
 def _wrong_rows(cells: Any, labels: NDArray[np.int64], classes: int) -> float:

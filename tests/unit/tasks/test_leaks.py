@@ -6,9 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from taskmix.adviser._leaks import find_leak
-from taskmix.adviser._look import look_at
-from taskmix.tasks import Task, TaskSet, digits_tasks, tables_as_tasks
+from taskmix.tasks import Task, TaskSet, digits_tasks, look_at, tables_as_tasks
+from taskmix.tasks._looking import find_leak
 
 WORDS = [f"word{place}" for place in range(200)] + ["no", "yes", "good", "bad", "neutral"]
 

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from taskmix.adviser._look import Finding, look_at
-from taskmix.tasks import MISSING, Split, Task, TaskSet, digits_tasks
+from taskmix.tasks import MISSING, Finding, Split, Task, TaskSet, digits_tasks, look_at
 
 
 def texts(name: str, **splits: list[tuple[str, int]]) -> Task:
