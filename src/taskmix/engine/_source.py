@@ -53,6 +53,7 @@ class FolderSource:
     features: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     kind: TaskKind | None = None
+    separator: str | None = None
     metric: str | None = None
     strict: bool = False
     cache: Path | None = None
@@ -69,6 +70,7 @@ class FolderSource:
             features=self.features,
             ignore=self.ignore,
             kind=self.kind,
+            separator=self.separator,
             metric=self.metric,
             strict=self.strict,
             cache=self.cache,

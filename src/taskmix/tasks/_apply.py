@@ -119,9 +119,12 @@ class Question:
     def unanswered(self, inputs: pa.Table) -> Task:
         """Rows as a task whose targets are not known."""
         count = len(inputs)
+        shape: tuple[int, ...] = (count,)
+        if self.kind == "multilabel":
+            shape = (count, len(self.labels))
         if self.kind == "tagging":
             lists = inputs.column("tokens").combine_chunks()
-            count = int(lists.offsets[-1].as_py() - lists.offsets[0].as_py()) if count else 0
+            shape = (int(lists.offsets[-1].as_py() - lists.offsets[0].as_py()) if count else 0,)
         missing = np.nan if self.kind == "regression" else MISSING
         return Task(
             name=self.name,
@@ -130,7 +133,7 @@ class Question:
             labels=self.labels,
             metric=self.metric,
             source=self.name,
-            splits={ROWS: Split(inputs, np.full(count, missing))},
+            splits={ROWS: Split(inputs, np.full(shape, missing))},
         )
 
 

@@ -23,7 +23,7 @@ from taskmix.training._events import (
 )
 from taskmix.training._kept import Keep, Watches, best_state, served_together
 from taskmix.training._losses import LossFunction, task_loss
-from taskmix.training._machinery import Scheduler, input_groups, make_stream
+from taskmix.training._machinery import Scheduler, input_groups, make_stream, sparse_tasks
 from taskmix.training._mixed import WhenExhausted
 from taskmix.training._mixed_stream import MixedStream
 from taskmix.training._mlflow import MLflowListener
@@ -87,6 +87,7 @@ __all__ = [
     "score_written",
     "scores_by_position",
     "served_together",
+    "sparse_tasks",
     "task_loss",
     "train",
     "zip_loaders",

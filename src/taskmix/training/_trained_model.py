@@ -151,11 +151,12 @@ class TrainedModel:
         """An answer for each row, which has the columns of the task folder; labels are not needed.
 
         `rows` is the path of a file, an Arrow table, a mapping from columns to values or a list of
-        mappings. The answer of a class has its `label` and `probability`, that of a number its
-        `value`, and that of a sentence its `tokens` with their `tags` and `probabilities`. A prompt gets
-        its `answer`, with the mean `log_probability` of its pieces, and a text its `bits_per_byte`,
-        by which a model foresees it. A cell that is no number, in a column that was one of numbers,
-        counts as missing and is noted; with `strict` it is an error.
+        mappings. The answer of a class has its `label` and `probability`, that of several labels
+        the `labels` whose probability is above one half, with the `probabilities` of all by name,
+        that of a number its `value`, and that of a sentence its `tokens` with their `tags` and
+        `probabilities`. A prompt gets its `answer`, with the mean `log_probability` of its pieces, and
+        a text its `bits_per_byte`, by which a model foresees it. A cell that is no number, in a column
+        that was one of numbers, counts as missing and is noted; with `strict` it is an error.
         """
         part, question = self._find(task)
         found = Path(rows) if isinstance(rows, str) else rows
@@ -174,6 +175,8 @@ class TrainedModel:
             return written
         if question.kind == "regression":
             return [{"value": value} for value in outputs.tolist()]
+        if question.kind == "multilabel":
+            return _labelled(question.labels, torch.sigmoid(outputs.double()))
         shares = torch.softmax(outputs.double(), dim=-1)
         best, places = shares.max(dim=-1)
         labels = [question.labels[place] for place in places.flatten().tolist()]
@@ -199,6 +202,16 @@ class TrainedModel:
     def question(self, task: str | None = None) -> Question:
         """What a task asks: its kind, labels and columns."""
         return self._find(task)[1]
+
+
+def _labelled(labels: Sequence[str], shares: Tensor) -> Answers:
+    return [
+        {
+            "labels": [label for label, share in zip(labels, row, strict=True) if share > 0.5],
+            "probabilities": dict(zip(labels, row, strict=True)),
+        }
+        for row in shares.tolist()
+    ]
 
 
 def _tagged(

@@ -117,12 +117,12 @@ def _answers(
 
 
 def _cell(value: Any) -> Any:
-    """What stands in a cell of CSV: lists, of a sentence, as JSON, and no formula.
+    """What stands in a cell of CSV: lists, of a sentence or of labels, as JSON, and no formula.
 
     A spreadsheet computes a text that begins as a formula does, and labels come from files: an
     apostrophe before it makes it a text again.
     """
-    if isinstance(value, list):
+    if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value.startswith(FORMULA) and not NUMBER.fullmatch(value):
         return f"'{value}"

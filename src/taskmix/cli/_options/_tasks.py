@@ -73,6 +73,12 @@ class ReadingOptions:
             autocompletion=_kinds,
         ),
     ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            "--separator", help="What stands between the labels of a cell: several a row."
+        ),
+    ] = None
     metric: Annotated[
         str | None,
         typer.Option(

@@ -43,6 +43,7 @@ from taskmix.tasks._loading._missing import (
     remarks_on_target,
     what_is_missing,
 )
+from taskmix.tasks._loading._multilabel import mark_labels
 from taskmix.tasks._loading._names import alike, as_written
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._sequences import gather_sequences, holds_sequences
@@ -317,6 +318,9 @@ def _column(
         kept=kept,
         known=layout.known,
     )
+    if target.sets is not None:
+        marks = mark_labels(indices, target.sets, len(labels))
+        return _Column(want, target, plan, labels, layout.arrays(marks), remarks + own)
     values = layout.arrays(indices, target.offsets)
     return _Column(want, target, plan, labels, values, remarks + own)
 

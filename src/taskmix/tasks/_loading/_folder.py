@@ -31,6 +31,7 @@ def load_tasks(
     split_column: str | None = None,
     columns: str | Sequence[str] | None = None,
     kind: TaskKind | None = None,
+    separator: str | None = None,
     metric: str | None = None,
     labels: str | Sequence[str] | None = None,
     extend_labels: bool | None = None,
@@ -69,9 +70,10 @@ def load_tasks(
       with the columns `sequence`, `t` and values. `symbols` says whether a cell is cut at white
       space or into characters; `first_symbol_is_task` that a line begins with its task's name.
 
-    Whether classes or numbers are predicted follows from the labels (`_targets.py` has the rule);
-    `kind` overrides it. `labels` keeps the rows with these labels. `settings` is a TOML file with a
-    `[[task]]` for each task, and `task.toml` in a folder has the same keys; keywords go before both.
+    Whether classes, sets of labels or numbers are predicted follows from the labels (`_targets.py` has
+    the rule); `kind` overrides it, and `separator` is what stands between the labels of a cell. `labels`
+    keeps the rows with these labels. `settings` is a TOML file with a `[[task]]` for each task, and
+    `task.toml` in a folder has the same keys; keywords go before both.
 
     A column that is a number in 95 of 100 cells is one of numbers, and its other cells are missing,
     which is noted; with `strict` they are an error. `Task.reading` has what a task was taken for.
@@ -94,6 +96,7 @@ def load_tasks(
         labels=_names("labels", labels),
         metric=metric,
         kind=kind,
+        separator=separator,
         text=texts[0],
         text2=texts[1],
         tokens=tokens,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -53,6 +53,8 @@ def find_leak(task: Task) -> Leak | None:
         return None
     if task.kind == "regression" and task.inputs == "table":
         return _leak_of_numbers(train.inputs, np.asarray(train.targets, dtype=np.float64))
+    if task.kind == "multilabel":
+        return _leak_of_labels(task)
     if task.kind != "classification":
         return None
     if task.inputs == "table":
@@ -60,6 +62,22 @@ def find_leak(task: Task) -> Leak | None:
     if task.inputs in ("text", "pair"):
         return _leak_of_words(task)
     return None
+
+
+def _leak_of_labels(task: Task) -> Leak | None:
+    """Where rows have several labels: each that enough rows have is told, taken by itself."""
+    train = task.splits["train"]
+    leaks = []
+    for place in np.flatnonzero((train.targets == 1).sum(axis=0) >= FEWEST_OF_CLASS):
+        split = replace(train, targets=train.targets[:, place].astype(np.int64))
+        alone = replace(
+            task, kind="classification", labels=("no", task.labels[place]), splits={"train": split}
+        )
+        leaks.append(find_leak(alone))
+        if leaks[-1] is None:
+            return None
+    known = [leak for leak in leaks if leak is not None]
+    return Leak(known[0].where, min(leak.share for leak in known)) if known else None
 
 
 def _leak_of_words(task: Task) -> Leak | None:

@@ -66,7 +66,7 @@ def _within(task: Task, keys: RowKeys) -> Iterator[Finding]:
                     f"{name} score flatters."
                 )
                 yield Finding(kind="seen in training", tasks=(task.name,), words=words, share=share)
-    if task.kind == "classification":
+    if task.kind in ("classification", "multilabel"):
         known = labelled(task, keys)
         against = int(known.contradicted.sum())
         if against:
@@ -76,6 +76,8 @@ def _within(task: Task, keys: RowKeys) -> Iterator[Finding]:
 
 
 def _classes(task: Task, train: Split) -> Iterator[Finding]:
+    if task.kind == "multilabel":
+        yield from _label_sets(task, train)
     if task.kind not in ("classification", "tagging"):
         return
     known = train.targets[train.targets != MISSING].astype(np.int64)
@@ -107,3 +109,23 @@ def _classes(task: Task, train: Split) -> Iterator[Finding]:
             share=constant,
             is_warning=task.metric == "accuracy",
         )
+
+
+def _label_sets(task: Task, train: Split) -> Iterator[Finding]:
+    """Labels that all rows have, or none, and labels that few have."""
+    rows = (train.targets != MISSING).sum(axis=0)
+    having = (train.targets == 1).sum(axis=0)
+    named = f"Task `{task.name}`"
+    if not ((having > 0) & (having < rows)).any():
+        words = f"{named} has the same labels in all rows to train on: nothing can be learned."
+        yield Finding(kind="one class", tasks=(task.name,), words=words)
+        return
+    rare = [
+        label
+        for label, count, known in zip(task.labels, having, rows, strict=True)
+        if count < RARE_SHARE * known
+    ]
+    if rare:
+        shown = ", ".join(rare[:3]) + (" and others" if len(rare) > 3 else "")
+        words = f"{named} has labels that under {RARE_SHARE:.0%} of its rows have: {shown}."
+        yield Finding(kind="rare class", tasks=(task.name,), words=words)
