@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,6 +23,7 @@ from taskmix.tasks._encoding import (
     families_of,
 )
 from taskmix.tasks._formats import Rows, read_rows
+from taskmix.tasks._frames import columns_of_pairs, is_saved, rows_of, saved_splits
 from taskmix.tasks._loading import InputPlan, build_inputs, remarks_on_cells
 from taskmix.tasks._reading import InputKind, Reading, TaskKind
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
@@ -37,7 +36,8 @@ STANDARD = {
     "prompt": ("prompt",),
     "passage": ("text",),
 }
-NewRows: TypeAlias = Any  # a Path, an Arrow table, a mapping of columns or a list of mappings
+NewRows: TypeAlias = Any  # a Path, a frame, a mapping of columns or a list of mappings
+GIVEN = "the rows given"  # what sentences call rows that are not in a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +89,12 @@ class Question:
     def read(
         self, rows: NewRows, learned: Mapping[str, Any] | None = None, *, strict: bool = False
     ) -> tuple[pa.Table, tuple[str, ...]]:
-        """The inputs of rows: of a file, a table, a mapping of columns or a list of mappings.
+        """The inputs of rows: of a file, a frame, a mapping of columns or a list of mappings.
 
         `learned` says which columns were numbers in training: they are so in these rows too, and cells
         that are none count as missing, or are refused where it is `strict`. Also what is to be noted.
         """
-        found = read_rows(rows) if isinstance(rows, Path) else _rows(rows)
-        stack = StackedFiles({ROWS: found}, strict=strict, wanted=families_of(learned or {}))
+        stack = StackedFiles({ROWS: _rows(rows)}, strict=strict, wanted=families_of(learned or {}))
         if not len(stack):
             raise InputError("There should be rows to predict for. Found none.")
         plan = InputPlan(self.inputs, self._named(stack))
@@ -138,23 +137,21 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names[:8]) + (" ..." if len(names) > 8 else "")
 
 
-def _rows(rows: Any) -> Rows:
-    """Plain values as if they had been read from a file, and with its errors."""
-    if isinstance(rows, pa.Table):
-        return Rows(rows, Path("the rows given"), "parquet")
-    try:
-        table = pa.table(dict(rows)) if isinstance(rows, Mapping) else None
-        if table is None:
-            with tempfile.TemporaryDirectory() as folder:  # one reader, one set of sentences
-                path = Path(folder) / "rows.jsonl"
-                path.write_text("".join(json.dumps(dict(row)) + "\n" for row in rows))
-                return replace(read_rows(path), path=Path("the rows given"), format="parquet")
-    except (pa.ArrowException, TypeError, ValueError) as error:
+def _rows(given: Any) -> Rows:
+    """A file, a saved data set, or what has columns; vectors and texts are named as in pairs."""
+    if isinstance(given, Path):
+        return saved_splits(given)[""].rows if is_saved(given) else read_rows(given)
+    if hasattr(given, "__len__") and not len(given):
+        raise InputError("There should be rows to predict for. Found none.")
+    found = rows_of(given, GIVEN)
+    if found is None and hasattr(given, "__len__") and not isinstance(given, str | Mapping):
+        found = rows_of(columns_of_pairs("rows", given), GIVEN)
+    if found is None:
         raise InputError(
-            "Rows should be mappings from columns to values, or columns of equal lengths. Found "
-            f"something else ({error})."
-        ) from error
-    return Rows(table, Path("the rows given"), "parquet")
+            "Rows should be a file, a frame, columns of equal lengths or a list of mappings from names "
+            f"to values. Found {type(given).__name__}."
+        )
+    return found.rows
 
 
 def learned_by(encoding: Encoding, tasks: TaskSet, encoded: EncodedTasks) -> dict[str, Any]:

@@ -5,7 +5,7 @@ of `_streams.py`, which gunzip, count and refuse what no honest file has. What a
 number is here too, because JSON has to spell numbers back as they stood in the file.
 """
 
-from taskmix.tasks._formats._jsonl import exact_cells
+from taskmix.tasks._formats._jsonl import exact_cells, table_of_cells
 from taskmix.tasks._formats._numbers import (
     LARGEST_EXACT,
     NOTED_SHARE,
@@ -28,6 +28,7 @@ from taskmix.tasks._formats._readers import (
 from taskmix.tasks._formats._streams import (
     DamagedError,
     FileAllowance,
+    allowance,
     open_file,
     text_lines,
     unpacked,
@@ -44,6 +45,7 @@ __all__ = [
     "FileAllowance",
     "OddCells",
     "Rows",
+    "allowance",
     "are_numbers",
     "bad_file",
     "column_names",
@@ -57,6 +59,7 @@ __all__ = [
     "read_rows",
     "show_path",
     "spell_number",
+    "table_of_cells",
     "tame",
     "text_lines",
     "trimmed_cells",

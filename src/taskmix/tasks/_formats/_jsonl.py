@@ -10,7 +10,7 @@ What Arrow must not be given, or would make too much of, `_objects.py` keeps fro
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,14 @@ def _read_with_python(path: Path, byte_limit: int | None) -> tuple[pa.Table, Rea
             for name, cells in columns.items():
                 cells.append(row.get(name))
             numbers.append(number)
+    return table_of_cells(columns, numbers)
+
+
+def table_of_cells(
+    columns: Mapping[str, list[Any]],
+    numbers: Sequence[int],  # of the rows, as an editor shows them
+) -> tuple[pa.Table, Reasons, Reasons]:
+    """Plain values of Python as a table; why columns cannot be used; and which are numbers and text."""
     arrays: dict[str, pa.Array] = {}
     reasons: Reasons = {}
     mixed: Reasons = {}
@@ -214,7 +222,7 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def _mixture(cells: list[Any], numbers: list[int]) -> str | None:
+def _mixture(cells: list[Any], numbers: Sequence[int]) -> str | None:
     """The first two cells that differ in type, as words of a sentence."""
     first: tuple[str, int] | None = None
     for cell, number in zip(cells, numbers, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from taskmix.errors import InputError, OptionError
 from taskmix.tasks._formats import (
@@ -16,8 +17,10 @@ from taskmix.tasks._formats import (
     is_too_long,
     quoted,
 )
+from taskmix.tasks._frames import is_saved
 from taskmix.tasks._loading._build import Origin, Wanted, make_tasks
-from taskmix.tasks._loading._hub import hub_parts
+from taskmix.tasks._loading._hub import hub_parts, saved_origin
+from taskmix.tasks._loading._in_memory import origins_in_memory
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import (
     TaskEntry,
@@ -45,10 +48,13 @@ class Loader:
     only: tuple[str, ...] | None  # the tasks asked for
     strict: bool = False  # whether cells that are no numbers, among numbers, are refused
 
-    def load(self, source: str | Path, settings: Path | None) -> list[Task]:
+    def load(self, source: Any, settings: Path | None) -> list[Task]:
         """All tasks of the source, or at least those asked for."""
         if settings is not None:
             return self._load_entries(source, Path(settings))
+        if not isinstance(source, str | Path):
+            origins = origins_in_memory(source, self.notes)
+            return [task for origin in origins for task in self._make(origin, self.given)]
         if isinstance(source, str) and source.startswith(_HUB):
             return self._make(self._hub(source), self.given)
         path = Path(source)
@@ -64,7 +70,11 @@ class Loader:
         if origin := self._split_folder(path):
             return self._make(origin, own)
         folders = [entry for entry in _entries(path) if entry.is_dir()]
-        with_tasks = [folder for folder in folders if split_files(folder, _entries(folder))]
+        with_tasks = [
+            folder
+            for folder in folders
+            if is_saved(folder) or split_files(folder, _entries(folder))
+        ]
         if not with_tasks:
             return self._make(self._table_of(path, own), own)
         others = [folder.name for folder in folders if folder not in with_tasks]
@@ -99,6 +109,8 @@ class Loader:
         return Origin(name=name or stem, parts={"": rows}, whole=True, is_only=name is None)
 
     def _split_folder(self, folder: Path) -> Origin | None:
+        if is_saved(folder):
+            return saved_origin(folder, _name(folder), self.notes, self.reader.byte_limit)
         files = split_files(folder, _entries(folder))
         if not files:
             return None
@@ -150,7 +162,7 @@ class Loader:
             )
         return replace(self._whole(fitting[0], _name(folder)), is_only=True)
 
-    def _load_entries(self, source: str | Path, path: Path) -> list[Task]:
+    def _load_entries(self, source: Any, path: Path) -> list[Task]:
         """The tasks of a settings file, in its order."""
         if self.given.label is not None:
             raise OptionError(
@@ -186,15 +198,15 @@ class Loader:
         made: list[list[Task]] = [[] for _ in entries]
         for (place, _), members in jobs.items():
             wanted = [want for _, want in members]
-            origin = self._origin(place, wanted[0].settings)
+            origin = self._origin(place, wanted[0].settings, source)
             tasks = make_tasks(origin, wanted, self.notes, targets[place], strict=self.strict)
             for position, (number, _) in enumerate(members):
                 made[number] += tasks[position :: len(members)]
         return [task for tasks in made for task in tasks]
 
-    def _place(self, source: str | Path, entry: TaskEntry, settings: Path) -> _Place:
-        root = Path(source)
-        if root.is_dir():
+    def _place(self, source: Any, entry: TaskEntry, settings: Path) -> _Place:
+        root = Path(source) if isinstance(source, str | Path) else None
+        if root is not None and root.is_dir():
             folder = path_inside(root, root, entry.folder, settings)
             file = None if entry.file is None else path_inside(root, folder, entry.file, settings)
             if not folder.is_dir():
@@ -205,25 +217,32 @@ class Loader:
             return _Place(folder, file)
         if entry.folder != "." or entry.file is not None:
             should = "`folder` and `file` should be given where the source is a folder."
-            found = f"them for the source {quoted(str(source))}"
+            given = type(source).__name__ if root is None else str(source)
+            found = f"them for the source {quoted(given)}"
             bad_file(settings, should, found, "Leave them out, or give the folder as the source.")
         if isinstance(source, str) and source.startswith(_HUB):
             return _Place(None, None, hub=source)
         return _Place(None, root)
 
-    def _origin(self, place: _Place, settings: TaskSettings) -> Origin:
+    def _origin(self, place: _Place, settings: TaskSettings, source: Any) -> Origin:
         if place.hub is not None:
             return self._hub(place.hub)
         if place.file is not None:
             return self._whole(place.file)
         if place.folder is None:
-            raise AssertionError("a place is a folder, a file or a name")
+            origins = origins_in_memory(source, self.notes)
+            if len(origins) > 1:
+                raise OptionError(
+                    f"A settings file should go with one frame. Found {len(origins)}. Load the tasks "
+                    "of each frame alone, or leave the settings out."
+                )
+            return origins[0]
         return self._split_folder(place.folder) or self._table_of(place.folder, settings)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the files of a [[task]] lie."""
+    """Where the files of a [[task]] lie; nowhere, if the rows were given."""
 
     folder: Path | None
     file: Path | None

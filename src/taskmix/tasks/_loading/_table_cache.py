@@ -25,7 +25,7 @@ class TableReader:
 
     def __init__(self, *, cache: Path | None, byte_limit: int | None, notes: Notes) -> None:
         self._cache = cache
-        self._byte_limit = byte_limit
+        self.byte_limit = byte_limit
         self._notes = notes
         self._known: dict[Path, Rows] = {}
 
@@ -37,7 +37,7 @@ class TableReader:
     def _from_cache(self, path: Path) -> Rows:
         known = file_format(path)
         if self._cache is None or known is None:
-            return read_rows(path, byte_limit=self._byte_limit)
+            return read_rows(path, byte_limit=self.byte_limit)
         digest = hashlib.sha256()
         with open_file(path) as file:
             while block := file.read(2**20):
@@ -48,8 +48,8 @@ class TableReader:
         table = _load(entry)
         if table is not None:
             typed = known[1] != "csv"
-            return Rows(table, path, known[1], {}, self._byte_limit, typed)
-        rows = read_rows(path, byte_limit=self._byte_limit)
+            return Rows(table, path, known[1], {}, self.byte_limit, typed)
+        rows = read_rows(path, byte_limit=self.byte_limit)
         if not (rows.unusable or rows.mixed):  # one with something odd in it is looked at afresh
             try:
                 _store(entry, rows.table)
