@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -23,6 +22,7 @@ from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History
 from taskmix.adviser._outlook import outlook
 from taskmix.adviser._probe import probe_of
+from taskmix.adviser._showing import news_shower, print_lines
 from taskmix.engine import (
     Auto,
     DigitsSource,
@@ -37,7 +37,7 @@ from taskmix.engine import (
     open_study,
     save_models,
 )
-from taskmix.errors import OptionError, printable
+from taskmix.errors import OptionError
 from taskmix.extras import missing
 from taskmix.models import Architecture, Tuning, choose_architecture, own_module
 from taskmix.plans import AdviceDocument, Plan, save_advice, settings_of, training_script
@@ -180,7 +180,7 @@ def advise(
     )
     study = open_study(out, loaded, source, model=None if own else Path(out) / MODEL)
     if not quiet:
-        _print_lines(*reading_lines(loaded), *(f"Note: {note}" for note in loaded.notes))
+        print_lines(*reading_lines(loaded), *(f"Note: {note}" for note in loaded.notes))
     with _executing(executor, workers) as does:
         return advise_on(
             template,
@@ -188,7 +188,7 @@ def advise(
             options,
             executor=does,
             title=f"Advice for {tasks}" if isinstance(tasks, str | Path) else "Advice",
-            on_news=_ignore if quiet else _print_news,
+            on_news=_ignore if quiet else news_shower(),
             keeps_model=not own,
             begin=begin,
         )
@@ -309,15 +309,6 @@ def _executing(executor: Executor | None, workers: int) -> Iterator[Executor]:
 
 def _ignore(news: News) -> None:
     pass
-
-
-def _print_news(news: News) -> None:
-    _print_lines(f"[{news.spent:4.0%} spent] {news.words}")
-
-
-def _print_lines(*lines: str) -> None:
-    for line in lines:
-        print(printable(line), file=sys.stderr)  # noqa: T201
 
 
 def _source(

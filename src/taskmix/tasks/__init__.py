@@ -1,6 +1,6 @@
 """What is learned: tasks as read from files, tasks as tensors, and how they are scored."""
 
-from taskmix.tasks._apply import NewRows, Question, encode_with, learned_by
+from taskmix.tasks._apply import NewRows, Question, encode_with, learned_by, rows_by_task
 from taskmix.tasks._encoding import (
     DenseInputs,
     EncodedSplit,
@@ -139,6 +139,7 @@ __all__ = [
     "reading_lines",
     "readings_document",
     "row_credits",
+    "rows_by_task",
     "sample_rows",
     "simulate_imbalanced",
     "simulate_tasks",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from taskmix.errors import InputError
-from taskmix.tasks._columns import StackedFiles
+from taskmix.tasks._columns import StackedFiles, spell
 from taskmix.tasks._encoding import (
     EncodedTasks,
     Encoding,
@@ -137,8 +137,32 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names[:8]) + (" ..." if len(names) > 8 else "")
 
 
+def rows_by_task(rows: NewRows, column: str) -> dict[str, tuple[list[int], Rows]]:
+    """The rows of each task that a column names, and their places among all.
+
+    >>> parts = rows_by_task({"about": ["film", "book", "film"], "x": [1, 2, 3]}, "about")
+    >>> {name: (places, part.table["x"].to_pylist()) for name, (places, part) in parts.items()}
+    {'film': ([0, 2], [1, 3]), 'book': ([1], [2])}
+    """
+    found = _rows(rows)
+    stack = StackedFiles({ROWS: found})
+    words = spell(stack, column)
+    for place in np.flatnonzero(words.codes < 0)[:1]:
+        should = f"`{column}` should name the task of every row."
+        stack.bad(int(place), should, "nothing", "Correct that row or take it out.")
+    parts = {}
+    for code in dict.fromkeys(words.codes.tolist()):
+        places = np.flatnonzero(words.codes == code)
+        where = Path(f"{found.path}, of `{words.words[code]}`")
+        part = replace(found, table=found.table.take(pa.array(places)), path=where)
+        parts[words.words[code]] = (places.tolist(), part)
+    return parts
+
+
 def _rows(given: Any) -> Rows:
     """A file, a saved data set, or what has columns; vectors and texts are named as in pairs."""
+    if isinstance(given, Rows):
+        return given
     if isinstance(given, Path):
         return saved_splits(given)[""].rows if is_saved(given) else read_rows(given)
     if hasattr(given, "__len__") and not len(given):

@@ -1,5 +1,6 @@
 """One run: the loop that yields events, evaluation, checkpoint and exact resume."""
 
+from taskmix.training._answers import Answers
 from taskmix.training._cost import batch_costs
 from taskmix.training._decode import WritesText
 from taskmix.training._evaluate import (
@@ -33,6 +34,7 @@ from taskmix.training._watch import Watch, scores_by_position
 from taskmix.training._written import WrittenRows, foresee, score_written
 
 __all__ = [
+    "Answers",
     "CheckpointEvent",
     "DistributedRanks",
     "EndEvent",
