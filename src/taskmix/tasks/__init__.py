@@ -1,6 +1,14 @@
 """What is learned: tasks as read from files, tasks as tensors, and how they are scored."""
 
-from taskmix.tasks._apply import NewRows, Question, encode_with, learned_by, rows_by_task
+from taskmix.tasks._apply import (
+    NewRows,
+    Question,
+    encode_with,
+    frame_table,
+    is_frame,
+    learned_by,
+    rows_by_task,
+)
 from taskmix.tasks._encoding import (
     DenseInputs,
     EncodedSplit,
@@ -121,11 +129,13 @@ __all__ = [
     "evaluate_written",
     "find_metric",
     "find_pooling",
+    "frame_table",
     "gather_tasks",
     "held_inputs",
     "held_tasks",
     "io_to_iob2",
     "is_causal",
+    "is_frame",
     "learned_by",
     "load_pretrained",
     "load_tasks",

@@ -23,7 +23,7 @@ from taskmix.tasks._encoding import (
     families_of,
 )
 from taskmix.tasks._formats import Rows, read_rows
-from taskmix.tasks._frames import columns_of_pairs, is_saved, rows_of, saved_splits
+from taskmix.tasks._frames import columns_of_pairs, is_saved, is_table, rows_of, saved_splits
 from taskmix.tasks._loading import InputPlan, build_inputs, remarks_on_cells
 from taskmix.tasks._reading import InputKind, Reading, TaskKind
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
@@ -135,6 +135,24 @@ class Question:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names[:8]) + (" ..." if len(names) > 8 else "")
+
+
+def frame_table(given: Any) -> pa.Table:
+    """Whatever has columns (a frame of pandas or polars, a mapping, ...) as an Arrow table.
+
+    >>> frame_table([{"x": 1.5, "y": "a"}, {"x": float("nan"), "y": "b"}]).to_pydict()
+    {'x': [1.5, None], 'y': ['a', 'b']}
+    """
+    return _rows(given).table
+
+
+def is_frame(given: Any) -> bool:
+    """Whether something has columns with names.
+
+    >>> is_frame({"x": [1, 2]}), is_frame([[1, 2]])
+    (True, False)
+    """
+    return is_table(given)
 
 
 def rows_by_task(rows: NewRows, column: str) -> dict[str, tuple[list[int], Rows]]:

@@ -161,8 +161,8 @@ class TrainedModel:
         by which a model foresees it. A cell that is no number, in a column that was one of numbers,
         counts as missing and is noted; with `strict` it is an error.
 
-        `pandas.DataFrame` and `polars.DataFrame` take the answers as they are; `to_pandas` gives them the
-        index of the frame.
+        `pandas.DataFrame` and `polars.DataFrame` take the answers as they are; `to_pandas` gives them
+        the index of the frame.
         """
         found = Path(rows) if isinstance(rows, str) else rows
         index = rows.index if hasattr(rows, "iloc") else None  # of pandas

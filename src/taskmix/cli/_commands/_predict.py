@@ -33,8 +33,8 @@ def predict(
         str,
         typer.Argument(
             metavar="INPUT",
-            help="A file of any format that tasks are read from (.csv, .jsonl, .parquet, .conll, ...), a "
-            "folder of `save_to_disk`, or - for JSON lines on standard input.",
+            help="A file of any format that tasks are read from (.csv, .jsonl, .parquet, .conll, ...), "
+            "a folder of `save_to_disk`, or - for JSON lines on standard input.",
         ),
     ],
     task: Annotated[
@@ -90,9 +90,7 @@ def predict(
         check_output(answers, is_ours=lambda begin: overwrite, what="the answers", remedy=remedy)
     trained = load_model(model, base=base)
     by_row = task_column is not None and task is None
-    questions = (
-        [trained.question(name) for name in trained.tasks] if by_row else [trained.question(task)]
-    )
+    questions = [trained.question(each) for each in (trained.tasks if by_row else (task,))]
     name = "the tasks of the rows" if by_row else questions[0].name
     notes: list[str] = []
     found = _answers(
