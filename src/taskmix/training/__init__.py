@@ -1,5 +1,6 @@
 """One run: the loop that yields events, evaluation, checkpoint and exact resume."""
 
+from taskmix.training._answers import Answers
 from taskmix.training._cost import batch_costs
 from taskmix.training._decode import WritesText
 from taskmix.training._draw_log import read_draws
@@ -39,6 +40,7 @@ from taskmix.training._written import WrittenRows, foresee, score_written
 from taskmix.training._zip_loaders import ZippedLoaders, zip_loaders
 
 __all__ = [
+    "Answers",
     "CheckpointEvent",
     "DistributedRanks",
     "DrawnCollate",

@@ -78,7 +78,7 @@ class Wanted:
 class Origin:
     """Where tasks come from: a file for each split, or one table that is still to be divided."""
 
-    name: str  # of the task; with several targets, the first part of their names
+    name: str  # of the task; with several targets, the first part of their names; a frame has none
     parts: Mapping[str, Rows]  # by split; a whole table under any name
     whole: bool = False
     is_only: bool = False  # so that names from a task column need nothing before them
@@ -92,10 +92,10 @@ class Origin:
         """The folder, the value of the task column, the target: as many as are needed."""
         if want.name is not None:
             return want.name if group is None else f"{want.name}/{group}"
-        parts = [] if group is not None and self.is_only else [self.name]
+        parts = [] if (group is not None and self.is_only) or not self.name else [self.name]
         parts += [] if group is None else [group]
-        parts += [] if alone or want.label is None else [want.label]
-        return "/".join(parts)
+        parts += [] if (alone and parts) or want.label is None else [want.label]
+        return "/".join(parts) or "task"
 
 
 @dataclass(frozen=True, eq=False)
