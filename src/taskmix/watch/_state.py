@@ -207,10 +207,13 @@ def _watched(run: RunSummary, now: datetime) -> WatchedRun:
 
 def _read_run(study: Path, run: RunSummary) -> _Read:
     folder = Study(study).run_named(run.name)
+    metrics = {task["name"]: task.get("metric") for task in run.tasks}
     points: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for row in folder.scores().to_pylist():
-        if row["split"] == "dev" and row["value"] is not None:
-            points.setdefault((row["task"], row["metric"]), []).append((row["step"], row["value"]))
+        task, metric, value = row["task"], row["metric"], row["value"]
+        # Losses and other metrics are recorded too; a task is judged by its own.
+        if row["split"] == "dev" and metric == metrics.get(task) and value is not None:
+            points.setdefault((task, metric), []).append((row["step"], value))
     curves = tuple(
         WatchedCurve(run=run.name, label=run.label, task=task, metric=metric, points=_thin(line))
         for (task, metric), line in list(points.items())[:TASKS_DRAWN]

@@ -82,7 +82,11 @@ function chart(task, curves, labels) {
     if (places.length === 1) {
       const [cx, cy] = places[0].split(" ");
       picture.append(draw("circle", { cx, cy, r: 2.5, fill: stroke }));
-    } else picture.append(draw("path", { class: "curve", stroke, d: `M${places.join("L")}` }));
+    } else {
+      // Colours come again after eight labels; then lines are dashed.
+      const dashes = labels.indexOf(curve.label) >= 8 ? "5 3" : "none";
+      picture.append(draw("path", { class: "curve", stroke, "stroke-dasharray": dashes, d: `M${places.join("L")}` }));
+    }
   }
   const figure = make("figure");
   figure.style.margin = 0;
