@@ -18,7 +18,12 @@ from taskmix.weighting._gradients import (
 )
 from taskmix.weighting._graph import Survey, TaskGraph, survey
 from taskmix.weighting._groups import shared_parts
-from taskmix.weighting._sharded import is_sharded, products_of_shards, sharded_gradients
+from taskmix.weighting._sharded import (
+    is_sharded,
+    products_of_shards,
+    refuse_flattened,
+    sharded_gradients,
+)
 from taskmix.weighting._step import Step
 from taskmix.weighting._weighting import Needs
 from taskmix.weighting._workers import WorkerGroup
@@ -74,6 +79,7 @@ class GradientPass:
         """Each task's gradient in this step, and what the method wants to know of them."""
         if representation is not None and Needs.LAST_LAYER not in self._needs:
             self.by_representation = True
+        refuse_flattened([*self._shared, *self._encoder])
         if not self.by_representation and is_sharded(self._shared):
             return self._of_shards(step, factors)
         alone = not self._workers.several and Needs.LAST_LAYER not in self._needs
@@ -198,9 +204,7 @@ class GradientPass:
             raise InputError(
                 "The `shared` parameters should be those that the losses were computed with. Found "
                 "that no loss reaches any of them. Build the balancer after the model was wrapped or "
-                "sharded, from the wrapped model's parameters. Under `FullyShardedDataParallel` and "
-                "DeepSpeed's ZeRO-3 no task's own gradient can be taken: use `fully_shard`, or a "
-                "weighting that needs losses alone, such as BanditMTL, Uncertainty or FAMO."
+                "sharded, from the wrapped model's parameters."
             )
         return reached
 
