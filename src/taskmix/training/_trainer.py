@@ -63,7 +63,7 @@ class _Connection:
     def wire(self, transformers: Any) -> None:
         connection = self
 
-        class PolicyCallback(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
+        class PolicyCallback(transformers.TrainerCallback):  # type: ignore[misc]
             """Tells the sampler the losses of each step, and saves it with each checkpoint."""
 
             def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -197,10 +197,9 @@ class _Connection:
     def _checkpoint(self, resume_from: Any) -> Path:
         if resume_from is not True:
             return Path(resume_from)
-        from transformers.trainer_utils import get_last_checkpoint
-
+        trainer_utils: Any = load("transformers", purpose="Connecting a Trainer").trainer_utils
         output = self._trainer.args.output_dir
-        found = get_last_checkpoint(output)
+        found = trainer_utils.get_last_checkpoint(output)
         if found is None:
             raise InputError(
                 f"`{output}` should have a checkpoint to go on from. Found none. Train without "

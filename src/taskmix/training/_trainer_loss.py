@@ -86,7 +86,7 @@ class MeanLoss:
         def loss(number: Any) -> float:
             return float(_loss_of(self._compute_loss(model, dict(inputs), **{ITEMS: number})))
 
-        devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+        devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
         model.eval()
         try:
             with torch.no_grad(), torch.random.fork_rng(devices):
