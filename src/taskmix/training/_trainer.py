@@ -180,6 +180,12 @@ class _Connection:
         self._losses.clear()
         self._told = 0
         if not resume_from_checkpoint:
+            if len(self._sampler) != self._sampler.steps:
+                raise InputError(
+                    "The sampler of a new training should be a new one. Found one of whose "
+                    f"{self._sampler.steps} batches {len(self._sampler)} are left. Make another, or "
+                    "give `resume_from_checkpoint`."
+                )
             return self._train(resume_from_checkpoint, *others, **named)
         folder = self._checkpoint(resume_from_checkpoint)
         path = folder / STATE_FILE
