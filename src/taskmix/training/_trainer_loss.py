@@ -100,11 +100,12 @@ class MeanLoss:
                 arguments.average_tokens_across_devices = averaged
             model.train()
         if 0.0 in (doubled, plain) or not math.isfinite(as_given + doubled + plain):
-            # Nothing can be told from this batch, so what the Trainer itself takes for granted. Several
+            # This batch shows nothing, so what the Trainer itself takes for granted. Several
             # processes stay with it: one that measured again would wait for the others for ever.
-            presumed = _Scaling(True, float(self._trainer.accelerator.num_processes))
+            scale = self._trainer.accelerator.num_processes if averaged else 1
+            presumed = _Scaling(True, float(scale))
             self._scaling = None if alone else presumed
-            return _Scaling(True, 1.0) if alone else presumed
+            return presumed
         ratio = as_given / doubled
         if min(abs(ratio - 1), abs(ratio - 2)) > NEAR:
             raise RunError(
