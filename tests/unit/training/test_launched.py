@@ -66,5 +66,16 @@ def test_a_trainer_on_two_processes_resumes_exactly(found: dict[str, Any]) -> No
     assert found["resumed exactly"]
 
 
+def test_the_loss_of_a_causal_model_is_each_batch_s_own_mean(found: dict[str, Any]) -> None:
+    assert found["causal"] == [[10, 10], [10, 10]]
+
+
+def test_every_loss_of_a_stream_goes_to_its_task_and_all_learn_the_same(
+    found: dict[str, Any],
+) -> None:
+    assert found["streams"] == [80, 80]
+    assert found["streams in step"]
+
+
 def test_processes_that_draw_differently_are_refused(found: dict[str, Any]) -> None:
     assert "Every process should make the same draws" in found["apart"]
