@@ -107,9 +107,8 @@ def test_the_map_scrolls_in_its_own_box_and_its_sources_stay_in_sight(
     inside, shown = box.evaluate("box => [box.scrollWidth, box.clientWidth]")
     assert inside > shown
     source = box.locator("tbody tr").nth(1).locator("th")
-    before = source.bounding_box()
     box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
-    assert source.bounding_box() == before
+    assert 0 <= source.bounding_box()["x"] <= 20, "it is sticky"
     assert view.page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
