@@ -141,11 +141,12 @@ def _values(task: Task, rows: NDArray[np.int64]) -> NDArray[Any]:
     train = task.splits["train"]
     if task.kind == "generation":
         return row_labels(task, train)[0][rows]
-    targets = np.asarray(train.targets)
+    targets: NDArray[Any] = np.asarray(train.targets)
     if task.kind == "tagging":
         lengths = token_counts(train)
         starts = np.cumsum(lengths) - lengths
         sizes = lengths[rows]
         ends = np.cumsum(sizes)
-        return targets[np.arange(sizes.sum()) + np.repeat(starts[rows] - (ends - sizes), sizes)]
+        tokens = np.arange(sizes.sum()) + np.repeat(starts[rows] - (ends - sizes), sizes)
+        return np.asarray(targets[tokens])
     return targets[rows] if targets.ndim == 1 else target_keys(targets[rows])
