@@ -25,7 +25,7 @@ from taskmix.tasks._encoding import (
     families_of,
 )
 from taskmix.tasks._formats import Rows, read_rows
-from taskmix.tasks._loading import InputPlan, build_inputs, remarks_on_cells
+from taskmix.tasks._loading import InputPlan, build_inputs, called, remarks_on_cells
 from taskmix.tasks._reading import InputKind, Reading, TaskKind
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
@@ -95,12 +95,13 @@ class Question:
         that are none count as missing, or are refused where it is `strict`. Also what is to be noted.
         """
         found = read_rows(rows) if isinstance(rows, Path) else _rows(rows)
+        found = called(found, self.columns)
         stack = StackedFiles({ROWS: found}, strict=strict, wanted=families_of(learned or {}))
         if not len(stack):
             raise InputError("There should be rows to predict for. Found none.")
         plan = InputPlan(self.inputs, self._named(stack))
         inputs = build_inputs(stack, plan)
-        return inputs, remarks_on_cells(stack, plan)
+        return inputs, found.remarks + remarks_on_cells(stack, plan)
 
     def _named(self, stack: StackedFiles) -> tuple[str, ...]:
         """The columns as this file calls them: as the folder did, or by their usual names."""
