@@ -144,7 +144,7 @@ CASES: dict[str, list[Case]] = {
             tasks={"tasks": 40},
         ),
         Case(
-            have="no `label`, but one column called `target`, `class`, `category`, `sentiment` or the like",
+            have="no `label`, but one column called `target`, `class`, `category` or the like",
             happens="taken for the label",
             says="`Sentiment` was taken for the label, as no column is called `label`",
             files={"a.csv": TABLE.replace("label", "Sentiment")},
@@ -233,6 +233,7 @@ CASES: dict[str, list[Case]] = {
         Case(
             have="a `.tsv` in which a text begins with a lone quote",
             happens="read, with quotes as letters",
+            says="has quotes that do not close, so quotes were read as letters",
             files={"a.tsv": separated("\t").replace("a café film number 3", '"a café')},
             source="a.tsv",
             tasks=ALL,
@@ -249,7 +250,7 @@ CASES: dict[str, list[Case]] = {
         Case(
             have="comments (`# ...`) before the header",
             happens="passed over",
-            says="begins with 2 lines of comments (`#`)",
+            says="begins with 2 comments (`#`), which were passed over",
             files={"a.csv": "# made by hand\n# in spring\n" + TABLE},
             source="a.csv",
             tasks=ALL,
@@ -373,7 +374,7 @@ CASES: dict[str, list[Case]] = {
         ),
         Case(
             have="UTF-16 without its mark",
-            happens="told by its zeros",
+            happens="recognised by its zeros",
             says="is not UTF-8 and was read as UTF-16",
             files={
                 "a.jsonl": "".join(json.dumps(row) + "\n" for row in rows_json()).encode(

@@ -73,7 +73,8 @@ class CsvFile:
             is_whole = len(data) < _HEAD
         dialect = find_dialect(data.decode("utf-8", "ignore"), self.usual, is_whole=is_whole)
         if dialect.separator == "\t" and self._has_quotes_as_letters(dialect):
-            return replace(dialect, has_quotes=False)
+            words = "has quotes that do not close, so quotes were read as letters"
+            return replace(dialect, has_quotes=False, remarks=(*dialect.remarks, words))
         return dialect
 
     @cached_property

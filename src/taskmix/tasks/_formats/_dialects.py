@@ -39,8 +39,12 @@ def find_dialect(head: str, usual: str, *, is_whole: bool) -> Dialect:
     separator = _separator(lines[skipped:], usual)
     remarks = _remarks(separator, usual)
     if skipped:
-        several = "a comment" if skipped == 1 else f"{skipped} lines of comments"
-        remarks += (f"begins with {several} (`#`), which was passed over",)
+        some = (
+            "a comment (`#`), which was"
+            if skipped == 1
+            else f"{skipped} comments (`#`), which were"
+        )
+        remarks += (f"begins with {some} passed over",)
     return Dialect(separator, skipped, remarks=remarks)
 
 
