@@ -216,8 +216,8 @@ def _workbook() -> bytes:
 
 
 def _sheets() -> tuple[bytes, ...]:
-    """The XML of a sheet, of the texts, of the book; the others of a workbook stay sound."""
-    names = ("xl/worksheets/sheet2.xml", "xl/sharedStrings.xml", "xl/workbook.xml", "xl/styles.xml")
+    """The XML of a sheet and of what describes the book; the others of a workbook stay sound."""
+    names = ("xl/worksheets/sheet2.xml", "xl/workbook.xml", "xl/styles.xml", "[Content_Types].xml")
     with zipfile.ZipFile(io.BytesIO(_workbook())) as archive:
         return tuple(name.encode() + b"\0" + archive.read(name) for name in names)
 
