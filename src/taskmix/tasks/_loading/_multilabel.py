@@ -131,7 +131,7 @@ def likely_remark(column: str, separator: Separator) -> str:
     """What is said of a column that is read as one label a cell, but might be several."""
     return (
         f"`{column}` has {_spoken(separator.mark)} in many cells, and each cell was taken for one "
-        "label; if they are several, `kind=multilabel` says so"
+        'label; if they are several, `kind="multilabel"` says so'
     )
 
 
