@@ -27,10 +27,12 @@ PACKAGES = {  # what is imported: the package as it is installed, and the extra 
     "pyoperon": ("pyoperon", "laws"),
     "gplearn": ("gplearn", "laws"),
     "datasets": ("datasets", "hub"),
+    "openpyxl": ("openpyxl", "excel"),
     "ray": ("ray", "cluster"),
     "fsspec": ("fsspec", "cluster"),
     "tensorboard": ("tensorboard", "tracking"),
     "mlflow": ("mlflow-skinny", "tracking"),
+    "wandb": ("wandb", "wandb"),
 }
 
 

@@ -13,6 +13,7 @@ import typer
 
 import taskmix
 from taskmix.cli._commands._advise import advise_command
+from taskmix.cli._commands._check import check
 from taskmix.cli._commands._demo import demo
 from taskmix.cli._commands._improve import improve
 from taskmix.cli._commands._laws import laws
@@ -37,13 +38,13 @@ app = typer.Typer(
     "tasks together.",
     epilog="Start with: taskmix demo",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
     demo,
+    check,
     advise_command,
     train_command,
     predict,

@@ -1,6 +1,16 @@
 """What is learned: tasks as read from files, tasks as tensors, and how they are scored."""
 
-from taskmix.tasks._apply import NewRows, Question, encode_with, learned_by
+from taskmix.tasks._apply import (
+    NewRows,
+    Question,
+    encode_with,
+    frame_table,
+    is_frame,
+    learned_by,
+    rows_by_task,
+)
+from taskmix.tasks._checking import ColumnSeen, FileRead, TaskCheck, TaskRead, check_tasks
+from taskmix.tasks._columns import ColumnKind
 from taskmix.tasks._encoding import (
     DenseInputs,
     EncodedSplit,
@@ -79,12 +89,15 @@ __all__ = [
     "MISSING",
     "WRITTEN",
     "BanditOptimum",
+    "ColumnKind",
+    "ColumnSeen",
     "DenseInputs",
     "EncodedSplit",
     "EncodedTask",
     "EncodedTasks",
     "Encoding",
     "FeatureEncoding",
+    "FileRead",
     "Finding",
     "FindingKind",
     "HeldEncoding",
@@ -107,7 +120,9 @@ __all__ = [
     "SubwordInputs",
     "TableEncoding",
     "Task",
+    "TaskCheck",
     "TaskKind",
+    "TaskRead",
     "TaskSet",
     "WindowEncoding",
     "WindowInputs",
@@ -115,6 +130,7 @@ __all__ = [
     "WrittenText",
     "build_vocabulary",
     "check_new_folder",
+    "check_tasks",
     "class_shares",
     "conlleval_report",
     "digits_tasks",
@@ -124,11 +140,13 @@ __all__ = [
     "evaluate_written",
     "find_metric",
     "find_pooling",
+    "frame_table",
     "gather_tasks",
     "held_inputs",
     "held_tasks",
     "io_to_iob2",
     "is_causal",
+    "is_frame",
     "learned_by",
     "load_pretrained",
     "load_tasks",
@@ -143,6 +161,7 @@ __all__ = [
     "reading_lines",
     "readings_document",
     "row_credits",
+    "rows_by_task",
     "sample_rows",
     "simulate_imbalanced",
     "simulate_tasks",

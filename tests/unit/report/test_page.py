@@ -18,7 +18,7 @@ from synthetic_study import synthetic_data, task_names, write_study
 import taskmix.report
 from taskmix.errors import InputError, MissingExtraError
 from taskmix.report import ReportData, RunRow, TaskRow, report_html, write_report
-from taskmix.report._page._html import script_json, vega_runtime
+from taskmix.report._shell import script_json, vega_runtime
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
 

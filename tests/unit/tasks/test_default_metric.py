@@ -97,4 +97,4 @@ def test_one_line_says_so_for_all_tasks_that_are_alike() -> None:
     )
     assert "--metric" in said
     many = reading_lines(tables_as_tasks({"a": {"train": table({"a": 70, "b": 20, "c": 10})}}))
-    assert "`a` has 71 % of its rows in the commonest class: scored by macro_f1" in many[-1]
+    assert "`a` has 70 % of its rows in the commonest class: scored by macro_f1" in many[-1]

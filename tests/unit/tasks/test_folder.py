@@ -120,7 +120,7 @@ def test_the_table_with_the_columns_asked_for_is_chosen(tmp_path: Path) -> None:
     table = pa.table({"state": ["A", "B"] * 10, "x": [1, 2] * 10, "label": [0, 1] * 10})
     parquet.write_table(table, tmp_path / "people.parquet")
     assert load_tasks(tmp_path, task_column="state").names == ("A", "B")
-    with pytest.raises(TaskFileError, match="0 such tables among"):
+    with pytest.raises(TaskFileError, match="Found none that has `country`, `label` among"):
         load_tasks(tmp_path, task_column="country")
 
 
@@ -226,13 +226,53 @@ def test_rows_too_many_to_be_joined_are_divided_all_the_same(
         assert labels(apart, split) == labels(joined, split)
 
 
-def test_a_label_that_only_rows_put_aside_have_is_no_error(tmp_path: Path) -> None:
-    place = int(np.flatnonzero(put_aside(20))[0])
-    rows = [{"text": "x", "label": "rare" if n == place else "ab"[n % 2]} for n in range(20)]
-    jsonl(tmp_path / "train.jsonl", rows)
-    (task,) = load_tasks(tmp_path)
-    assert task.labels == ("a", "b", "rare")
-    assert "rare" not in labels(task, "train")
+def test_a_class_of_one_row_is_never_put_aside(tmp_path: Path) -> None:
+    for place in range(20):
+        rows = [{"text": "x", "label": "rare" if n == place else "ab"[n % 2]} for n in range(20)]
+        jsonl(tmp_path / "train.jsonl", rows)
+        (task,) = load_tasks(tmp_path)
+        assert task.labels == ("a", "b", "rare")
+        assert "rare" in labels(task, "train")
+
+
+def test_every_class_has_its_share_of_every_split() -> None:
+    strata = np.repeat([0, 1, 2, 3], [500, 100, 30, 3])
+    codes = divide_rows(len(strata), strata)
+    for code, (train, dev, test) in enumerate([(400, 50, 50), (80, 10, 10), (24, 3, 3)]):
+        own = np.bincount(codes[strata == code], minlength=3)
+        assert np.abs(own - [train, dev, test]).max() <= 1
+    assert (codes[strata == 3] == 0).any()
+    assert np.bincount(codes).tolist() == [505, 64, 64]
+    aside = put_aside(len(strata), strata)
+    assert [int(aside[strata == code].sum()) for code in range(3)] == [50, 10, 3]
+
+
+def test_strata_that_are_all_alike_change_nothing() -> None:
+    for count in (2, 3, 25, 400):
+        one = np.full(count, 7)
+        assert (divide_rows(count, one) == divide_rows(count)).all()
+        assert (put_aside(count, one) == put_aside(count)).all()
+
+
+def test_rows_with_the_same_inputs_are_never_parted() -> None:
+    generator = np.random.default_rng(0)
+    same = generator.integers(0, 300, 500)
+    strata = generator.integers(0, 3, 500)
+    for codes in (divide_rows(500, strata, same), put_aside(500, strata, same).astype(int)):
+        for unit in np.unique(same):
+            assert len(np.unique(codes[same == unit])) == 1
+        assert 0.6 < np.mean(codes == 0) < 0.95
+        assert (codes == 1).any()
+
+
+def test_rows_that_stand_twice_in_a_table_are_in_one_split(tmp_path: Path) -> None:
+    texts = [f"the film number {n // 2 if n < 40 else n} was fine" for n in range(100)]
+    rows = [{"text": text, "label": "ab"[n % 2]} for n, text in enumerate(texts)]
+    jsonl(tmp_path / "table.jsonl", rows)
+    (task,) = load_tasks(tmp_path / "table.jsonl")
+    found = {split: set(rows.inputs["text"].to_pylist()) for split, rows in task.splits.items()}
+    assert not found["train"] & (found["dev"] | found["test"])
+    assert not found["dev"] & found["test"]
 
 
 def test_the_fixed_rules_never_leave_nothing_to_train_on() -> None:

@@ -87,10 +87,13 @@ def test_a_split_whose_labels_are_hidden_is_left_out(monkeypatch: pytest.MonkeyP
     assert "labels are hidden" in tasks.notes[0]
 
 
-def test_a_row_whose_label_is_hidden_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_whose_label_is_hidden_is_left_out_or_refused_by_strict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     fake(monkeypatch, {"train": pairs([0, -1])})
     with pytest.raises(TaskFileError, match="hf:snli/train, row 2"):
-        load_tasks("hf:snli", text=["premise"])
+        load_tasks("hf:snli", text=["premise"], strict=True)
+    assert load_tasks("hf:snli", text=["premise"])[0].sizes == {"train": 1}
 
 
 def test_lists_of_classes_are_tags(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,9 +113,13 @@ def test_a_regression_never_becomes_classes_because_of_a_word(tmp_path: Path, sh
     path = tmp_path / "train.csv"
     path.write_text(f"x,label\n{rows}")
     with pytest.raises(TaskFileError, match="'n/k'") as caught:
-        load_tasks(tmp_path)
+        load_tasks(tmp_path, strict=True)
     assert caught.value.row == 102 - odd
     assert caught.value.path == path
+    if share < 0.05:
+        tasks = load_tasks(tmp_path)
+        assert tasks[0].kind == "regression"
+        assert "2 of 100 rows have no number as `label` ('n/k')" in " ".join(tasks.notes)
 
 
 def test_a_word_among_class_numbers_is_a_class_and_noted(tmp_path: Path) -> None:

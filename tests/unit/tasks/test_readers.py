@@ -16,8 +16,9 @@ import pytest
 from taskmix.errors import TaskFileError
 from taskmix.tasks._formats import _conll, _jsonl, _objects, _streams
 from taskmix.tasks._formats._csv import read_csv
+from taskmix.tasks._formats._endings import file_format
 from taskmix.tasks._formats._objects import ObjectStream, OddRowError
-from taskmix.tasks._formats._readers import column_names, file_format, read_rows
+from taskmix.tasks._formats._readers import column_names, read_rows
 from taskmix.tasks._formats._words import quoted
 
 
@@ -194,7 +195,10 @@ def test_json_read_by_python_agrees_with_json_read_by_arrow(tmp_path: Path) -> N
         ("a.seq.txt.gz", ("a.seq", "txt")),
         ("train", None),
         (".csv", None),
-        ("train.json", None),
+        ("train.json", ("train", "json")),
+        ("a.b.feather", ("a.b", "arrow")),
+        ("x.tab.gz", ("x", "tsv")),
+        ("train.xls", None),
         ("train.gz", None),
     ],
 )
@@ -247,7 +251,7 @@ def test_a_nul_is_refused_with_its_row(tmp_path: Path, ending: str) -> None:
 
 @pytest.mark.parametrize("ending", TEXT_FORMATS)
 def test_bytes_that_are_not_utf8_are_refused_with_their_row(tmp_path: Path, ending: str) -> None:
-    data = (TEXT_FORMATS[ending] * 3).encode() + b"caf\xe9\n"
+    data = (TEXT_FORMATS[ending] * 3 + "à\n").encode() + b"caf\xe9\n"
     error = error_of(write(tmp_path / f"a.{ending}.gz", data))
     assert "UTF-8" in str(error)
     assert r"b'\xe9\n'" in str(error)
@@ -489,8 +493,8 @@ def test_a_file_without_permission_is_refused(
 
 
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TaskFileError, match=r"\.jsonl, \.csv"):
-        read_rows(tmp_path / "train.xlsx")
+    with pytest.raises(TaskFileError, match=r"\.xlsx, .* Save it as .xlsx or .csv"):
+        read_rows(tmp_path / "train.xls")
 
 
 def test_values_are_shown_short_and_escaped() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskmix.cli._options._completing import task_folders
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ class ReadingOptions:
     ] = None
     separator: Annotated[
         str | None,
-        typer.Option("--separator", help="What stands between the labels of a cell: several a row."),
+        typer.Option(
+            "--separator", help="What stands between the labels of a cell: several a row."
+        ),
     ] = None
     metric: Annotated[
         str | None,
@@ -102,7 +105,8 @@ class TaskOptions(ReadingOptions):
     folder: Annotated[
         str,
         typer.Argument(
-            help="A task folder, a table with a task column, hf:NAME, or digits for the demo's tasks."
+            help="A task folder, a table with a task column, hf:NAME, or digits for the demo's tasks.",
+            autocompletion=task_folders,
         ),
     ]
     tasks: Annotated[

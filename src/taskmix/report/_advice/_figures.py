@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from taskmix.numerics import Interval
-from taskmix.report._advice._charts import budget_steps, expected_bars, gap_dots, law_curve
+from taskmix.report._advice._charts import budget_steps, gap_dots, law_curve
 from taskmix.report._drawing import Columns, Figure, Panel, rounded
-from taskmix.report._study import count_of, decimals_for, duration, listed, number, spread_words
+from taskmix.report._study import count_of, duration, listed, number, spread_words
 
 if TYPE_CHECKING:
     from taskmix.plans import AdviceDocument, CandidateRow
@@ -53,44 +53,6 @@ def _standing(row: CandidateRow, advice: AdviceDocument) -> str:
     if row is advice.leader:
         return "leads"
     return "may be the best" if row.open else "out"
-
-
-def expected_figure(advice: AdviceDocument | None) -> Figure | None:
-    """What each task's score should be, and what it was on test; a panel a metric."""
-    if advice is None or not advice.expected:
-        return None
-    panels, specs = [], {}
-    metrics = list(dict.fromkeys(row.metric for row in advice.expected))
-    for place, metric in enumerate(metrics):
-        rows = [row for row in advice.expected if row.metric == metric]
-        decimals = decimals_for(row.value for row in rows)
-        columns: Columns = {
-            "row": [row.task for row in rows],
-            "series": ["expected"] * len(rows),
-            "mean": [rounded(row.value) for row in rows],
-            "low": [rounded(row.low) for row in rows],
-            "high": [rounded(row.high) for row in rows],
-            "test": [row.test and rounded(row.test.mean) for row in rows],
-            "shown": [spread_words(row.value, row.low, row.high, decimals) for row in rows],
-            "observed": [
-                number(row.test.mean, decimals) if row.test else "no test rows" for row in rows
-            ],
-        }
-        words = "; ".join(
-            f"{name} {shown}, on test {observed}"
-            for name, shown, observed in zip(
-                columns["row"][:12], columns["shown"], columns["observed"], strict=False
-            )
-        )
-        name = f"expected-{place}"
-        specs[name] = expected_bars(columns["row"], metric)
-        panels.append(Panel(f"chart-{name}", metric, name, columns, f"Expected {metric}: {words}."))
-    caption = (
-        f"Bars hold the score of one new run on new rows in {advice.level:.0%} of cases; the line in "
-        "each is the mean on dev. Dots are the mean test scores of the runs at hand, by which nothing "
-        "was chosen."
-    )
-    return Figure("expected", caption, tuple(panels), "none", specs)
 
 
 def _spent_words(advice: AdviceDocument) -> str:

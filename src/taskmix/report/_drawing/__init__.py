@@ -3,7 +3,15 @@
 Scores are in `_figures.py`, what happened on the way in `_traces.py`, the front of laws in `_front.py`.
 """
 
-from taskmix.report._drawing._charts import FOCUS, LABEL_COLOURS, PANEL, Spec
+from taskmix.report._drawing._bounds import Bounds, metric_bounds
+from taskmix.report._drawing._charts import (
+    FOCUS,
+    LABEL_COLOURS,
+    PANEL,
+    ROW_LABELS,
+    Spec,
+    predicted_against_observed,
+)
 from taskmix.report._drawing._figures import (
     Columns,
     Figure,
@@ -26,6 +34,8 @@ __all__ = [
     "FOCUS",
     "LABEL_COLOURS",
     "PANEL",
+    "ROW_LABELS",
+    "Bounds",
     "Columns",
     "Figure",
     "Palette",
@@ -34,7 +44,9 @@ __all__ = [
     "curve_figure",
     "front_chart",
     "loss_figure",
+    "metric_bounds",
     "palette",
+    "predicted_against_observed",
     "rounded",
     "score_figure",
     "share_figure",

@@ -6,8 +6,14 @@ text, numbers, dates, names of rows, ...), and what `train` has never seen.
 """
 
 from taskmix.tasks._columns._cells import cell_family
-from taskmix.tasks._columns._dates import dates_of
-from taskmix.tasks._columns._names import folded_name, match_column
+from taskmix.tasks._columns._dates import DateColumn, dates_of
+from taskmix.tasks._columns._names import (
+    USUAL_LABELS,
+    USUAL_LABELS_OF_TEXTS,
+    folded_name,
+    match_column,
+    usual_label,
+)
 from taskmix.tasks._columns._roles import (
     UNUSABLE,
     ColumnKind,
@@ -23,8 +29,11 @@ from taskmix.tasks._columns._unseen import unseen_categories
 
 __all__ = [
     "UNUSABLE",
+    "USUAL_LABELS",
+    "USUAL_LABELS_OF_TEXTS",
     "ColumnKind",
     "ColumnRole",
+    "DateColumn",
     "SpelledColumn",
     "StackedFiles",
     "as_pair",
@@ -39,5 +48,6 @@ __all__ = [
     "role_of",
     "spell",
     "unseen_categories",
+    "usual_label",
     "words_of",
 ]

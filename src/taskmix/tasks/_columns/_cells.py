@@ -38,7 +38,11 @@ def cells_of(part: Rows, name: str, *, as_text: bool = False) -> pa.ChunkedArray
         remedy = (
             "Add the column, or say which one is meant, in `task.toml` or as label or task column."
         )
-        part.bad(f"There should be a column `{name}`.", f"the columns {known or '(none)'}", remedy)
+        found = f"the columns {known or '(none)'}"
+        if part.begins_with_data():
+            found += ", which look like a row of data,"
+            remedy = "Write a first row with the names of the columns."
+        part.bad(f"There should be a column `{name}`.", found, remedy)
     reason = part.unusable.get(name) or (part.mixed.get(name) if as_text else None)
     if reason is not None:
         remedy = "Write all its values in the same way."

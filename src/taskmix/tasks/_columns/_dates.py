@@ -2,13 +2,15 @@
 
 As words, dates would be a category with thousands of values, nearly all of which new rows do not have.
 A column holds dates if its type says so, or if 95 of 100 cells are written in one of these ways, with a
-time behind them or not: `2021-03-04`, `04.03.2021`, `3/4/2021`, `4 Mar 2021`, `Mar 4, 2021`. Of numbers
-on both sides of a slash the first is the month, unless it is above 12 somewhere. Time zones are not
-counted. The first day is fixed, so that rows which come later are read as those of training were.
+time behind them or not: `2021-03-04`, `04.03.2021`, `3/4/2021`, `4 Mar 2021`, `Mar 4, 2021`. Before a
+slash stands the month; where it cannot be one, the day does (`31/12/2020`), and such a column is left
+out, since nothing would tell so in a single new row. Time zones are not counted. The first day is fixed:
+rows that come later are read as those of training were.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,21 +25,28 @@ from taskmix.tasks._columns._stack import StackedFiles
 from taskmix.tasks._formats import trimmed_cells
 
 DATE_SHARE = 0.95  # of the cells: as for numbers, a few may say that there is no date
-_SAMPLED = 100  # cells looked at first: most columns of text end there
+_GLANCED, _SAMPLED = 20, 100  # cells looked at first: a wide table has thousands of other columns
+_SHAPE = re.compile(
+    r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{1,2}[- ][A-Za-z]{3,9}[- ,]+\d{4}"
+    r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})"
+)
 _TIME = (
     r"(?:[T ,]+(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?:[.,]\d+)?)?"
     r" ?(?P<half>[AaPp][Mm])?(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?(?:\d{2})?))?)?$"
 )
 _YEAR_FIRST = r"^(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + _TIME
-_DAY_FIRST = r"^(?P<day>\d{1,2})[./-](?P<month>\d{1,2})[./-](?P<year>\d{4})" + _TIME
+_DAY_FIRST = r"^(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})" + _TIME
+_DAY_BEFORE_SLASH = r"^(?P<day>\d{1,2})[/-](?P<month>\d{1,2})[/-](?P<year>\d{4})" + _TIME
 _MONTH_FIRST = r"^(?P<month>\d{1,2})[/-](?P<day>\d{1,2})[/-](?P<year>\d{4})" + _TIME
 _NAMED_MONTH = r"^(?P<day>\d{1,2})[- ](?P<word>[A-Za-z]{3,9})[- ,]+(?P<year>\d{4})" + _TIME
 _MONTH_NAMED_FIRST = r"^(?P<word>[A-Za-z]{3,9})\.? (?P<day>\d{1,2}),? (?P<year>\d{4})" + _TIME
+DAY_BEFORE_SLASH = "day/month/year"
 # The first that fits best: where both orders of day and month do, the month comes first.
 _WAYS = {
     "year-month-day": _YEAR_FIRST,
     "month/day/year": _MONTH_FIRST,
     "day.month.year": _DAY_FIRST,
+    DAY_BEFORE_SLASH: _DAY_BEFORE_SLASH,
     "day month year": _NAMED_MONTH,
     "month day, year": _MONTH_NAMED_FIRST,
 }
@@ -51,6 +60,11 @@ class DateColumn:
     days: pa.ChunkedArray  # [row], float64; null where there is none
     way: str  # how they are written
     others: int  # cells that are no dates, and so count as missing
+
+    @property
+    def can_be_told(self) -> bool:
+        """Whether a single new row would be read in the same way."""
+        return self.way != DAY_BEFORE_SLASH
 
     @property
     def first(self) -> str:
@@ -74,37 +88,52 @@ def dates_of(stack: StackedFiles, name: str) -> DateColumn | None:
 
 def _read(stack: StackedFiles, name: str) -> DateColumn | None:
     columns = [plain(cells_of(part, name)) for part in stack.parts]
-    texts = [each for each in columns if cell_family(each.type) == "text"]
-    if not all(_may_hold_dates(each) for each in columns) or not any(map(len, columns)):
+    families = {cell_family(each.type) for each in columns}
+    if not all(map(_may_hold_dates, columns)) or families == {"nothing"}:
         return None
-    way = "a type of its own"
-    if texts:
-        cells = trimmed_cells(pa.chunked_array([c for each in texts for c in each.chunks]))
-        valid = cells.drop_null()
-        if not len(valid):
-            return None
-        few = valid.take(pa.array(np.unique(np.linspace(0, len(valid) - 1, _SAMPLED).astype(int))))
-        counts = {
-            way: int(np.isfinite(_days(few, pattern)).sum()) for way, pattern in _WAYS.items()
-        }
-        if max(counts.values()) < DATE_SHARE * len(few) - 1:
-            return None
-        ways = [way for way, count in counts.items() if count >= DATE_SHARE * len(few) - 1]
-        found = {way: int(np.isfinite(_days(valid, _WAYS[way])).sum()) for way in ways}
-        way = max(found, key=lambda each: found[each])
-        if found[way] < DATE_SHARE * len(valid):
-            return None
-    elif all(cell_family(each.type) == "nothing" for each in columns):
+    texts = [each for each in columns if cell_family(each.type) == "text" and len(each)]
+    if texts and not _looks_like_dates(texts[0]):
+        return None  # most columns of text end here
+    columns = [
+        trimmed_cells(each) if cell_family(each.type) == "text" else each for each in columns
+    ]
+    filled = sum(len(each) - each.null_count for each in columns)
+    ways = _ways_of(trimmed_cells(texts[0]).drop_null()) if texts else ["a type of its own"]
+    if stack.wanted:  # rows for a model, which has learned from no such column
+        ways = [way for way in ways if way != DAY_BEFORE_SLASH]
+    best: NDArray[np.float64] | None = None
+    chosen = ""
+    for way in ways:
+        days = np.concatenate([_column_days(each, way) for each in columns])
+        if best is None or np.isfinite(days).sum() > np.isfinite(best).sum():
+            best, chosen = days, way
+    if best is None:
         return None
-    parts = [_column_days(each, way) for each in columns]
-    days = np.concatenate(parts)
-    filled = sum(
-        len(each) - (trimmed_cells(each) if cell_family(each.type) == "text" else each).null_count
-        for each in columns
-    )
-    missing = ~np.isfinite(days)
-    array = pa.array(np.where(missing, 0.0, days), pa.float64(), mask=missing)
-    return DateColumn(pa.chunked_array([array]), way, filled - int((~missing).sum()))
+    missing = ~np.isfinite(best)
+    others = filled - int((~missing).sum())
+    if not filled or others > (1 - DATE_SHARE) * filled:
+        return None
+    array = pa.array(np.where(missing, 0.0, best), pa.float64(), mask=missing)
+    return DateColumn(pa.chunked_array([array]), chosen, others)
+
+
+def _looks_like_dates(cells: pa.ChunkedArray) -> bool:
+    """Whether some cells have the shape of one, by a look that costs next to nothing."""
+    places = np.linspace(0, len(cells) - 1, min(len(cells), _GLANCED)).astype(int).tolist()
+    found = [cell for place in places if (cell := cells[place].as_py()) and cell.strip()]
+    return bool(found) and sum(map(bool, map(_SHAPE.match, found))) >= len(found) / 2
+
+
+def _ways_of(cells: pa.ChunkedArray) -> list[str]:
+    """The ways in which nearly all of a hundred cells are written."""
+    if len(cells) > _SAMPLED:
+        cells = cells.take(pa.array(np.linspace(0, len(cells) - 1, _SAMPLED).astype(np.int64)))
+    least = DATE_SHARE * len(cells) - 1
+    return [
+        way
+        for way, pattern in _WAYS.items()
+        if len(cells) and np.isfinite(_days(cells, pattern)).sum() >= least
+    ]
 
 
 def _may_hold_dates(column: pa.ChunkedArray) -> bool:
@@ -124,7 +153,7 @@ def _column_days(column: pa.ChunkedArray, way: str) -> NDArray[np.float64]:
         exact = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
         values = exact.cast(pa.float64(), safe=False).to_numpy()
         return np.asarray(values / 86_400e6, dtype=np.float64)
-    return _days(trimmed_cells(column), _WAYS[way])
+    return _days(column, _WAYS[way])
 
 
 def _days(cells: Any, pattern: str) -> NDArray[np.float64]:

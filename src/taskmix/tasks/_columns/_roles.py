@@ -74,6 +74,8 @@ def _find(stack: StackedFiles, name: str) -> ColumnRole:
     try:
         dates = dates_of(stack, name)
         if dates is not None:
+            if not dates.can_be_told:
+                return ColumnRole(name, "date", "dates with the day before the month")
             odd = f"{dates.others} other cells" if dates.others else ""
             return ColumnRole(name, "date", odd)
         cells = stack.column(name)

@@ -109,7 +109,8 @@ def _is_rounded(cells: pa.ChunkedArray) -> bool:
 def _read_part(part: Rows, cells: pa.ChunkedArray, name: str, *, is_number: bool) -> _Part:
     if cell_family(cells.type) == "number":
         if part.format == "jsonl" and _is_rounded(plain(cells)):
-            return _Part(exact_cells(part.path, name, part.byte_limit), _exact)
+            exact = exact_cells(part.path, part.original.get(name, name), part.byte_limit)
+            return _Part(exact if part.places is None else exact.take(part.places), _exact)
         is_decimal = pa.types.is_decimal(cells.type)  # exact, and floating no more once it is plain
         return _Part(cells if is_decimal else _whole_if_all(plain(cells)), _word)
     column = plain(cells)

@@ -102,30 +102,35 @@ class StackedFiles:
         self.column(name)
         return self._odd.get(name)
 
-    def numbers(self, name: str, purpose: str) -> NDArray[np.float64]:
-        """A column of finite numbers."""
+    def numbers(self, name: str, purpose: str, *, may_miss: bool = False) -> NDArray[np.float64]:
+        """A column of finite numbers; where some may be missing, NaN stands for them."""
         column = self.column(name)
         should = f"`{name}` should be a finite number in every row, {purpose}."
         remedy = "Correct that row or take it out."
+        if cell_family(column.type) == "nothing" and may_miss:
+            return np.full(len(column), np.nan)
         if cell_family(column.type) != "number":
             wrong = self._first_not_number(column)
             self.bad(wrong, should, quoted(column[wrong].as_py()), remedy)
-        if odd := self.odd(name):
+        if (odd := self.odd(name)) and not may_miss:
             self.bad(odd.place, should, quoted(odd.value), remedy)
-        self.bad_where(pc.is_null(column), should, "no value", remedy)
-        values = column.cast(pa.float64(), safe=False).to_numpy()
-        places = np.flatnonzero(~np.isfinite(values))
+        if not may_miss:
+            self.bad_where(pc.is_null(column), should, "no value", remedy)
+        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        places = np.flatnonzero(np.isinf(values) if may_miss else ~np.isfinite(values))
         if len(places):
             self.bad(int(places[0]), should, str(values[places[0]]), remedy)
         return np.asarray(values, dtype=np.float64)
 
-    def text(self, name: str, purpose: str) -> pa.ChunkedArray:
-        """A column of text, with a value in every row."""
+    def text(self, name: str, purpose: str, *, may_miss: bool = False) -> pa.ChunkedArray:
+        """A column of text, with a value in every row; where some may be missing, empty text is."""
         should = f"`{name}` should be text in every row, {purpose}."
         remedy = "Correct that row or take it out."
         chunks: list[pa.Array] = []
         for part in self.parts:
             column = plain(cells_of(part, name, as_text=True))
+            if may_miss and cell_family(column.type) in ("text", "nothing"):
+                column = pc.fill_null(column.cast(pa.string()), "")
             wrong = pc.is_null(column)
             if cell_family(column.type) not in ("text", "nothing"):
                 wrong = pa.array(np.ones(len(column), dtype=np.bool_))

@@ -36,11 +36,11 @@ _OUTER_TABS = re.compile(rb"^\t|\t$", re.MULTILINE)
 _DOCUMENT = b"-DOCSTART-"
 
 
-def read_conll(path: Path, byte_limit: int | None) -> pa.Table:
+def read_conll(path: Path, byte_limit: int | None, remarks: list[str] | None = None) -> pa.Table:
     """One row a sentence; the columns `1`, `2`, ... are lists of equal lengths."""
     pieces: list[pa.Table] = []
     separator, width = b"", 0
-    for piece in _pieces(path, byte_limit):
+    for piece in _pieces(path, byte_limit, remarks):
         if not width:
             bounds = allowance(path, byte_limit)
             separator, width = _layout(io.BytesIO(piece), bounds)
@@ -64,9 +64,9 @@ def sentence_rows(path: Path, byte_limit: int | None) -> Iterator[int]:
         inside = is_token
 
 
-def _pieces(path: Path, byte_limit: int | None) -> Iterator[bytes]:
+def _pieces(path: Path, byte_limit: int | None, remarks: list[str] | None) -> Iterator[bytes]:
     """Whole sentences, some tens of megabytes at a time."""
-    with CheckedStream(path, byte_limit=byte_limit) as stream:
+    with CheckedStream(path, byte_limit=byte_limit, remarks=remarks) as stream:
         rest = b""
         size = min(_PIECE, max(stream.allowance.free // _PIECE_SHARE, 2**16))
         while block := stream.read(size):

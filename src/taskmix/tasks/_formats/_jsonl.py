@@ -1,8 +1,7 @@
 """JSON lines: one object a row, read by Arrow; by Python only where something is odd.
 
-The second reading finds the first bad row. It also reads what Arrow does not: a column of numbers and
-text, as text; and a column that mixes other types is no reason to refuse a file as long as nobody asks
-for that column. A key that an object has twice is refused by both.
+The second reading finds the first bad row. It also reads what Arrow does not, as `_values.py` has it. A
+key that an object has twice is refused by both.
 
 What Arrow must not be given, or would make too much of, `_objects.py` keeps from it.
 """
@@ -18,7 +17,6 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 
 from taskmix.files import Allowance
-from taskmix.tasks._formats._numbers import spell_number
 from taskmix.tasks._formats._objects import (
     DEPTH_LIMIT,
     ObjectStream,
@@ -28,26 +26,31 @@ from taskmix.tasks._formats._objects import (
     table_bytes,
 )
 from taskmix.tasks._formats._streams import CheckedStream, arrow_file
+from taskmix.tasks._formats._values import Reasons, table_of_values
 from taskmix.tasks._formats._words import bad_file, quoted
 
 _BLOCK = 4 * 2**20
-_INT64 = 2**63
-
-Reasons = dict[str, str]  # by column, as words of a sentence
 
 
-def read_jsonl(path: Path, byte_limit: int | None) -> tuple[pa.Table, Reasons, Reasons]:
+def read_jsonl(
+    path: Path, byte_limit: int | None, remarks: list[str] | None = None
+) -> tuple[pa.Table, Reasons, Reasons]:
     """The table, why columns cannot be used, and why others are text although they have numbers."""
-    table = _read_with_arrow(path, byte_limit)
-    return (table, {}, {}) if table is not None else _read_with_python(path, byte_limit)
+    table = _read_with_arrow(path, byte_limit, remarks)
+    return (table, {}, {}) if table is not None else _read_with_python(path, byte_limit, remarks)
 
 
-def _read_with_arrow(path: Path, byte_limit: int | None) -> pa.Table | None:
+def _read_with_arrow(
+    path: Path, byte_limit: int | None, remarks: list[str] | None = None
+) -> pa.Table | None:
     """The table, or None where the file needs a closer look."""
     schema: pa.Schema | None = None
     block = _BLOCK
     while True:
-        with ObjectStream(path, byte_limit=byte_limit) as stream, arrow_file(stream) as source:
+        with (
+            ObjectStream(path, byte_limit=byte_limit, remarks=remarks) as stream,
+            arrow_file(stream) as source,
+        ):
             try:
                 table = arrow_json.read_json(
                     source,
@@ -89,37 +92,20 @@ def _without_dates(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _read_with_python(path: Path, byte_limit: int | None) -> tuple[pa.Table, Reasons, Reasons]:
+def _read_with_python(
+    path: Path, byte_limit: int | None, remarks: list[str] | None = None
+) -> tuple[pa.Table, Reasons, Reasons]:
     _check_table(path, byte_limit)
     columns: dict[str, list[Any]] = {}
     numbers: list[int] = []  # the row, as an editor shows it, of each object
-    with CheckedStream(path, byte_limit=byte_limit) as stream:
+    with CheckedStream(path, byte_limit=byte_limit, remarks=remarks) as stream:
         for number, row, _ in _rows(stream):
             for name in row:
                 columns.setdefault(name, [None] * len(numbers))
             for name, cells in columns.items():
                 cells.append(row.get(name))
             numbers.append(number)
-    arrays: dict[str, pa.Array] = {}
-    reasons: Reasons = {}
-    mixed: Reasons = {}
-    for name, cells in columns.items():
-        reason = _mixture(cells, numbers)
-        if reason is not None and {_family(cell) for cell in cells} <= {"a number", "text", None}:
-            arrays[name] = pa.array([_as_text(cell) for cell in cells], pa.string())
-            mixed[name] = reason
-            continue
-        if reason is None:
-            try:
-                arrays[name] = pa.array(_in_range(cells))
-            except (pa.ArrowException, OverflowError) as error:
-                reason = f"cells that do not fit together ({quoted(str(error))})"
-        if reason is not None:
-            arrays[name] = pa.nulls(len(numbers))
-            reasons[name] = reason
-    if numbers and not arrays:  # a table without columns would not know how many rows it has
-        arrays[""] = pa.nulls(len(numbers))
-    return pa.table(arrays), reasons, mixed
+    return table_of_values(columns, numbers)
 
 
 def _check_table(path: Path, byte_limit: int | None) -> None:
@@ -153,25 +139,34 @@ def _parse_row(path: Path, number: int, line: bytes, bounds: Allowance) -> Mappi
     bounds.check(python_bytes(line))
     should = "Every row of a .jsonl file should be one JSON object."
     remedy = "Correct that row or take it out."
+    row = parse_document(path, line, should, remedy, number)
+    if not isinstance(row, dict):
+        bad_file(path, should, quoted(line), remedy, number)
+    return row
+
+
+def parse_document(
+    path: Path, data: bytes, should: str, remedy: str, number: int | None = None
+) -> Any:
+    """What JSON says; a sentence where it is none, of a row or of a whole document."""
     try:
-        row = json.loads(line, object_pairs_hook=_once)
-        if b"\\u" in line:
-            json.dumps(row, ensure_ascii=False).encode()  # refuses half of a surrogate pair
+        document = json.loads(data, object_pairs_hook=_once)
+        if b"\\u" in data:
+            json.dumps(document, ensure_ascii=False).encode()  # refuses half of a surrogate pair
     except json.JSONDecodeError as error:
-        found = f"{quoted(line)} ({error.msg} at character {error.colno})"
-        bad_file(path, should, found, remedy, number)
+        near = data if number is not None else data.decode()[max(error.pos - 30, 0) :][:60]
+        found = f"{quoted(near)} ({error.msg} at character {error.colno})"
+        bad_file(path, should, found, remedy, number or error.lineno)
     except _TwiceError as error:
         should = "An object should have each key once."
         bad_file(path, should, f"{quoted(error.key)} twice", remedy, number)
     except UnicodeEncodeError:
-        bad_file(path, should, f"half a surrogate pair: {quoted(line)}", remedy, number)
+        bad_file(path, should, f"half a surrogate pair: {quoted(data)}", remedy, number)
     except (RecursionError, ValueError):  # a number of thousands of digits is a ValueError
-        bad_file(path, should, f"one too large to read: {quoted(line)}", remedy, number)
-    if not isinstance(row, dict):
-        bad_file(path, should, quoted(line), remedy, number)
-    if _depth(row) > DEPTH_LIMIT:
+        bad_file(path, should, f"one too large to read: {quoted(data)}", remedy, number)
+    if isinstance(document, dict | list) and _depth(document) > DEPTH_LIMIT:
         bad_file(path, should, f"one nested over {DEPTH_LIMIT} levels", remedy, number)
-    return row
+    return document
 
 
 class _TwiceError(Exception):
@@ -212,43 +207,3 @@ def _depth(value: Any) -> int:
         inner = [item.values() if isinstance(item, dict) else item for item in level]
         level = [item for items in inner for item in items if isinstance(item, dict | list)]
     return depth
-
-
-def _mixture(cells: list[Any], numbers: list[int]) -> str | None:
-    """The first two cells that differ in type, as words of a sentence."""
-    first: tuple[str, int] | None = None
-    for cell, number in zip(cells, numbers, strict=True):
-        if cell is None:
-            continue
-        family = _family(cell) or ""
-        if first is None:
-            first = (family, number)
-        elif family != first[0]:
-            return f"{family} in row {number} ({quoted(cell)}) and {first[0]} in row {first[1]}"
-    return None
-
-
-def _family(cell: Any) -> str | None:
-    if cell is None:
-        return None
-    if isinstance(cell, bool):
-        return "true or false"
-    if isinstance(cell, int | float):
-        return "a number"
-    if isinstance(cell, str):
-        return "text"
-    return "a list" if isinstance(cell, list) else "an object"
-
-
-def _as_text(cell: str | float | None) -> str | None:
-    return cell if cell is None or isinstance(cell, str) else spell_number(cell)
-
-
-def _in_range(cells: list[Any]) -> list[Any]:
-    """Numbers as Arrow reads them: where one is not a 64-bit integer, all are floating."""
-    if any(
-        isinstance(cell, float) or (isinstance(cell, int) and not -_INT64 <= cell < _INT64)
-        for cell in cells
-    ):
-        return [cell if cell is None else float(cell) for cell in cells]
-    return cells

@@ -47,8 +47,10 @@ class ObjectStream(CheckedStream):
     _open_row = b""  # so far
     _open_key = b""  # what follows the last key, and may be the beginning of another
 
-    def __init__(self, path: Path, *, byte_limit: int | None = None) -> None:
-        super().__init__(path, byte_limit=byte_limit)
+    def __init__(
+        self, path: Path, *, byte_limit: int | None = None, remarks: list[str] | None = None
+    ) -> None:
+        super().__init__(path, byte_limit=byte_limit, remarks=remarks)
         self._keys: set[int] = set()  # their hashes
         self._usual: set[bytes] = set()  # those of the first block, where they are few
 

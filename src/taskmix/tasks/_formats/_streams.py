@@ -2,28 +2,26 @@
 
 Nothing larger than a block is held. What a file may become is an `Allowance` of `taskmix.files`, a ratio
 and a share of free memory, and `byte_limit` takes their place where it is given.
-Whatever is wrong with the bytes themselves (gzip, UTF-8, a NUL, an endless line) is said here, once,
+Whatever is wrong with the bytes themselves (gzip, encoding, a NUL, an endless line) is said here, once,
 for every text format; `rows` counts the line ends seen so far, so the sentence can name the row.
 """
 
 from __future__ import annotations
 
-import codecs
 import io
 import os
 import zlib
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 import pyarrow as pa
 
 from taskmix.files import Allowance, UnreadableError, open_plain
-from taskmix.tasks._formats._words import bad_file
+from taskmix.tasks._formats._encodings import NotTextError, TextDecoder
+from taskmix.tasks._formats._words import bad_file, show_path
 
 _BLOCK = 2**20
-_MARK = codecs.BOM_UTF8
 
 
 class FileAllowance(Allowance):
@@ -50,17 +48,23 @@ def arrow_file(stream: io.RawIOBase) -> pa.PythonFile:
 
 
 class CheckedStream(io.RawIOBase):
-    """A text file as a readable stream of valid UTF-8 without NUL, byte order mark taken off."""
+    """A text file as a readable stream of valid UTF-8 without NUL, whatever it was saved in."""
 
-    def __init__(self, path: Path, *, byte_limit: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        byte_limit: int | None = None,
+        remarks: list[str] | None = None,  # gets what is to be noted of the encoding
+    ) -> None:
         self.path = path
         self.allowance = allowance(path, byte_limit)
         self.rows = 0  # line ends so far
         self.size = 0  # uncompressed bytes so far
         self.problem: Exception | None = None
-        self._blocks = _text_blocks(path, self.allowance)
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._pending = False  # a character is cut by the end of the last block
+        self._remarks = remarks
+        self._decoder = TextDecoder()
+        self._blocks = _text_blocks(path, self.allowance, self._decoder)
         self._line = 0  # bytes of the line that is not yet ended
         self._rest = b""
 
@@ -111,7 +115,9 @@ class CheckedStream(io.RawIOBase):
 
     def _next_block(self) -> bytes:
         try:
-            return next(self._blocks, b"")
+            block = next(self._blocks, b"")
+        except NotTextError as error:
+            self._bad(error.place, error.data, "A text file should be UTF-8.", error.found)
         except DamagedError as damage:
             bad_file(
                 self.path,
@@ -120,28 +126,15 @@ class CheckedStream(io.RawIOBase):
                 "Copy or make the file again.",
                 self.rows + 1,
             )
+        if self._remarks is not None and (remark := self._decoder.remark) is not None:
+            note(self._remarks, self.path, remark)
+        return block
 
     def check(self, block: bytes) -> None:
         """Raise what is wrong with the next block; at the end of the file it is empty."""
         if b"\0" in block:
             self._bad(block.index(b"\0"), block, "A text file should have no NUL.", "one")
-        self._check_utf8(block)
         self._check_lines(block)
-
-    def _check_utf8(self, block: bytes) -> None:
-        if block and not self._pending and block.isascii():
-            return
-        try:
-            self._decoder.decode(block, final=not block)
-        except UnicodeDecodeError as error:
-            wrong = bytes(error.object[error.start : error.start + 12])
-            self._bad(
-                error.start,
-                bytes(error.object),
-                "A text file should be UTF-8.",
-                f"the bytes {wrong!r}",
-            )
-        self._pending = bool(self._decoder.getstate()[0])
 
     def _bad(self, place: int, block: bytes, should: str, found: str) -> NoReturn:
         bad_file(
@@ -207,22 +200,23 @@ class DamagedError(Exception):
     """What is wrong with a gzip file."""
 
 
-def _text_blocks(path: Path, allowance: Allowance) -> Iterator[bytes]:
-    blocks = _blocks(path, allowance)
-    first = b""
-    for block in blocks:  # a block may be as short as the writer flushed it
-        first += block
-        if len(first) >= len(_MARK):
-            break
+def note(remarks: list[str], path: Path, remark: str) -> None:
+    """Keep what is to be noted of a file, once."""
+    sentence = f"the file {show_path(Path(path.name))} {remark}"
+    if sentence not in remarks:
+        remarks.append(sentence)
+
+
+def _text_blocks(path: Path, allowance: Allowance, decoder: TextDecoder) -> Iterator[bytes]:
+    """Blocks of UTF-8, in which a line end of two characters is not cut in half."""
     rest = b""
-    for block in chain([first.removeprefix(_MARK)], blocks):
-        # A line end of two characters is not cut in half.
-        whole = rest + block
+    for block in _blocks(path, allowance):
+        whole = rest + decoder.decode(block)
         rest = b"\r" if whole.endswith(b"\r") else b""
         if whole := whole.removesuffix(b"\r"):
             yield whole
-    if rest:
-        yield rest
+    if whole := rest + decoder.decode(b"", final=True):
+        yield whole
 
 
 def _blocks(path: Path, allowance: Allowance) -> Iterator[bytes]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns import StackedFiles, unseen_categories
-from taskmix.tasks._formats import Rows
+from taskmix.tasks._columns import StackedFiles, match_column, unseen_categories, usual_label
+from taskmix.tasks._formats import Rows, show_path
 from taskmix.tasks._loading._inputs import (
     InputPlan,
     build_inputs,
@@ -27,8 +28,23 @@ from taskmix.tasks._loading._inputs import (
     tokens_column,
 )
 from taskmix.tasks._loading._label import guess_label
-from taskmix.tasks._loading._layout import RowLayout, find_split_column, lay_out
+from taskmix.tasks._loading._layout import (
+    RowLayout,
+    find_split_column,
+    lay_out,
+    read_splits,
+    task_words,
+)
+from taskmix.tasks._loading._missing import (
+    empty_texts,
+    equal_inputs,
+    leave_out,
+    missing_everywhere,
+    remarks_on_target,
+    what_is_missing,
+)
 from taskmix.tasks._loading._multilabel import mark_labels
+from taskmix.tasks._loading._names import alike, as_written
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._sequences import gather_sequences, holds_sequences
 from taskmix.tasks._loading._settings import TaskSettings
@@ -40,6 +56,7 @@ from taskmix.tasks._loading._targets import (
     settle_labels,
 )
 from taskmix.tasks._loading._task_like import suggest_task_column
+from taskmix.tasks._loading._watching import SeenFiles, watcher
 from taskmix.tasks._loading._written import find_written
 from taskmix.tasks._reading import WRITTEN, Reading, TaskKind
 from taskmix.tasks._scoring import metric_of_imbalance
@@ -61,7 +78,7 @@ class Wanted:
 class Origin:
     """Where tasks come from: a file for each split, or one table that is still to be divided."""
 
-    name: str  # of the task; with several targets, the first part of their names
+    name: str  # of the task; with several targets, the first part of their names; a frame has none
     parts: Mapping[str, Rows]  # by split; a whole table under any name
     whole: bool = False
     is_only: bool = False  # so that names from a task column need nothing before them
@@ -75,10 +92,10 @@ class Origin:
         """The folder, the value of the task column, the target: as many as are needed."""
         if want.name is not None:
             return want.name if group is None else f"{want.name}/{group}"
-        parts = [] if group is not None and self.is_only else [self.name]
+        parts = [] if (group is not None and self.is_only) or not self.name else [self.name]
         parts += [] if group is None else [group]
-        parts += [] if alone or want.label is None else [want.label]
-        return "/".join(parts)
+        parts += [] if (alone and parts) or want.label is None else [want.label]
+        return "/".join(parts) or "task"
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +119,21 @@ def make_tasks(
     strict: bool = False,
 ) -> list[Task]:
     """The tasks of one origin, ordered by task column and then as wanted."""
+    parts = alike(origin.parts)
+    names = next(iter(parts.values())).table.column_names
+    wanted = [_as_written(want, names) for want in wanted]
+    apart = [match_column(names, name) or name for name in apart]
     settings = wanted[0].settings
-    named = {split: name_columns(part, settings) for split, part in origin.parts.items()}
-    stack = StackedFiles(named, strict=strict)
-    task_column = settings.task_column
-    if task_column is None and origin.whole and "task" in stack.names:
-        task_column = "task"
+    named = {split: name_columns(part, settings) for split, part in parts.items()}
+    stack = StackedFiles(_with_targets(named, wanted, notes, strict=strict), strict=strict)
+    task_column = settings.task_column or _own_task_column(origin, stack)
     split_column = find_split_column(stack, settings, origin.whole)
+    if split_column is not None:
+        read_splits(
+            stack, split_column
+        )  # what is wrong with it comes before what is wrong elsewhere
     beside = [name for name in (task_column, split_column) if name is not None]
+    files = stack
     targets: list[Target | None] = [None]
     if holds_sequences(stack, settings):
         stack, inner = gather_sequences(stack, settings, beside)
@@ -120,35 +144,112 @@ def make_tasks(
     for target in targets:
         if target is not None and settings.labels is not None:
             kept &= keep_labels(stack, target, settings.labels)
-    layout = lay_out(
-        stack, kept, task_column=task_column, split_column=split_column, whole=origin.whole
-    )
+    left_out = _leave_out(stack, task_column, targets, kept)
     features_not = {*apart, *beside, *(target.column for target in targets if target is not None)}
-    columns = [
-        _column(stack, want, target, kept, layout, features_not)
+    plans = [
+        _plan(stack, want, target, features_not)
         for want, target in zip(wanted, targets, strict=False)
     ]
-    inputs: dict[InputPlan, list[dict[str, pa.Table]]] = {}
-    remarks: dict[InputPlan, tuple[str, ...]] = {}
-    for column in columns:
-        if column.plan not in inputs:
-            table = build_inputs(stack, column.plan)
-            inputs[column.plan] = layout.tables(table)
-            remarks[column.plan] = column.plan.remarks + remarks_on_cells(stack, column.plan)
-            if column.plan.kind == "table":
-                unseen = unseen_categories(stack, table, layout.trained_on, kept)
-                remarks[column.plan] += tuple(unseen)
+    built = {plan: build_inputs(stack, plan) for plan in dict.fromkeys(plans)}
+    layout = lay_out(
+        stack,
+        kept,
+        task_column=task_column,
+        split_column=split_column,
+        whole=origin.whole,
+        strata=None if targets[0] is None else targets[0].strata,
+        same=lambda: None if targets[0] is None else equal_inputs(built[plans[0]]),
+    )
+    columns = [
+        _column(stack, want, target, plan, kept, layout)
+        for want, target, plan in zip(wanted, targets, plans, strict=False)
+    ]
+    remarks = {plan: plan.remarks + remarks_on_cells(stack, plan) for plan in built}
+    for plan, table in built.items():
+        remarks[plan] += empty_texts(stack, table, kept)
+        if plan.kind == "table":
+            remarks[plan] += tuple(unseen_categories(stack, table, layout.trained_on, kept))
+    inputs = {plan: layout.tables(table) for plan, table in built.items()}
     tasks = [
         _task(origin, column, columns, layout.groups[group], group, inputs[column.plan], words)
         for group, words in enumerate(layout.divided)
         for column in columns
     ]
-    about = [(*remarks[column.plan], *column.remarks) for column in columns]
+    about = [(*left_out, *remarks[column.plan], *column.remarks) for column in columns]
     _take_notes(tasks, about, layout, notes)
     if len(columns) == len(tasks) == 1 and task_column is None:
         notes.suggest(_suggestion(stack, columns[0], features_not), tasks[0].name)
     notes.count(len(tasks))
+    if (seen := watcher()) is not None:
+        words = None if targets[0] is None else targets[0].words
+        seen.append(
+            SeenFiles(
+                stack=files,
+                tasks=tuple(task.name for task in tasks),
+                targets=tuple(None if each is None else each.column for each in targets),
+                plans=tuple(column.plan for column in columns),
+                task_column=task_column,
+                split_column=split_column,
+                ignored=frozenset({*apart, *(settings.ignore or ())}),
+                layout=layout if files is stack else None,
+                classes=words.codes
+                if words is not None and len(words.codes) == len(stack)
+                else None,
+            )
+        )
     return tasks
+
+
+def _as_written(want: Wanted, names: Sequence[str]) -> Wanted:
+    label = None if want.label is None else match_column(names, want.label)
+    return replace(want, settings=as_written(want.settings, names), label=label or want.label)
+
+
+def _with_targets(
+    parts: Mapping[str, Rows], wanted: Sequence[Wanted], notes: Notes, *, strict: bool
+) -> dict[str, Rows]:
+    """The files, without a `test` that has no target: those of competitions keep it to themselves."""
+    first, *_ = parts.values()
+    names = first.table.column_names
+    label = match_column(names, wanted[0].label or "label") or usual_label(names)
+    test = parts.get("test")
+    if (
+        strict
+        or test is None
+        or first is test
+        or first.format == "conll"
+        or label is None
+        or label in test.table.column_names
+    ):
+        return dict(parts)
+    name = show_path(Path(test.path.name))
+    notes.add(f"{name} has no column `{label}`, so it was left out: nothing can be scored on it")
+    return {split: part for split, part in parts.items() if part is not test}
+
+
+def _own_task_column(origin: Origin, stack: StackedFiles) -> str | None:
+    """The column `task` of a whole table, or one that stands for sheets and lists of a file."""
+    column = match_column(stack.names, "task")
+    return column if origin.whole or column in stack.parts[0].added else None
+
+
+def _leave_out(
+    stack: StackedFiles,
+    task_column: str | None,
+    targets: Sequence[Target | None],
+    kept: NDArray[np.bool_],  # changed
+) -> list[str]:
+    """Take rows out that have no task or no target; what is to be said of them."""
+    remarks: list[str | None] = []
+    if task_column is not None:
+        missing = task_words(stack, task_column)[1] < 0
+        remarks.append(leave_out(stack, missing, f"`{task_column}`", kept))
+        kept &= ~missing
+    nothing = missing_everywhere(targets)
+    if nothing is not None:
+        remarks.append(leave_out(stack, nothing, what_is_missing(stack, targets), kept))
+        kept &= ~nothing
+    return [remark for remark in remarks if remark is not None]
 
 
 def _suggestion(stack: StackedFiles, column: _Column, apart: Collection[str]) -> str | None:
@@ -170,37 +271,46 @@ def _read_target(stack: StackedFiles, want: Wanted, beside: Sequence[str]) -> Ta
         if written is not None:
             return Target(written.answer or written.columns[0], written.kind, written=written)
     tokens = tokens_column(stack, want.settings)
-    if column in stack.names or want.label is not None:
+    has_names = not stack.parts[0].begins_with_data()
+    if column in stack.names or want.label is not None or not has_names:
         return read_target(stack, column, want.settings, tokens)
     column, remark = guess_label(stack, want.settings, beside)
     target = read_target(stack, column, want.settings, tokens)
     return replace(target, remarks=(remark, *target.remarks))
 
 
+def _plan(
+    stack: StackedFiles, want: Wanted, target: Target | None, features_not: Collection[str]
+) -> InputPlan:
+    """Which columns a target is predicted from."""
+    if target is None:
+        shape = "symbols" if "symbols" in stack.names else "values"
+        return InputPlan("sequences", (shape,))
+    if target.written is not None:
+        return plan_written(stack, target.written, features_not)
+    is_tagging = target.kind == "tagging"
+    return plan_inputs(
+        stack, want.settings, target=target.column, is_tagging=is_tagging, apart=features_not
+    )
+
+
 def _column(
     stack: StackedFiles,
     want: Wanted,
     target: Target | None,
+    plan: InputPlan,
     kept: NDArray[np.bool_],
     layout: RowLayout,
-    features_not: Collection[str],
 ) -> _Column:
-    nothing: list[dict[str, NDArray[Any]]] = [
-        {split: np.empty(0) for split in pieces} for pieces in layout.pieces
-    ]
-    if target is not None and target.written is not None:
-        plan = plan_written(stack, target.written, features_not)
+    if target is None or target.written is not None:
+        nothing: list[dict[str, NDArray[Any]]] = [
+            {split: np.empty(0) for split in pieces} for pieces in layout.pieces
+        ]
         return _Column(want, target, plan, (), nothing)
-    if target is None:
-        shape = "symbols" if "symbols" in stack.names else "values"
-        return _Column(want, None, InputPlan("sequences", (shape,)), (), nothing)
-    is_tagging = target.kind == "tagging"
-    plan = plan_inputs(
-        stack, want.settings, target=target.column, is_tagging=is_tagging, apart=features_not
-    )
+    own = remarks_on_target(stack, target, kept)
     if target.values is not None:
         values = layout.arrays(target.values)
-        return _Column(want, target, plan, (), values, target.remarks)
+        return _Column(want, target, plan, (), values, target.remarks + own)
     labels, indices, remarks = settle_labels(
         stack,
         target,
@@ -210,8 +320,9 @@ def _column(
     )
     if target.sets is not None:
         marks = mark_labels(indices, target.sets, len(labels))
-        return _Column(want, target, plan, labels, layout.arrays(marks), remarks)
-    return _Column(want, target, plan, labels, layout.arrays(indices, target.offsets), remarks)
+        return _Column(want, target, plan, labels, layout.arrays(marks), remarks + own)
+    values = layout.arrays(indices, target.offsets)
+    return _Column(want, target, plan, labels, values, remarks + own)
 
 
 def _task(

@@ -18,6 +18,7 @@ from taskmix.errors import OptionError
 from taskmix.tasks._columns import (
     UNUSABLE,
     ColumnRole,
+    DateColumn,
     StackedFiles,
     as_pair,
     cell_family,
@@ -73,7 +74,7 @@ def tokens_column(stack: StackedFiles, settings: TaskSettings) -> str | None:
     """The column of tokens, where there is one."""
     if stack.parts[0].format == "conll":
         return stack.names[0]
-    return settings.tokens or ("tokens" if "tokens" in stack.names else None)
+    return settings.tokens or match_column(stack.names, "tokens")
 
 
 def target_column(stack: StackedFiles, settings: TaskSettings, label: str | None) -> str:
@@ -193,7 +194,12 @@ def _plan_table(
             words = _LEFT_OUT[role.why]
             remarks.append(f"the column `{name}` {words} and was left out; `features=...` keeps it")
         elif role.kind == "date":
-            remarks.append(_remark_on_dates(stack, role))
+            dates = dates_of(stack, name)
+            if dates is None:
+                raise AssertionError("a column of dates should have dates")
+            if not dates.can_be_told:
+                left_out.append((name, role.why))
+            remarks.append(_remark_on_dates(role, dates))
     without = dict(left_out)
     columns = tuple(name for name in names if name not in without)
     if not columns:
@@ -206,16 +212,16 @@ def _plan_table(
     return InputPlan("table", columns, tuple(left_out), tuple(remarks))
 
 
-def _remark_on_dates(stack: StackedFiles, role: ColumnRole) -> str:
-    dates = dates_of(stack, role.name)
-    if dates is None:
-        raise AssertionError("a column of dates should have dates")
+def _remark_on_dates(role: ColumnRole, dates: DateColumn) -> str:
+    holds = f"the column `{role.name}` holds dates from {dates.first} to {dates.last}"
+    if not dates.can_be_told:
+        return (
+            f"{holds}, written as {dates.way}, and was left out, as a single new row would not tell day "
+            "and month apart; write them as 2021-12-31 or 31.12.2021"
+        )
     others = "" if not dates.others else f" ({role.why} count as missing)"
     written = "" if dates.way == "a type of its own" else f", written as {dates.way},"
-    return (
-        f"the column `{role.name}` holds dates from {dates.first} to {dates.last}{written} and was read "
-        f"as days since 1970-01-01{others}; `ignore=...` leaves it out"
-    )
+    return f"{holds}{written} and was read as days since 1970-01-01{others}; `ignore=...` leaves it out"
 
 
 def build_inputs(stack: StackedFiles, plan: InputPlan) -> pa.Table:
@@ -232,7 +238,7 @@ def build_inputs(stack: StackedFiles, plan: InputPlan) -> pa.Table:
         return pa.table({name: stack.column(name) for name in plan.columns})
     columns = {}
     for standard, name in zip(("text", "text2"), plan.columns, strict=False):
-        columns[standard] = stack.text(name, "as an input")
+        columns[standard] = stack.text(name, "as an input", may_miss=not stack.strict)
         for part, start, size in zip(stack.parts, stack.starts, stack.sizes, strict=False):
             cells = columns[standard].slice(start, size)
             if not any(cell.as_py().strip() for cell in cells):  # ends at the first word

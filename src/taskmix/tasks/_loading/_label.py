@@ -18,6 +18,8 @@ from typing import NoReturn
 
 from taskmix.errors import TaskFileError
 from taskmix.tasks._columns import (
+    USUAL_LABELS,
+    USUAL_LABELS_OF_TEXTS,
     ColumnKind,
     StackedFiles,
     describe_role,
@@ -29,15 +31,6 @@ from taskmix.tasks._formats import show_path, tame
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._task_like import names_tasks
 
-USUAL = frozenset(
-    {"labels", "target", "targets", "class", "classes", "y", "gold", "gold_label", "outcome"}
-)
-_OF_TEXT = """
-    category categories sentiment rating ratings score scores stars star overall intent emotion emotions
-    polarity stance tag tags grade toxicity toxic hate spam is_spam verdict relevance similarity
-    entailment topic topics type label_text label_name is_duplicate
-"""
-USUAL_OF_TEXT = frozenset(_OF_TEXT.split())
 # What can be predicted; a constant is refused later, with a better sentence.
 _KINDS: frozenset[ColumnKind] = frozenset({"number", "truth", "category", "constant"})
 _SHOWN = 12  # columns listed in the question
@@ -50,13 +43,15 @@ def guess_label(
     said = {*beside, *(settings.ignore or ()), *(settings.features or ())}
     said |= {settings.text or "", settings.text2 or "", settings.tokens or "", ""}
     names = [name for name in stack.names if name not in said]
-    usual = [name for name in names if folded_name(name) in USUAL and _can_be_label(stack, name)]
+    usual = [
+        name for name in names if folded_name(name) in USUAL_LABELS and _can_be_label(stack, name)
+    ]
     if len(usual) == 1:
         return usual[0], _remark(usual[0], "as columns of that name usually are")
     if usual or not _has_text(stack, settings, names):
         _ask(stack, names)
     left = [name for name in names if role_of(stack, name).kind in _KINDS and not _is_text(name)]
-    found = [name for name in left if folded_name(name) in USUAL_OF_TEXT]
+    found = [name for name in left if folded_name(name) in USUAL_LABELS_OF_TEXTS]
     if len(found) == 1:
         return found[0], _remark(found[0], "as columns of that name usually are")
     why = "as the only column beside the text that can be one"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns import StackedFiles, cell_family, spell, words_of
+from taskmix.tasks._columns import StackedFiles, cell_family, match_column, spell, words_of
 from taskmix.tasks._formats import quoted
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._splits import (
@@ -27,19 +28,29 @@ _REMEDY = "Correct that row or take it out."
 _NO_DEV = (
     "there is no dev split, so every tenth row of train, by a fixed rule, was put aside as dev"
 )
+_NO_DEV_BY_CLASS = (
+    "there is no dev split, so every tenth row of train, of each class and by a fixed rule, was put "
+    "aside as dev"
+)
 _NO_DEV_OF_ONE = "there is no dev split, and train has only one row, so there is none now either"
 _NO_TRAIN = "there is no train split, so it can be evaluated but not trained on"
 _DIVIDED = (
     "the table does not say which rows are train, so 80, 10 and 10 in a hundred, by a fixed rule, "
     "became train, dev and test"
 )
+_DIVIDED_BY_CLASS = (
+    "the table does not say which rows are train, so 80, 10 and 10 in a hundred of each class, by a "
+    "fixed rule, became train, dev and test"
+)
 _TOO_FEW = "there are too few rows to give one to each of train, dev and test"
 _DEV_AS_TRAIN = "the table has no train rows, so its dev rows became train"
 _BRIEFLY = {
     _NO_DEV: "dev is a tenth of train",
+    _NO_DEV_BY_CLASS: "dev is a tenth of train",
     _NO_DEV_OF_ONE: "no dev",
     _NO_TRAIN: "no train",
     _DIVIDED: "divided 80/10/10",
+    _DIVIDED_BY_CLASS: "divided 80/10/10",
     _TOO_FEW: "too few rows to divide",
     _DEV_AS_TRAIN: "dev became train",
 }
@@ -132,13 +143,15 @@ class _Division:
 
 def find_split_column(stack: StackedFiles, settings: TaskSettings, whole: bool) -> str | None:
     """The column named in settings; of a whole table also `split`, if it names nothing but splits."""
-    if settings.split_column is not None or not whole or "split" not in stack.names:
+    column = match_column(stack.names, "split")
+    if settings.split_column is not None or not whole or column is None:
         return settings.split_column
-    cells = stack.column("split")
-    if cell_family(cells.type) != "text" or cells.null_count:
+    cells = stack.column(column)
+    if cell_family(cells.type) != "text":
         return None
-    known = all(split_name(word) is not None for word in pc.unique(cells).to_pylist())
-    return "split" if known else None
+    words = [word for word in pc.unique(cells.drop_null()).to_pylist() if word.strip()]
+    # A cell that is missing beside them gets a sentence.
+    return column if words and all(split_name(word) is not None for word in words) else None
 
 
 def lay_out(
@@ -148,23 +161,26 @@ def lay_out(
     task_column: str | None,
     split_column: str | None,
     whole: bool,
+    strata: NDArray[np.int64] | None = None,  # [row], of which each split should have its share
+    same: Callable[[], NDArray[np.int64] | None] = lambda: None,  # [row], equal for equal inputs
 ) -> RowLayout:
     """Group the kept rows by task and by split."""
     rows = np.flatnonzero(kept)
     groups: tuple[str | None, ...] = (None,)
     owners = np.zeros(len(rows), dtype=np.int64)
     if task_column is not None:
-        words, codes = _task_words(stack, task_column)
+        words, codes = task_words(stack, task_column)
         present, owners = np.unique(codes[rows], return_inverse=True)
         groups = tuple(words[place] for place in present)
     members = _members(owners, len(groups))
     known = np.zeros(len(stack), dtype=np.bool_)
     if whole and split_column is None:
-        division = _divide(members, len(rows))
+        division = _Division(list(MAIN_SPLITS), np.zeros(len(rows), dtype=np.int64))
+        _divide(division, members, _Kin.of(rows, strata, same))
         known[rows] = True  # where the loader divides, a label may miss train by chance
     else:
         division = _read_division(stack, rows, split_column)
-        known[rows] = _complete(division, members, whole)
+        known[rows] = _complete(division, members, whole, lambda: _Kin.of(rows, strata, same))
     names = order_splits(division.names)
     ranks = np.array([names.index(name) for name in division.names], dtype=np.int64)
     splits = ranks[division.codes]
@@ -178,7 +194,8 @@ def lay_out(
     )
 
 
-def _task_words(stack: StackedFiles, column: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def task_words(stack: StackedFiles, column: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The names of tasks, and which one each row has; -1 where it has none."""
     cells = stack.column(column)
     should = f"`{column}` should name the task of every row."
     if cell_family(cells.type) not in ("number", "text", "truth"):
@@ -186,8 +203,6 @@ def _task_words(stack: StackedFiles, column: str) -> tuple[tuple[str, ...], NDAr
     if cell_family(cells.type) == "text":
         stack.check_characters(column, cells)
     found = spell(stack, column)
-    for place in np.flatnonzero(found.codes < 0)[:1]:
-        stack.bad(int(place), should, "nothing", _REMEDY)
     return found.words, found.codes
 
 
@@ -198,17 +213,49 @@ def _members(owners: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
     return [order[start:stop] for start, stop in pairwise(ends)]
 
 
-def _divide(members: list[NDArray[np.int64]], count: int) -> _Division:
-    division = _Division(list(MAIN_SPLITS), np.zeros(count, dtype=np.int64))
+@dataclass(frozen=True)
+class _Kin:
+    """What rows have in common, as far as it matters where they go."""
+
+    strata: NDArray[np.int64] | None  # [kept row]
+    same: NDArray[np.int64] | None  # [kept row]
+
+    @classmethod
+    def of(
+        cls,
+        rows: NDArray[np.int64],
+        strata: NDArray[np.int64] | None,
+        same: Callable[[], NDArray[np.int64] | None],
+    ) -> _Kin:
+        alike = same()
+        return cls(None if strata is None else strata[rows], None if alike is None else alike[rows])
+
+    def at(
+        self, places: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+        """Strata and equal rows, of some of the rows."""
+        return (
+            None if self.strata is None else self.strata[places],
+            None if self.same is None else self.same[places],
+        )
+
+
+def _divide(division: _Division, members: list[NDArray[np.int64]], kin: _Kin) -> None:
+    divided = _DIVIDED if kin.strata is None else _DIVIDED_BY_CLASS
     for group, places in enumerate(members):
-        division.codes[places] = divide_rows(len(places))
-        division.remarks.append((group, _DIVIDED if len(places) > 2 else _TOO_FEW))
-    return division
+        division.codes[places] = divide_rows(len(places), *kin.at(places))
+        division.remarks.append((group, divided if len(places) > 2 else _TOO_FEW))
 
 
 def _read_division(stack: StackedFiles, rows: NDArray[np.int64], column: str | None) -> _Division:
     if column is None:
         return _Division(list(stack.splits), stack.split_codes[rows])
+    names, codes = read_splits(stack, column)
+    return _Division(names, codes[rows])
+
+
+def read_splits(stack: StackedFiles, column: str) -> tuple[list[str], NDArray[np.int64]]:
+    """The splits that a column names, and which one each row has."""
     cells = stack.text(column, "as the name of a split")
     found = words_of(cells)
     for code, word in enumerate(found.words):
@@ -219,11 +266,14 @@ def _read_division(stack: StackedFiles, rows: NDArray[np.int64], column: str | N
     names = [split_name(word) or word for word in found.words]
     distinct = list(dict.fromkeys(names))
     codes = np.array([distinct.index(name) for name in names], dtype=np.int64)
-    return _Division(distinct, codes[found.codes][rows])
+    return distinct, codes[found.codes]
 
 
 def _complete(
-    division: _Division, members: list[NDArray[np.int64]], whole: bool
+    division: _Division,
+    members: list[NDArray[np.int64]],
+    whole: bool,
+    kin_of_rows: Callable[[], _Kin],
 ) -> NDArray[np.bool_]:
     """Give every task that has rows to train on some to choose by; which rows were train before."""
     train, dev = division.code("train"), division.code("dev")
@@ -232,13 +282,16 @@ def _complete(
         codes[codes == dev] = train
         division.remarks += [(group, _DEV_AS_TRAIN) for group in range(len(members))]
     known: NDArray[np.bool_] = codes == train
+    kin: _Kin | None = None
     for group, places in enumerate(members):
         to_train = places[codes[places] == train]
         if len(to_train) == 0:
             division.remarks.append((group, _NO_TRAIN))
         elif not (codes[places] == dev).any():
-            codes[to_train[put_aside(len(to_train))]] = dev
-            division.remarks.append((group, _NO_DEV if len(to_train) > 1 else _NO_DEV_OF_ONE))
+            kin = kin or kin_of_rows()  # which may take a while, and mostly is not needed
+            codes[to_train[put_aside(len(to_train), *kin.at(to_train))]] = dev
+            some = _NO_DEV if kin.strata is None else _NO_DEV_BY_CLASS
+            division.remarks.append((group, some if len(to_train) > 1 else _NO_DEV_OF_ONE))
     return known
 
 

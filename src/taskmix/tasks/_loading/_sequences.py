@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.tasks._columns import StackedFiles, cell_family, spell
+from taskmix.tasks._columns import StackedFiles, cell_family, match_column, spell
 from taskmix.tasks._loading._settings import Symbols, TaskSettings
 
 _REMEDY = "Correct that row or take it out."
@@ -29,7 +29,9 @@ def holds_sequences(stack: StackedFiles, settings: TaskSettings) -> bool:
     if settings.label is not None:
         return False
     said = settings.sequence is not None or settings.time is not None
-    return said or stack.parts[0].format == "txt" or {"sequence", "t"} <= set(stack.names)
+    if said or stack.parts[0].format == "txt":
+        return True
+    return all(match_column(stack.names, name) is not None for name in ("sequence", "t"))
 
 
 def gather_sequences(
@@ -39,11 +41,11 @@ def gather_sequences(
 
     Also the column that names the task, where the sequences themselves do.
     """
-    time = settings.time or ("t" if "t" in stack.names else None)
+    time = settings.time or match_column(stack.names, "t")
     is_lines = stack.parts[0].format == "txt"
     if time is not None and not is_lines:
         return _gather_rows(stack, settings, time, keep), None
-    column = "line" if is_lines else settings.sequence or "sequence"
+    column = "line" if is_lines else _sequence_column(stack, settings)
     symbols = cut_symbols(stack.text(column, "as a sequence"), settings.symbols or "words")
     should = f"`{column}` should have at least one symbol in every row."
     stack.bad_where(pc.equal(pc.list_value_length(symbols), 0), should, "none", _REMEDY)
@@ -57,13 +59,17 @@ def gather_sequences(
     return _cut_again(stack, table, stack.sizes), "task" if "task" in columns else None
 
 
+def _sequence_column(stack: StackedFiles, settings: TaskSettings) -> str:
+    return settings.sequence or match_column(stack.names, "sequence") or "sequence"
+
+
 def _cut_again(stack: StackedFiles, table: pa.Table, sizes: NDArray[np.int64]) -> StackedFiles:
     """The table as parts of the stack's files."""
     parts = {}
     start = 0
     for split, part, size in zip(stack.splits, stack.parts, sizes.tolist(), strict=True):
         parts[split] = replace(
-            part, table=table.slice(start, size), unusable={}, typed=True, mixed={}
+            part, table=table.slice(start, size), unusable={}, typed=True, mixed={}, places=None
         )
         start += size
     return StackedFiles(parts)
@@ -97,7 +103,7 @@ def _characters(cells: pa.StringArray) -> pa.ListArray:
 def _gather_rows(
     stack: StackedFiles, settings: TaskSettings, time: str, keep: Sequence[str]
 ) -> StackedFiles:
-    name = settings.sequence or "sequence"
+    name = _sequence_column(stack, settings)
     apart = {name, time, *keep, *(settings.ignore or ())}
     columns = settings.values or tuple(c for c in stack.names if c and c not in apart)
     if not columns:

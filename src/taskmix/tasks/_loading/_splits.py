@@ -1,9 +1,15 @@
 """Which rows are `train`, `dev` and `test`: by the names of files, by a column, or by a fixed rule.
 
-The fixed rule depends on how many rows there are and on nothing else, so that it gives the same rows
-on every machine, to every task that shares the rows, and after any edit that keeps their number. It
-walks the rows in a fixed disorder: the first of every ten goes to `dev`, and the second to `test`
-where a whole table is divided.
+The fixed rule walks the rows in a fixed disorder: the first of every ten goes to `dev`, and the second
+to `test` where a whole table is divided. It depends on how many rows there are, and on two things more:
+
+- on strata, which are the classes of a classification: rows are walked class by class, so that each has
+  its share of every split. All rows of a class with fewer than three go to `train`, so that no class is
+  in `dev` or `test` alone;
+- on rows with the same inputs, which go to the same split: otherwise a model could know by heart what it
+  is tested on.
+
+So it gives the same rows on every machine, and to every task that shares the rows and the first target.
 """
 
 from __future__ import annotations
@@ -19,12 +25,17 @@ from taskmix.tasks._formats import bad_file, file_format
 MAIN_SPLITS = ("train", "dev", "test")
 _SPLIT_OF_WORD = {
     "train": "train",
+    "training": "train",
     "dev": "dev",
     "valid": "dev",
     "val": "dev",
     "validation": "dev",
+    "development": "dev",
     "test": "test",
+    "testing": "test",
 }
+SPLIT_WORDS = tuple(_SPLIT_OF_WORD)
+_LEAST_ROWS = 3  # of a class that is divided: one for each of train, dev and test
 
 
 def split_name(word: str) -> str | None:
@@ -75,22 +86,49 @@ def order_splits(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names), key=_order))
 
 
-def divide_rows(count: int) -> NDArray[np.int64]:
+def divide_rows(
+    count: int,
+    strata: NDArray[np.int64] | None = None,  # [row], the class or another whole number
+    same: NDArray[np.int64] | None = None,  # [row], equal for rows that must not be parted
+) -> NDArray[np.int64]:
     """[row], the position in `MAIN_SPLITS`: 80, 10 and 10 in a hundred, but never none to train on."""
+    return _divide(count, strata, same, parts=3)
+
+
+def put_aside(
+    count: int,
+    strata: NDArray[np.int64] | None = None,
+    same: NDArray[np.int64] | None = None,
+) -> NDArray[np.bool_]:
+    """[row], whether it goes from `train` to `dev`: a tenth, at least one, but never the only one."""
+    return _divide(count, strata, same, parts=2) > 0
+
+
+def _divide(
+    count: int,
+    strata: NDArray[np.int64] | None,
+    same: NDArray[np.int64] | None,
+    *,
+    parts: int,
+) -> NDArray[np.int64]:
+    """[row], 0 for what is trained on, then 1 and, of three parts, 2: every tenth each."""
+    if same is not None:
+        _, first, unit = np.unique(same, return_index=True, return_inverse=True)
+        _, place = np.unique(first, return_inverse=True)  # units in the order of their first rows
+        own = None if strata is None else strata[np.sort(first)]
+        if len(first) < min(parts, count):  # too few to give each part one
+            return _divide(count, strata, None, parts=parts)
+        return _divide(len(first), own, None, parts=parts)[place[unit]]
     result = np.zeros(count, dtype=np.int64)
     order = _disorder(count)
-    if count > 1:
-        result[order[0::10]] = 1
-    if count > 2:
-        result[order[1::10]] = 2
-    return result
-
-
-def put_aside(count: int) -> NDArray[np.bool_]:
-    """[row], whether it goes from `train` to `dev`: a tenth, at least one, but never the only one."""
-    result = np.zeros(count, dtype=np.bool_)
-    if count > 1:
-        result[_disorder(count)[::10]] = True
+    if strata is not None:
+        order = order[np.argsort(strata[order], kind="stable")]
+        _, code, sizes = np.unique(strata, return_inverse=True, return_counts=True)
+        order = order[sizes[code[order]] >= _LEAST_ROWS]
+        if len(order) < _LEAST_ROWS:  # all classes are rare
+            order = _disorder(count)
+    for part in range(1, min(parts, count)):
+        result[order[part - 1 :: 10]] = part
     return result
 
 

@@ -16,7 +16,7 @@ from taskmix.files import free_memory, make_folder, read_plain, replacing
 from taskmix.tasks._formats import Rows, file_format, open_file, read_rows, show_path
 from taskmix.tasks._loading._notes import Notes
 
-FORMAT = 2  # of an entry and of what the readers give: raise it when either changes
+FORMAT = 3  # of an entry and of what the readers give: raise it when either changes
 _DIGEST = 32
 
 
@@ -25,32 +25,35 @@ class TableReader:
 
     def __init__(self, *, cache: Path | None, byte_limit: int | None, notes: Notes) -> None:
         self._cache = cache
-        self._byte_limit = byte_limit
+        self.byte_limit = byte_limit
         self._notes = notes
         self._known: dict[Path, Rows] = {}
 
     def read(self, path: Path) -> Rows:
         if path not in self._known:
             self._known[path] = self._from_cache(path)
+            for remark in self._known[path].remarks:
+                self._notes.add(remark)
         return self._known[path]
 
     def _from_cache(self, path: Path) -> Rows:
         known = file_format(path)
         if self._cache is None or known is None:
-            return read_rows(path, byte_limit=self._byte_limit)
+            return read_rows(path, byte_limit=self.byte_limit)
         digest = hashlib.sha256()
         with open_file(path) as file:
             while block := file.read(2**20):
                 digest.update(block)
-        compressed = path.suffix.lower() == ".gz"
-        key = repr((FORMAT, known[1], compressed, digest.hexdigest()))
+        ending = "".join(path.suffixes[-2:]).lower()
+        key = repr((FORMAT, ending, digest.hexdigest()))
         entry = self._cache / f"{hashlib.sha256(key.encode()).hexdigest()[:40]}.table"
         table = _load(entry)
         if table is not None:
-            typed = known[1] != "csv"
-            return Rows(table, path, known[1], {}, self._byte_limit, typed)
-        rows = read_rows(path, byte_limit=self._byte_limit)
-        if not (rows.unusable or rows.mixed):  # one with something odd in it is looked at afresh
+            typed = known[1] not in ("csv", "tsv")
+            return Rows(table, path, known[1], {}, self.byte_limit, typed)
+        rows = read_rows(path, byte_limit=self.byte_limit)
+        # One with something odd in it is looked at afresh.
+        if not (rows.unusable or rows.mixed or rows.remarks or rows.numbers is not None):
             try:
                 _store(entry, rows.table)
             except (

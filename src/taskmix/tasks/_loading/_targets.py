@@ -57,7 +57,6 @@ _MOST_CLASSES = 20  # whole numbers of more values are a regression, unless `kin
 _MANY_ROWS = 100  # among which a label that stands once tells that more labels are to come
 _REMEDY = "Correct that row or take it out."
 _ASK_KIND = "; `kind=...` says otherwise"
-_REMEDY_OR_LABELS = "Correct that row, take it out, or name the `labels` whose rows to keep."
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +121,7 @@ def read_target(
     if kind == "regression":
         if cell_family(cells.type) == "list":
             refuse_vectors(stack, column, cells)
-        values = stack.numbers(column, "as the target of a regression")
+        values = stack.numbers(column, "as the target of a regression", may_miss=True)
         remarks = ()
         if settings.kind is None and pa.types.is_integer(cells.type):
             remarks = (
@@ -137,9 +136,6 @@ def read_target(
     if cell_family(cells.type) == "text":
         stack.check_characters(column, cells)
     words = spell(stack, column)
-    if settings.labels is None:  # otherwise a row without a label is not among those wanted
-        for place in np.flatnonzero(words.codes < 0)[:1]:
-            stack.bad(int(place), should, "nothing", _REMEDY_OR_LABELS)
     is_text = cell_family(cells.type) == "text"
     remarks = (*words.remarks, *_remarks_on_labels(stack, column, words, settings))
     remarks += (remark[1],) if remark else ()
@@ -364,7 +360,7 @@ def settle_labels(
             accept = target.offsets is not None or settings.labels is not None or more_to_come
         if not accept:
             _refuse(stack, target, words, kept & ~known, unseen, in_train)
-    index = np.full(len(words.words), MISSING, dtype=np.int64)
+    index = np.full(len(words.words) + 1, MISSING, dtype=np.int64)  # the last one: of no label
     index[order] = np.arange(len(order))
     return tuple(words.words[place] for place in order), index[words.codes], remarks
 

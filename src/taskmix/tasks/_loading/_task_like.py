@@ -67,10 +67,10 @@ def suggest_task_column(
     for name in stack.names:
         if name in used or not name.strip():
             continue
-        values = _task_values(stack, name, labels)
+        stem = _stem(name)
+        is_named = stem in _NAMES and not (in_table and stem in _ONLY_BESIDE_TEXT)
+        values = _task_values(stack, name, labels) if is_named or not in_table else None
         if values is not None:
-            stem = _stem(name)
-            is_named = stem in _NAMES and not (in_table and stem in _ONLY_BESIDE_TEXT)
             (named if is_named else unnamed)[name] = values
     unnamed = {name: values for name, values in unnamed.items() if values >= _FEWEST_UNNAMED}
     if not named and not in_table and len(unnamed) == 1:
@@ -109,8 +109,11 @@ def _task_values(stack: StackedFiles, name: str, labels: NDArray[np.int64] | Non
         return None
     if labels is not None:
         known &= labels >= 0
-        pairs = np.unique(np.stack((words.codes[known], labels[known])), axis=1)
-        several = np.bincount(pairs[0], minlength=len(words.words)) > 1
+        classes = int(labels.max()) + 1
+        pairs = np.bincount(
+            words.codes[known] * classes + labels[known], minlength=len(words.words) * classes
+        )
+        several = (pairs.reshape(-1, classes) > 0).sum(axis=1) > 1
         if several[words.codes[known]].mean() < _ENOUGH:
             return None
     return len(words.words)

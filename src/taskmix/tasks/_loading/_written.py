@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from taskmix.tasks._columns import StackedFiles, cell_family
+from taskmix.tasks._columns import StackedFiles, cell_family, folded_name, match_column
 from taskmix.tasks._formats import quoted
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._reading import WRITTEN
@@ -50,14 +50,14 @@ def find_written(
     said = settings.prompt is not None or settings.answer is not None
     if settings.kind is not None and settings.kind not in WRITTEN:
         return None
-    if settings.kind is None and not said and (label is not None or "label" in stack.names):
+    if settings.kind is None and not said and (label or match_column(stack.names, "label")):
         return None
     names = [name for name in stack.names if name not in apart]
-    answer = settings.answer or label or next((n for n in ANSWERS if n in names), None)
+    answer = settings.answer or label or _first_of(ANSWERS, names)
     prompt = settings.prompt or _prompt([name for name in names if name != answer])
     if prompt is not None and answer is not None:
         return WrittenColumns("generation", prompt, answer)
-    talk = prompt[0] if prompt else MESSAGES
+    talk = prompt[0] if prompt else match_column(names, MESSAGES) or MESSAGES
     if talk in names and cell_family(stack.column(talk).type) == "list":
         return WrittenColumns("generation", (talk,), talk)
     if said or settings.kind is not None:
@@ -70,10 +70,15 @@ def find_written(
 
 
 def _prompt(names: Collection[str]) -> tuple[str, ...] | None:
-    found = next((name for name in PROMPTS if name in names), None)
-    if found == "instruction" and _BESIDE in names:
-        return (found, _BESIDE)
+    found = _first_of(PROMPTS, names)
+    beside = match_column(names, _BESIDE)
+    if found is not None and folded_name(found) == "instruction" and beside is not None:
+        return (found, beside)
     return None if found is None else (found,)
+
+
+def _first_of(words: Collection[str], names: Collection[str]) -> str | None:
+    return next((n for word in words if (n := match_column(names, word)) is not None), None)
 
 
 def _passage(stack: StackedFiles, settings: TaskSettings, apart: Collection[str]) -> str:
@@ -81,8 +86,8 @@ def _passage(stack: StackedFiles, settings: TaskSettings, apart: Collection[str]
         return settings.text
     names = [name for name in stack.names if name and name not in apart]
     for usual in ("text", "line"):  # the lines of a .txt file are a column
-        if usual in names:
-            return usual
+        if found := match_column(names, usual):
+            return found
     texts = [name for name in names if cell_family(stack.column(name).type) == "text"]
     if len(texts) != 1:
         should = "One column should hold the text of a language task."

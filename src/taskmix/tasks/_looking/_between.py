@@ -88,9 +88,10 @@ def _seen_elsewhere(one: Task, other: Task, keys: RowKeys) -> Iterator[Finding]:
     test = one.splits.get("test")
     if test is None or not len(test) or _share_inputs(one, other):
         return
-    share = float(np.isin(keys(test), keys.distinct(other.splits["train"])).mean())
+    share = keys.share_of(test, other.splits["train"])
     if share > 0:
-        words = f"Task `{one.name}` has {share:.1%} of its test rows among those `{other.name}` trains on."
+        seen = f"{share:.1%} of its test rows among those `{other.name}` trains on"
+        words = f"Task `{one.name}` has {seen}."
         yield Finding(
             kind="seen in another task", tasks=(one.name, other.name), words=words, share=share
         )

@@ -29,8 +29,8 @@ def labelled(task: Task, keys: RowKeys) -> Labelled:
     train = task.splits["train"]
     labels, known = row_labels(task, train)
     rows = np.flatnonzero(known)
-    found, first, inputs = np.unique(keys(train)[rows], return_index=True, return_inverse=True)
-    labels = labels[rows]
+    own, labels = keys(train)[rows], labels[rows]
+    found, first, inputs = np.unique(own, return_index=True, return_inverse=True)
     contradicted = np.zeros(len(found), dtype=np.bool_)
     contradicted[inputs[labels != labels[first][inputs]]] = True
     return Labelled(found, rows[first], contradicted, rows, inputs)

@@ -59,7 +59,7 @@ def _within(task: Task, keys: RowKeys) -> Iterator[Finding]:
     for name in ("dev", "test"):
         split = task.splits.get(name)
         if split is not None and len(split):
-            share = float(np.isin(keys(split), keys.distinct(train)).mean())
+            share = keys.share_of(split, train)
             if share > 0:
                 words = (
                     f"{named} has {share:.1%} of its {name} rows among those to train on: its "

@@ -39,8 +39,18 @@ class RowKeys:
         """The keys without repetition, in their order."""
         place = id(split.inputs)
         if place not in self._distinct:
-            self._distinct[place] = np.unique(self(split))
+            keys = np.sort(self(split))  # by itself several times as fast as `np.unique`
+            is_first = np.ones(len(keys), dtype=np.bool_)
+            is_first[1:] = keys[1:] != keys[:-1]
+            self._distinct[place] = keys[is_first]
         return self._distinct[place]
+
+    def share_of(self, split: Split, other: Split) -> float:
+        """Of the rows of a split, those that another has too."""
+        known = self.distinct(other)
+        rows = np.sort(self(split))
+        places = np.minimum(np.searchsorted(known, rows), len(known) - 1)
+        return float((known[places] == rows).mean()) if len(known) and len(rows) else 0.0
 
 
 def table_keys(table: pa.Table) -> Keys:

@@ -1,0 +1,145 @@
+"""Arrow's own files: `.arrow`, and `.feather` as pandas writes it.
+
+A file is read as the stream that stands in it. The index at its end is not believed: it may name one
+batch a thousand times. Buffers may be packed, and each says before itself how long it becomes, so every
+message is looked at (a few fields of its FlatBuffers header) before Arrow unpacks it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from taskmix.files import Allowance
+from taskmix.tasks._formats._streams import allowance, file_bytes
+from taskmix.tasks._formats._words import bad_file, quoted
+
+_FILE = b"ARROW1\0\0"  # before the stream in a file
+_FIRST_FEATHER = b"FEA1"
+_DICTIONARY, _BATCH = 2, 3  # kinds of messages
+_CELL = 8  # bytes of a row in whatever is made of it
+
+
+def read_ipc(path: Path, byte_limit: int | None) -> pa.Table:
+    """The table of an Arrow file or stream."""
+    should, remedy = "An Arrow file should be whole.", "Copy or make the file again."
+    data = file_bytes(path, byte_limit=byte_limit)
+    if data.startswith(_FIRST_FEATHER):
+        remedy = "Write it again with a newer pandas, or as .parquet."
+        bad_file(path, "A .feather file should be of version 2.", "the first version", remedy)
+    bounds = allowance(path, byte_limit, is_table=True)
+    stream = memoryview(data)[len(_FILE) if data.startswith(_FILE) else 0 :]
+    try:
+        bounds.check(sum(_unpacked_sizes(stream)))
+        table = pa.ipc.open_stream(pa.py_buffer(stream)).read_all()
+        bounds.check(table.num_rows * _CELL * max(table.num_columns, 1))
+        table.validate(full=True)
+        return _without_references(table, bounds)
+    except (pa.ArrowException, OSError, ValueError, struct.error, IndexError, EOFError) as error:
+        bad_file(path, should, f"that it cannot be read ({quoted(str(error))})", remedy)
+
+
+def _unpacked_sizes(stream: memoryview) -> Iterator[int]:
+    """Bytes that the buffers of each message become."""
+    for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(stream)):
+        if message.body is not None:
+            yield _unpacked(message.metadata.to_pybytes(), message.body)
+
+
+def _unpacked(header: bytes, body: Any) -> int:
+    """Bytes of all buffers of a message, as they say themselves where they are packed."""
+    message = _Fields(header, struct.unpack_from("<I", header)[0])
+    kind = struct.unpack_from("<B", header, place)[0] if (place := message.at(1)) else 0
+    batch = message.table(2)
+    if kind == _DICTIONARY and batch is not None:
+        batch = batch.table(1)
+    if kind not in (_DICTIONARY, _BATCH) or batch is None or (buffers := batch.at(2)) is None:
+        return int(body.size)
+    start = buffers + struct.unpack_from("<I", header, buffers)[0]
+    (count,) = struct.unpack_from("<I", header, start)
+    is_packed = batch.at(3) is not None
+    total = 0
+    for number in range(count):
+        offset, length = struct.unpack_from("<qq", header, start + 4 + 16 * number)
+        if is_packed and length >= 8:
+            if not 0 <= offset <= body.size - 8:
+                raise ValueError("a buffer beyond its message")
+            (said,) = struct.unpack("<q", body.slice(offset, 8).to_pybytes())
+            total += length if said == -1 else max(said, 0)
+        else:
+            total += max(length, 0)
+    return total
+
+
+class _Fields:
+    """A table of FlatBuffers: where its fields are."""
+
+    def __init__(self, data: bytes, start: int) -> None:
+        self._data = data
+        self._start = start
+        self._layout = start - struct.unpack_from("<i", data, start)[0]
+        if not 0 <= self._layout < len(data):
+            raise ValueError("a broken header")
+        (self._size,) = struct.unpack_from("<H", data, self._layout)
+
+    def at(self, field: int) -> int | None:
+        """Where a field begins; None where it is not there."""
+        place = 4 + 2 * field
+        if place + 2 > self._size:
+            return None
+        (offset,) = struct.unpack_from("<H", self._data, self._layout + place)
+        return self._start + offset if offset else None
+
+    def table(self, field: int) -> _Fields | None:
+        place = self.at(field)
+        if place is None:
+            return None
+        return _Fields(self._data, place + struct.unpack_from("<I", self._data, place)[0])
+
+
+def _without_references(table: pa.Table, bounds: Allowance) -> pa.Table:
+    """Columns whose cells refer to a list of values, or to parts of a text, as plain ones."""
+    taken = table.nbytes
+    for place, field in enumerate(table.schema):
+        column = table.column(place)
+        if pa.types.is_dictionary(field.type) or _is_view(field.type):
+            taken += _size_of_cells(column)
+            bounds.check(taken)
+            kind = field.type.value_type if pa.types.is_dictionary(field.type) else pa.string()
+            table = table.set_column(place, field.name, column.cast(kind))
+        elif _refers(field.type):  # inside of lists and the like
+            table = table.set_column(place, field.name, pa.nulls(len(table)))
+    return table
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind))
+
+
+def _refers(kind: pa.DataType) -> bool:
+    """Whether cells hold references somewhere inside."""
+    inner = [kind.field(place).type for place in range(kind.num_fields)]
+    here = pa.types.is_dictionary(kind) or _is_view(kind) or pa.types.is_binary_view(kind)
+    here = here or pa.types.is_run_end_encoded(kind) or pa.types.is_list_view(kind)
+    return bool(here or pa.types.is_large_list_view(kind)) or any(map(_refers, inner))
+
+
+def _size_of_cells(column: pa.ChunkedArray) -> int:
+    """Bytes of all cells written out."""
+    total = 0
+    for chunk in column.chunks:
+        values = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
+        try:
+            lengths = pc.cast(pc.binary_length(values), pa.int64())
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            total += _CELL * len(chunk)
+            continue
+        if pa.types.is_dictionary(chunk.type):
+            lengths = lengths.take(chunk.indices.drop_null())
+        total += int(pc.sum(lengths).as_py() or 0) + _CELL * len(chunk)
+    return total

@@ -1,0 +1,123 @@
+"""Rows without a task or a target are left out and counted; with `strict` they are refused.
+
+What is missing: an empty cell, `null`, NaN; in columns of numbers also `NA`, `None` and the like, and in
+the target of a regression whatever is no number. Among labels of text `None` and `NA` may be true ones:
+they stay, with a note. Of several targets over the same rows, a row stays as long as it has one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from taskmix.tasks._columns import StackedFiles
+from taskmix.tasks._formats import quoted
+from taskmix.tasks._loading._targets import Target
+
+_MAY_MEAN_NOTHING = frozenset(
+    {"na", "n/a", "nan", "null", "none", "nil", "?", "-", "--", "#n/a", "missing", "unknown"}
+)
+
+
+def missing_everywhere(targets: Sequence[Target | None]) -> NDArray[np.bool_] | None:
+    """[row], whether it has none of the targets; None where some target is always there."""
+    missing = [None if target is None else target.missing for target in targets]
+    found = [each for each in missing if each is not None]
+    return np.logical_and.reduce(found) if found and len(found) == len(missing) else None
+
+
+def what_is_missing(stack: StackedFiles, targets: Sequence[Target | None]) -> str:
+    """The targets as words, and what stands in the place of a number."""
+    found = [target for target in targets if target is not None]
+    shown = " or ".join(f"`{target.column}`" for target in found[:3])
+    if len(found) == 1 and found[0].kind == "regression":
+        odd = stack.odd(found[0].column)
+        return f"number as {shown}" + (f" ({quoted(odd.value)})" if odd is not None else "")
+    return shown
+
+
+def leave_out(
+    stack: StackedFiles, missing: NDArray[np.bool_], shown: str, kept: NDArray[np.bool_]
+) -> str | None:
+    """What is to be said of the rows among `kept` that have nothing there; raised, if all or strict."""
+    rows = np.flatnonzero(missing & kept)
+    if not len(rows):
+        return None
+    if len(rows) == kept.sum():
+        should = f"Some rows should have {shown}."
+        stack.parts[0].bad(
+            should, f"none in any of {len(rows)} rows", "Check which column is meant."
+        )
+    if stack.strict:
+        should = f"Every row should have {shown}."
+        remedy = "Correct that row or take it out; without `strict` such rows are left out."
+        stack.bad(int(rows[0]), should, "nothing", remedy)
+    have, were = ("has", "was") if len(rows) == 1 else ("have", "were")
+    return (
+        f"{len(rows)} of {int(kept.sum())} rows {have} no {shown} and {were} left out; the first is "
+        f"{stack.where(int(rows[0]))}"
+    )
+
+
+def remarks_on_target(
+    stack: StackedFiles, target: Target | None, kept: NDArray[np.bool_]
+) -> tuple[str, ...]:
+    """Rows that have another target only, and labels that may mean that there is none."""
+    if target is None or target.missing is None:
+        return ()
+    remarks = []
+    rows = np.flatnonzero(target.missing & kept)
+    if len(rows):
+        remarks.append(
+            f"{len(rows)} of {int(kept.sum())} rows have no `{target.column}` and count for other "
+            f"targets only; the first is {stack.where(int(rows[0]))}"
+        )
+    if target.words is not None and target.is_text:
+        for code, word in enumerate(target.words.words):
+            if word.casefold() in _MAY_MEAN_NOTHING:
+                count = int(np.count_nonzero(target.words.codes[kept] == code))
+                remarks.append(
+                    f"`{target.column}` is {quoted(word)} in {count} rows, which was kept as a class; "
+                    "empty cells would be left out"
+                )
+    return tuple(remarks)
+
+
+def empty_texts(stack: StackedFiles, table: pa.Table, kept: NDArray[np.bool_]) -> tuple[str, ...]:
+    """What is to be said of texts without a word."""
+    if "text" not in table.column_names:
+        return ()
+    empty = pc.equal(pc.utf8_trim_whitespace(table.column("text")), "")
+    rows = np.flatnonzero(np.asarray(empty.to_numpy(zero_copy_only=False), dtype=np.bool_) & kept)
+    if not len(rows):
+        return ()
+    several = "1 text is" if len(rows) == 1 else f"{len(rows)} texts are"
+    return (f"{several} empty, and kept; the first is {stack.where(int(rows[0]))}",)
+
+
+def equal_inputs(table: pa.Table) -> NDArray[np.int64] | None:
+    """[row], equal for rows with the same inputs; None where most rows are equal to others.
+
+    Rows of a few categories are often equal and mean no leak: kept together, they could not be divided.
+    """
+    same = np.zeros(table.num_rows, dtype=np.int64)
+    for column in table.columns:
+        if pa.types.is_nested(column.type):
+            column = pa.chunked_array([_as_text(chunk) for chunk in column.chunks], pa.string())
+        encoded = column.dictionary_encode().unify_dictionaries().combine_chunks()
+        if isinstance(encoded, pa.ChunkedArray):  # without chunks there is nothing to combine
+            continue
+        codes = np.asarray(encoded.indices.fill_null(-1).to_numpy(), dtype=np.int64)
+        joined = same * (int(codes.max(initial=0)) + 2) + codes + 1
+        _, same = np.unique(joined, return_inverse=True)
+        if same.max(initial=0) + 1 == len(same):
+            return None  # all rows differ
+    return same if 2 * (same.max(initial=0) + 1) >= len(same) else None
+
+
+def _as_text(chunk: pa.Array) -> pa.Array:
+    return pa.array([repr(value) for value in chunk.to_pylist()], pa.string())
