@@ -111,7 +111,7 @@ def test_what_only_looks_like_several_labels_is_said(tmp_path: Path) -> None:
     sets = ["drama, war", "drama, love", "war, love", "love, crime", "crime, war", "crime, drama"]
     tasks = load_tasks(csv(tmp_path, sets * 4))
     assert tasks[0].kind == "classification"
-    assert any('`kind = "multilabel"`' in note for note in tasks.notes)
+    assert any('`kind="multilabel"`' in note for note in tasks.notes)
     said = load_tasks(tmp_path, kind="multilabel")
     assert said[0].labels == ("crime", "drama", "love", "war")
     assert any("was cut at `,`" in note for note in said.notes)

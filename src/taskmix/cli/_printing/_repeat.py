@@ -29,6 +29,7 @@ _SHARED = (
     "features",
     "ignore",
     "kind",
+    "separator",
     "metric",
     "strict",
     "cache",

@@ -110,7 +110,9 @@ def _judge(texts: Sequence[str], times: NDArray[np.int64], mark: str) -> Separat
     sets = [_pieces(text, mark) for text in texts]
     several = np.array([len(each) > 1 for each in sets], dtype=np.bool_)
     rows = int(times[several].sum())
-    if rows < max(_FEWEST_CELLS, _FEWEST_SHARE * times.sum()) or several.sum() < 2:
+    if rows < max(_FEWEST_CELLS, _FEWEST_SHARE * times.sum()):
+        return None
+    if mark in _LOOSE and several.sum() < 2:  # of two labels there is one pair
         return None
     if any(len(set(each)) < len(each) for each in sets):  # nothing has the same label twice
         return None
@@ -131,7 +133,7 @@ def likely_remark(column: str, separator: Separator) -> str:
     """What is said of a column that is read as one label a cell, but might be several."""
     return (
         f"`{column}` has {_spoken(separator.mark)} in many cells, and each cell was taken for one "
-        "label; if they are several, `kind=multilabel` says so"
+        'label; if they are several, `kind="multilabel"` says so'
     )
 
 
