@@ -19,7 +19,7 @@ from taskmix.engine import GivenTasks
 from taskmix.errors import OptionError
 from taskmix.tasks import digits_tasks
 
-QUICK: dict[str, Any] = {"budget": "200-steps", "steps": 20, "quiet": True}
+QUICK: dict[str, Any] = {"budget": "100-steps", "steps": 10, "quiet": True}
 OPTIONS: dict[str, Any] = {"task_column": "product", "label": "category"}
 
 # Options of `taskmix advise` that are no keyword of `taskmix.advise`, and why.
