@@ -15,7 +15,7 @@ from taskmix.estimators._rows import by_task
 from taskmix.tasks import TaskKind
 
 
-class MultitaskClassifier(ClassifierMixin, Multitask):
+class MultitaskClassifier(ClassifierMixin, Multitask):  # type: ignore[misc]
     """A classifier whose rows belong to one task or several, trained as one model.
 
     `classes_` has the classes of all tasks; a row's probabilities are zero for those its task does not
@@ -46,7 +46,7 @@ class MultitaskClassifier(ClassifierMixin, Multitask):
         rows = self._rows_to_answer(X, tasks)
         found = np.zeros((rows.inputs.num_rows, len(self.classes_)))
         for name, places, part in by_task(rows):
-            columns = [int(label) for label in self.model_.question(name).labels]
+            columns = np.array([int(label) for label in self.model_.question(name).labels])
             found[np.ix_(places, columns)] = self.model_.probabilities(part, name)
         return found
 

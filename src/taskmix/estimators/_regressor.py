@@ -14,7 +14,7 @@ from taskmix.estimators._rows import by_task
 from taskmix.tasks import TaskKind
 
 
-class MultitaskRegressor(RegressorMixin, Multitask):
+class MultitaskRegressor(RegressorMixin, Multitask):  # type: ignore[misc]
     """The same for numbers; each task's are learned in units of their own spread.
 
     >>> X = np.linspace(0, 1, 32)[:, None]

@@ -31,7 +31,7 @@ def split_frame(
 ) -> tuple[pa.Table, NDArray[Any] | None, NDArray[Any] | None]:
     """A frame without the columns that name tasks and hold targets, which come beside it."""
     table = frame_table(frame)
-    found = []
+    found: list[NDArray[Any] | None] = []
     for name in (task_column, label):
         if name is None:
             found.append(None)

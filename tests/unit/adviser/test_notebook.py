@@ -57,7 +57,11 @@ def test_a_study_shows_how_many_runs_it_has(tmp_path: Path) -> None:
 
 
 def test_the_page_is_inside_the_notebook_and_cannot_leave_its_frame(tmp_path: Path) -> None:
-    frame = {"kind": ["a", "b"] * 30, "x": [float(n % 7) for n in range(60)], "label": ["u", "v"] * 30}
+    frame = {
+        "kind": ["a", "b"] * 30,
+        "x": [float(n % 7) for n in range(60)],
+        "label": ["u", "v"] * 30,
+    }
     advised = taskmix.advise(
         frame, task_column="kind", out=tmp_path / "a", budget="100-steps", steps=10, quiet=True
     )
