@@ -40,6 +40,30 @@ SHORTER = {
 }
 
 
+def complaints() -> Any:
+    """A frame of two tasks, with a column that says the category."""
+    import pandas
+
+    generator = np.random.default_rng(0)
+    amount = generator.normal(size=80)
+    return pandas.DataFrame(
+        {
+            "product": ["card", "loan"] * 40,
+            "amount": amount,
+            "channel": generator.choice(["web", "phone"], 80),
+            "category": np.where(amount > 0, "fraud", "other"),
+        }
+    )
+
+
+def python(folder: Path) -> Names:
+    return {"complaints": complaints()}
+
+
+def quickstart(folder: Path) -> Names:
+    return plan_of_advice(folder) | {"frame": complaints()}
+
+
 def readme(folder: Path) -> Names:
     write_reviews(folder / "reviews")
     linear = torch.nn.Linear(4, 1)
@@ -50,6 +74,7 @@ def readme(folder: Path) -> Names:
         "loss_of": lambda model, batch, task: model(batch).square().mean(),
         "model": linear,
         "optimizer": torch.optim.SGD(linear.parameters(), lr=0.1),
+        "frame": complaints(),
     }
 
 
@@ -245,7 +270,8 @@ SETUPS: dict[str, Callable[[Path], Names]] = {
     "docs/laws.md": laws,
     "docs/plug-in.md": plug_in,
     "docs/questions/just-tell-me.md": plan_of_advice,
-    "docs/quickstart.md": plan_of_advice,
+    "docs/python.md": python,
+    "docs/quickstart.md": quickstart,
     "docs/report.md": report,
     "docs/transfer-reference.md": transfer_document_of_a_study,
     "docs/selection.md": selection,
