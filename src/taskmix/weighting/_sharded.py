@@ -42,7 +42,7 @@ def refuse_flattened(tensors: Sequence[Tensor]) -> None:
         ("_fsdp_flattened", "FullyShardedDataParallel"),
         ("ds_id", "DeepSpeed's ZeRO-3"),
     ):
-        if any(getattr(tensor, mark, None) not in (None, False) for tensor in tensors):
+        if any(hasattr(tensor, mark) for tensor in tensors):
             raise InputError(
                 "A method that compares the tasks' gradients should get parameters that can be walked "
                 f"once for each task. Found those of {name}. Shard the model with `fully_shard`, or "

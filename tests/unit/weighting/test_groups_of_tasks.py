@@ -184,3 +184,12 @@ def test_a_method_that_was_given_numbers_for_each_task_refuses_another_in_words(
         with pytest.raises(ShapeError, match="one number for each task"):
             balancer.backward(values(1.0, 2.0, 3.0))
         balancer.backward(values(1.0, 2.0))  # and goes on without it
+
+
+def test_parameters_that_zero_has_taken_apart_are_refused_in_words() -> None:
+    shared = leaf(0.0, 0.0, 0.0)
+    shared.ds_id = 0  # the mark that DeepSpeed's ZeRO-3 leaves
+    with pytest.raises(InputError, match="Found those of DeepSpeed's ZeRO-3"):
+        Balancer(MGDA(), shared=[shared]).backward(losses_with(shared, FIRST))
+    Balancer(BanditMTL()).backward(losses_with(shared, FIRST))
+    assert shared.grad is not None

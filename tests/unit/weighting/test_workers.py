@@ -179,6 +179,7 @@ def work(rank: int, port: int, folder: str) -> None:
         refused_when_flat(UPGrad(), rank),
     ]
     found["names"] = agreed_names(rank)
+    found["missing"] = [with_a_task_missing(method, rank) for method in (UPGrad(), DBMTL())]
     torch.save(found, Path(folder) / f"{rank}.pt")
     distributed.destroy_process_group()
 
@@ -223,6 +224,20 @@ def agreed_names(rank: int) -> list[str]:
     return [*info.names, *map(str, info.losses.tolist())]
 
 
+def with_a_task_missing(method: AnyWeighting, rank: int) -> tuple[Tensor, Tensor]:
+    """Weights and the encoders' gradients, where the second worker lacks the second encoder's tasks."""
+    model = Model(2)
+    wrapped = DistributedDataParallel(model, find_unused_parameters=True)
+    inputs, targets = next(batches(range(rank, rank + 1)))
+    losses: list[Tensor | None] = [*losses_of(wrapped(inputs), targets)]
+    if rank:
+        losses[2:] = [None, None]
+    info = balancer_of(method, model).backward(losses)
+    parameters = list(model.encoder.parameters())
+    assert all(parameter.grad is not None for parameter in parameters)
+    return info.weights, torch.cat([p.grad.flatten() for p in parameters if p.grad is not None])
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -254,6 +269,12 @@ def test_what_cannot_be_done_by_workers_is_refused_in_words(results: Results) ->
         assert "Found sharded ones. UPGrad, NashMTL and others" in kept
         assert "every worker should have a loss of the same tasks" in missing
         assert "every task should be named in the first step. Found b later" in later
+
+
+def test_workers_with_different_tasks_in_a_step_take_the_same_step(results: Results) -> None:
+    for mine, other in zip(*(part["missing"] for part in results), strict=True):
+        torch.testing.assert_close(mine, other)
+        assert all(each.isfinite().all() and each.any() for each in mine)
 
 
 def test_workers_whose_first_batches_have_different_tasks_agree_on_them(results: Results) -> None:
