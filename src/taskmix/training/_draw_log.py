@@ -7,6 +7,7 @@ written again whole as it grows, so a run that goes on from a state writes over 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from taskmix.errors import InputError
 from taskmix.files import check_plain, delete, list_folder, make_folder, replacing
 
 PART = 65_536
+SECONDS = 10.0  # after which what was drawn is written, for a worker that is killed
 SCHEMA = pa.schema([("number", pa.int64()), ("task", pa.string()), ("probability", pa.float64())])
 NAME = re.compile(r"draws-epoch(\d{4,})-reader(\d{4,})-part(\d{6,})\.parquet")
 
@@ -29,6 +31,7 @@ class DrawLog:
     ) -> None:
         self._folder, self._tasks = folder, list(tasks)
         self._stem = f"draws-epoch{epoch:04}-reader{reader:04}-part"
+        self._written = time.monotonic()
         make_folder(folder)
         self._part, kept = divmod(begin, PART)
         self._numbers: list[int] = []
@@ -46,6 +49,8 @@ class DrawLog:
         self._numbers.append(number)
         self._drawn.append(self._tasks[task])
         self._probabilities.append(probability)
+        if not len(self._numbers) % 256 and time.monotonic() - self._written > SECONDS:
+            self.flush()
         if len(self._numbers) == PART:
             self.flush()
             self._part += 1
@@ -58,6 +63,7 @@ class DrawLog:
         table = pa.table([self._numbers, self._drawn, self._probabilities], schema=SCHEMA)
         with replacing(self._path(), sync=False) as sink:
             pq.write_table(table, pa.PythonFile(sink, mode="w"))
+        self._written = time.monotonic()
 
     def _path(self) -> Path:
         return self._folder / f"{self._stem}{self._part:06}.parquet"

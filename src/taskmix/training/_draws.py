@@ -101,10 +101,7 @@ class DrawnCollate:
         if not isinstance(batch, MutableMapping):
             return batch, draws
         if KEY in batch:
-            raise InputError(
-                f"A batch should have no key `{KEY}` of its own: the number of its draw goes there. "
-                "Rename that column."
-            )
+            raise own_key_error("batch")
         batch[KEY] = draws
         return batch
 
@@ -130,6 +127,13 @@ class Shard(Sampler[list[int]]):
             if len(waiting) == self._count:
                 yield waiting[self._process]
                 waiting = []
+
+
+def own_key_error(what: str) -> InputError:
+    return InputError(
+        f"A {what} should have no key `{KEY}` of its own: the number of its draw goes there. Rename "
+        "that column."
+    )
 
 
 def draw_numbers(draw: Any) -> list[int]:

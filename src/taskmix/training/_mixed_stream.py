@@ -18,7 +18,7 @@ from taskmix.errors import OptionError, RunError
 from taskmix.policies import AnyPolicy, AnyReward, Choice, Scheduled, Unchanging, Uniform
 from taskmix.records import RecordWriter
 from taskmix.training._draw_log import DrawLog
-from taskmix.training._draws import KEY
+from taskmix.training._draws import KEY, own_key_error
 from taskmix.training._gather import Gathering
 from taskmix.training._learner import Learner
 from taskmix.training._mixed import Cursor, Drawn, Mixer, WhenExhausted, float_of_bits
@@ -62,15 +62,18 @@ class MixedStream(IterableDataset[Any]):
         reward: AnyReward | None = None,
         record: RecordWriter | None = None,  # of what `observe` is told
         log: str | Path | None = None,  # a folder for every draw, see `read_draws`
-        sharded: Collection[
-            str
-        ] = (),  # streams that share themselves out over workers and processes
+        sharded: Collection[str] = (),  # streams that share their rows out themselves
         processes: tuple[int, int] | None = None,  # this one, and how many there are
     ) -> None:
         super().__init__()
         named = streams if isinstance(streams, Mapping) else dict(enumerate(streams))
         self._streams = {str(name): stream for name, stream in named.items()}
-        check_mixture(self._streams, sharded, when_exhausted, batch_size)
+        check_mixture(self._streams, sharded, when_exhausted, batch_size, processes)
+        if record is not None and when_exhausted == "leave out":
+            raise OptionError(
+                "A record has the probability of every stream at each draw, which are not known where "
+                "streams are left out. Use `log`, or `when_exhausted='repeat'` or `'stop'`."
+            )
         self._sharing = [
             name in sharded or shares_itself(stream) for name, stream in self._streams.items()
         ]
@@ -211,9 +214,14 @@ class MixedStream(IterableDataset[Any]):
             local, reader = divmod(number, readers)
             cursor = self._arrived.get(reader)
             if cursor is None or local + 1 < cursor.number:  # the loader began anew
-                cursor = self._arrived[reader] = self._begin(reader, readers)
-                cursor.taken = cursor.taken or [0] * len(self._streams)
-                cursor.counted = True
+                cursor = self._begin(reader, readers)
+                if cursor.number and not cursor.counted:
+                    raise RunError(
+                        "A state that was taken without workers should be continued without them. "
+                        "Found workers. Read without, or begin anew."
+                    )
+                cursor.taken, cursor.counted = cursor.taken or [0] * len(self._streams), True
+                self._arrived[reader] = cursor
             cursor.taken[task] += 1
             cursor.number = local + 1
             workers = readers // self._process()[1]
@@ -223,9 +231,9 @@ class MixedStream(IterableDataset[Any]):
     def state_dict(self) -> dict[str, Any]:
         """Where the reading is, to go on exactly; plain values. In a worker it is the worker's own.
 
-        Of rows that a loader's workers read, those count that `observe` or `saw` was told of: what
-        workers have read ahead comes again. torchdata's `StatefulDataLoader` asks the workers
-        themselves. Each process has a state of its own.
+        Of rows that a loader's workers read, those count that `observe` or `saw` was given: what workers
+        have read ahead is drawn again, by the shares of then. torchdata's `StatefulDataLoader` asks the
+        workers themselves. Each process has a state of its own.
         """
         if self._draw_log is not None:
             self._draw_log.flush()
@@ -316,4 +324,8 @@ def _copied(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tagged(row: Any, draw: NDArray[np.int64]) -> Any:
-    return {**row, KEY: draw} if isinstance(row, Mapping) else (row, draw)
+    if not isinstance(row, Mapping):
+        return row, draw
+    if KEY in row:
+        raise own_key_error("row")
+    return {**row, KEY: draw}

@@ -56,6 +56,7 @@ def check_mixture(
     sharded: Collection[str],
     when_exhausted: str,
     batch_size: int | None,
+    processes: tuple[int, int] | None,
 ) -> None:
     if not streams:
         raise InputError("There should be at least one stream. Found none.")
@@ -68,6 +69,11 @@ def check_mixture(
     if when_exhausted not in ("repeat", "stop", "leave out"):
         raise OptionError(
             f"`when_exhausted` should be 'repeat', 'stop' or 'leave out'. Found {when_exhausted!r}."
+        )
+    if processes is not None and not 0 <= processes[0] < processes[1]:
+        raise OptionError(
+            "`processes` should be this process, from 0, and how many there are. Found "
+            f"{processes}."
         )
     if batch_size is not None and batch_size < 1:
         raise OptionError(f"`batch_size` should be 1 or more, or None. Found {batch_size}.")

@@ -3,9 +3,10 @@
 Where the Trainer accumulates gradients, it tells the model how many labels all batches of the step have
 together (`num_items_in_batch`), and most models then give the sum of this batch's token losses divided
 by that number: a share of the step's loss, larger for longer answers. Some models ignore the number, and
-so may a loss function of one's own. Some versions also multiply by the number of processes. Which of
-this happens is measured once, on the first batch: the loss is computed again with twice the number, and
-without the averaging over processes, in evaluation mode and without gradients.
+so may a loss function of one's own; a mixture of experts adds a loss of its router that is not divided.
+Some versions also multiply by the number of processes. Which of this happens is measured once, on the
+first batch: the loss is computed again with twice the number, and without the averaging over processes,
+in evaluation mode and without gradients.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ NEAR = 0.02  # relative; bfloat16 has two to three digits
 @dataclass(frozen=True, slots=True)
 class _Scaling:
     divided: bool  # by the number of items of the whole step
-    scale: float  # what it was multiplied by
+    scale: float = 1.0  # what was divided was multiplied by this
+    constant: float = 0.0  # what was added to it
 
 
 class MeanLoss:
@@ -49,12 +51,12 @@ class MeanLoss:
         count = self._count_labels(inputs)  # now: label smoothing takes the labels away
         scaling = self._scaling or self._measure(model, inputs, items)
         given = self._compute_loss(model, inputs, *others, **named)
-        mean = _loss_of(given) / scaling.scale
-        if not scaling.divided:
-            return given, mean
-        if isinstance(items, Tensor):  # on several GPUs of one process the same number for each
-            items = items.flatten()[0]
-        return given, mean * items * max(self._trainer.args.n_gpu, 1) / count
+        mean = (_loss_of(given) - scaling.constant) / scaling.scale
+        if scaling.divided:
+            if isinstance(items, Tensor):  # on several GPUs of one process the same number for each
+                items = items.flatten()[0]
+            mean = mean * items * max(self._trainer.args.n_gpu, 1) / count
+        return given, mean + scaling.constant
 
     def _count_labels(self, inputs: MutableMapping[str, Any]) -> Tensor:
         labels = inputs["shift_labels"] if "shift_labels" in inputs else inputs.get("labels")
@@ -99,21 +101,23 @@ class MeanLoss:
             if averaged:
                 arguments.average_tokens_across_devices = averaged
             model.train()
-        if 0.0 in (doubled, plain) or not math.isfinite(as_given + doubled + plain):
+        if 0.0 in (as_given, plain) or not math.isfinite(as_given + doubled + plain):
             # This batch shows nothing, so what the Trainer itself takes for granted. Several
             # processes stay with it: one that measured again would wait for the others for ever.
             scale = self._trainer.accelerator.num_processes if averaged else 1
             presumed = _Scaling(True, float(scale))
             self._scaling = None if alone else presumed
             return presumed
-        ratio = as_given / doubled
-        if min(abs(ratio - 1), abs(ratio - 2)) > NEAR:
+        share = 2 * (as_given - doubled) / as_given  # what of the loss is divided by the number
+        if not -NEAR <= share <= 1 + NEAR:
             raise RunError(
                 f"The loss should be divided by `{ITEMS}`, or not depend on it. Found that twice the "
-                f"number makes it {1 / ratio:.3g} times as large. Compute a mean in your "
+                f"number makes it {doubled / as_given:.3g} times as large. Compute a mean in your "
                 "`compute_loss`."
             )
-        self._scaling = _Scaling(abs(ratio - 2) <= NEAR, as_given / plain)
+        constant = (1 - share) * as_given if NEAR < share < 1 - NEAR else 0.0
+        scale = (as_given - constant) / (plain - constant)
+        self._scaling = _Scaling(share > NEAR, scale, constant)
         return self._scaling
 
 

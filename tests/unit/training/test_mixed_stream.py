@@ -449,6 +449,19 @@ def test_workers_and_epochs_have_logs_of_their_own(tmp_path: Path) -> None:
     assert Counter(table["task"].to_pylist()) == dict(zip(NAMES, (60, 14, 38), strict=True))
 
 
+@pytest.mark.parametrize("seconds", [0.0, 10.0])
+def test_what_workers_drew_is_logged_also_where_reading_is_broken_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    monkeypatch.setattr("taskmix.training._draw_log.SECONDS", seconds)
+    loader = iter(DataLoader(make(log=tmp_path), batch_size=64, num_workers=2))
+    for _ in range(12):
+        next(loader)
+    if seconds:
+        del loader  # its workers end
+    assert len(read_draws(tmp_path)) >= 512
+
+
 def test_a_log_goes_on_from_the_state_and_has_no_draw_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -479,6 +492,8 @@ def test_a_log_goes_on_from_the_state_and_has_no_draw_twice(
         ({"shares": [0.5, 0.4, 0.2]}, "should sum to one"),
         ({"when_exhausted": "forever"}, "'repeat', 'stop' or 'leave out'"),
         ({"batch_size": 0}, "1 or more"),
+        ({"processes": (2, 2)}, r"Found \(2, 2\)"),
+        ({"record": object(), "when_exhausted": "leave out"}, "streams are left out"),
         ({"sharded": ["other"]}, "should name some of the streams"),
         ({"sizes": [3]}, "one number for each of the 3 streams"),
     ],
@@ -559,6 +574,21 @@ def test_one_loss_for_rows_of_several_draws_is_refused() -> None:
     batch = next(iter(DataLoader(mixed, batch_size=4)))
     with pytest.raises(RunError, match="reduction='none'"):
         mixed.observe(torch.tensor(1.0), batch["draw"])
+
+
+def test_a_row_with_a_draw_of_its_own_is_told_in_a_sentence() -> None:
+    mixed = MixedStream({"a": [{"draw": 1}]}, shares=[1.0], seed=0, with_draws=True)
+    with pytest.raises(InputError, match="no key `draw` of its own"):
+        next(iter(mixed))
+
+
+def test_a_state_taken_without_workers_is_not_continued_with_them() -> None:
+    mixed, later = make(with_draws=True), make(with_draws=True)
+    list(islice(mixed, 5))
+    later.load_state_dict(mixed.state_dict())
+    batch = next(iter(DataLoader(later, batch_size=4, num_workers=1)))
+    with pytest.raises(RunError, match="without workers should be continued without them"):
+        later.saw(batch["draw"])
 
 
 def test_a_folder_without_draws_is_told_in_a_sentence(tmp_path: Path) -> None:

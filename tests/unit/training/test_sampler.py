@@ -262,6 +262,26 @@ def test_a_loader_s_batches_know_their_draw_also_when_it_reads_ahead(workers: in
     assert seen == list(range(1, 21))
 
 
+def test_rows_of_hugging_face_are_fetched_a_batch_at_a_time_and_know_their_draw() -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = datasets.Dataset.from_dict({"task": np.repeat(np.arange(3), SIZES)})
+    sampler = make_sampler(steps=10)
+    for batch in sampler.loader(rows):
+        assert sampler.observe(1.0, batch["draw"]).task == int(batch["task"][0])
+
+
+def test_accelerate_saves_it_and_brings_it_back(tmp_path: Path) -> None:
+    accelerate = pytest.importorskip("accelerate")
+    sampler, later = make_sampler(policy=Exp3S()), make_sampler(policy=Exp3S())
+    train(sampler, most=5)
+    ahead = list(islice(sampler, 2))
+    for each, action in ((sampler, "save_state"), (later, "load_state")):
+        accelerator = accelerate.Accelerator(cpu=True)
+        accelerator.register_for_checkpointing(each)
+        getattr(accelerator, action)(str(tmp_path / "state"))
+    assert list(islice(later, 2)) == ahead
+
+
 def test_a_batch_that_is_no_dictionary_comes_beside_its_draw() -> None:
     sampler = make_sampler(steps=3)
     data = ConcatDataset(

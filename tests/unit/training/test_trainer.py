@@ -178,6 +178,7 @@ def test_a_last_step_of_fewer_batches_is_made_after_a_resume_too(tmp_path: Path)
 # What the loss of a batch is.
 
 VOCABULARY = 11
+ROUTER = 0.7
 
 
 def causal_rows() -> list[dict[str, list[int]]]:
@@ -234,6 +235,15 @@ def averaged(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None)
     return cross_entropy(outputs.logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
 
 
+def balanced(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None) -> torch.Tensor:
+    """As models of several experts do, with a part that is not divided."""
+    return summed(outputs, labels, num_items_in_batch) + ROUTER
+
+
+def powered(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None) -> torch.Tensor:
+    return summed(outputs, labels, num_items_in_batch) ** 3
+
+
 @pytest.mark.parametrize(
     ("kind", "given", "options", "smoothing"),
     [
@@ -241,16 +251,25 @@ def averaged(outputs: Any, labels: torch.Tensor, num_items_in_batch: Any = None)
         (transformers.Trainer, {}, {"label_smoothing_factor": 0.1}, 0.1),
         (transformers.Trainer, {"compute_loss_func": summed}, {}, 0.0),
         (transformers.Trainer, {"compute_loss_func": averaged}, {}, 0.0),
+        (transformers.Trainer, {"compute_loss_func": balanced}, {}, 0.0),
         (OwnMean, {}, {}, 0.0),
     ],
-    ids=["the model's loss", "label smoothing", "a sum that is divided", "a mean", "compute_loss"],
+    ids=[
+        "the model's loss",
+        "label smoothing",
+        "a sum",
+        "a mean",
+        "a sum and more",
+        "compute_loss",
+    ],
 )
 def test_the_loss_of_a_batch_is_the_mean_over_its_own_tokens(
     tmp_path: Path, kind: Any, given: Any, options: Any, smoothing: float
 ) -> None:
     heard = Heard()
     sampler = make_sampler(8, policy=Uniform(), record=heard)
-    model, expected = tiny_llama(), []
+    model: Any = tiny_llama()
+    expected: Any = []
 
     def watch(module: Any, positional: Any, named: Any, outputs: Any) -> None:
         if module.training:
@@ -272,6 +291,7 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_own_tokens(
     connect_trainer(trainer, sampler).train()
     found = [loss for _, loss in heard.rows]
     assert len(found) == 8
+    expected = np.add(expected, ROUTER) if given.get("compute_loss_func") is balanced else expected
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
@@ -331,6 +351,19 @@ class Deaf(transformers.Trainer):  # type: ignore[misc, name-defined]
 def test_a_step_whose_loss_nobody_computed_is_told_in_a_sentence(tmp_path: Path) -> None:
     trainer = Deaf(Constant(), make_arguments(tmp_path), train_dataset=constant_rows())
     with pytest.raises(RunError, match="`Deaf` trains without calling its `compute_loss`"):
+        connect_trainer(trainer, make_sampler(4)).train()
+
+
+def test_a_loss_that_cannot_be_undone_is_told_in_a_sentence(tmp_path: Path) -> None:
+    arguments = make_arguments(tmp_path, gradient_accumulation_steps=2)
+    trainer = transformers.Trainer(
+        tiny_llama(),
+        arguments,
+        train_dataset=causal_rows(),
+        data_collator=transformers.default_data_collator,
+        compute_loss_func=powered,
+    )
+    with pytest.raises(RunError, match=r"twice the number makes it 0\.125 times as large"):
         connect_trainer(trainer, make_sampler(4)).train()
 
 
