@@ -61,6 +61,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--screenshots", metavar="FOLDER", help="write the pictures of the documentation there"
     )
+    parser.addoption(
+        "--studies", metavar="FOLDER", help="keep what is trained for them there, and go on from it"
+    )
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opened_page import Opened
 
-COLOURS = 96  # of a picture; text and plain areas need no more
+COLOURS = 200  # of a picture; with fewer, small dots lose theirs
 
 
 @dataclass(frozen=True)
@@ -28,5 +28,8 @@ class Photographer:
         clip = {"x": 0, "y": 0, "width": width, "height": min(height, whole)}
         picture = Image.open(io.BytesIO(view.page.screenshot(full_page=True, clip=clip)))
         self.folder.mkdir(parents=True, exist_ok=True)
-        few = picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        # Not the commonest colours but the most different ones, or a few orange dots would turn brown.
+        few = picture.convert("RGB").quantize(
+            COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
         few.save(self.folder / f"{name}.png", optimize=True)

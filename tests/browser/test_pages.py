@@ -113,24 +113,13 @@ SHOWN = {
     "laws": laws_page,
     "sequences": sequences_page,
 }
-SMALL = ("--steps", "300", "--learning-rate", "0.005", "--engine", "fleet")
+SMALL = "--steps 200 --learning-rate 0.005 --subsets 24 --prefixes 2 --alone 4 --engine fleet"
 REAL = (  # what the pictures are of
-    ("advise", "digits", "--budget", "60000-steps", "--out", "advice"),
-    (
-        "train",
-        "digits",
-        "--plan",
-        "advice/plan.json",
-        "--steps",
-        "6664",
-        "--seeds",
-        "2",
-        "--out",
-        "trained",
-    ),
-    ("report", "advice", "--delivered", "trained", "--page", "advice.html"),
-    ("transfer", "digits", "--all", "--outcome", "metric", *SMALL, "--out", "transfer"),
-    ("report", "transfer", "--page", "transfer.html"),
+    "advise digits --budget 60000-steps --out advice",
+    "train digits --plan advice/plan.json --steps 13328 --seeds 2 --engine fleet --out trained",
+    "report advice --delivered trained --page advice.html",
+    f"transfer digits --all --outcome metric {SMALL} --out transfer",
+    "report transfer --page transfer.html",
 )
 CROWDED = (crowded_advice_page, crowded_transfer_page, wide_transfer_page, long_laws_page)
 
@@ -151,7 +140,9 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[]
 
 
 @pytest.fixture(scope="session")
-def real_studies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], dict[str, Path]]:
+def real_studies(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[], dict[str, Path]]:
     """The advice of the demo with a training by it, and a study of transfer: some minutes of training.
 
     Pictures are of these; tests that take none read pages of made-up numbers, which take seconds.
@@ -160,10 +151,12 @@ def real_studies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], dict[
 
     def make() -> dict[str, Path]:
         if not made:
-            folder = tmp_path_factory.mktemp("studies")
+            kept = request.config.getoption("--studies", default=None)
+            folder = Path(kept).resolve() if kept else tmp_path_factory.mktemp("studies")
+            folder.mkdir(parents=True, exist_ok=True)
             for words in REAL:
                 subprocess.run(
-                    [sys.executable, "-m", "taskmix", *words],
+                    [sys.executable, "-m", "taskmix", *words.split()],
                     cwd=folder,
                     check=True,
                     stdout=subprocess.DEVNULL,

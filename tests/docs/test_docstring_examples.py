@@ -61,9 +61,11 @@ WITHOUT_EXAMPLE = {
     "taskmix.papers.reproduce_transfer_theory": TOO_LONG,
     "taskmix.papers.reproduce_weak_supervision": TOO_LONG,
     "taskmix.papers.text_figure": TOO_LONG,
+    "taskmix.report.laws_page_html": PAGE,
     "taskmix.report.mixture_html": PAGE,
     "taskmix.report.report_html": PAGE,
     "taskmix.report.write_chart": PAGE,
+    "taskmix.report.write_laws_page": PAGE,
     "taskmix.report.write_mixture_page": PAGE,
     "taskmix.report.write_report": PAGE,
 }
