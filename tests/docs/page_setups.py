@@ -240,6 +240,15 @@ def sequences(folder: Path) -> Names:
     }
 
 
+def check(folder: Path) -> Names:
+    rows = [
+        f"the film number {n} was seen by us,{('books', 'music')[n % 2]},{n * 7 % 5}"
+        for n in range(80)
+    ]
+    (folder / "reviews.csv").write_text("\n".join(["review,product,stars", *rows]) + "\n")
+    return {}
+
+
 def report(folder: Path) -> Names:
     from synthetic_advice import advice_document
 
@@ -270,6 +279,7 @@ SETUPS: dict[str, Callable[[Path], Names]] = {
     "docs/laws.md": laws,
     "docs/plug-in.md": plug_in,
     "docs/questions/just-tell-me.md": plan_of_advice,
+    "docs/check.md": check,
     "docs/python.md": python,
     "docs/quickstart.md": quickstart,
     "docs/report.md": report,

@@ -47,7 +47,7 @@ def test_the_only_column_beside_text_ids_and_dates_is_the_label(tmp_path: Path) 
     columns = {"id": range(COUNT), "day": DAYS, "review": TEXTS, "opinion": STARS}
     tasks = load_tasks(table(tmp_path, columns))
     assert (tasks[0].columns, tasks[0].reading.label) == (("review",), "opinion")
-    assert any("as the only column beside the text that can be one" in n for n in tasks.notes)
+    assert any("as it is the only column beside the text" in n for n in tasks.notes)
 
 
 def test_a_column_called_like_a_task_is_set_aside(tmp_path: Path) -> None:

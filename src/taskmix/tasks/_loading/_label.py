@@ -47,19 +47,19 @@ def guess_label(
         name for name in names if folded_name(name) in USUAL_LABELS and _can_be_label(stack, name)
     ]
     if len(usual) == 1:
-        return usual[0], _remark(usual[0], "as columns of that name usually are")
+        return usual[0], _remark(usual[0], "as no column is called `label`")
     if usual or not _has_text(stack, settings, names):
         _ask(stack, names)
     left = [name for name in names if role_of(stack, name).kind in _KINDS and not _is_text(name)]
     found = [name for name in left if folded_name(name) in USUAL_LABELS_OF_TEXTS]
     if len(found) == 1:
-        return found[0], _remark(found[0], "as columns of that name usually are")
-    why = "as the only column beside the text that can be one"
+        return found[0], _remark(found[0], "as no column is called `label`")
+    why = "as it is the only column beside the text that can be one"
     if not found:
         found = left
     if len(found) > 1:
         found = [name for name in found if not names_tasks(name)]
-        why = "as the only column beside the text that is not called like a task"
+        why = "as it is the only column beside the text that is not called like a task"
     if len(found) != 1:
         _ask(stack, names)
     return found[0], _remark(found[0], why)
