@@ -189,7 +189,10 @@ def _read_with_arrow(file: CsvFile) -> pa.Table | None:
                         quote_char='"' if dialect.has_quotes else False,
                         newlines_in_values=dialect.has_quotes,
                     ),
-                    convert_options=arrow_csv.ConvertOptions(column_types=types),
+                    convert_options=arrow_csv.ConvertOptions(
+                        column_types=types,
+                        check_utf8=False,  # the stream did
+                    ),
                 )
             except pa.ArrowException as error:
                 if stream.problem is not None:
