@@ -1,4 +1,4 @@
-"""A weighting in PyTorch Lightning: manual optimisation, and one line in place of `manual_backward`.
+"""A weighting in Lightning: manual optimisation, and one line in place of `manual_backward`.
 
 python examples/balancer_lightning.py
 """
@@ -23,6 +23,7 @@ class TwoTasks(pl.LightningModule):
         self.automatic_optimization = False
         self.encoder = torch.nn.Sequential(torch.nn.Linear(10, 16), torch.nn.ReLU())
         self.heads = torch.nn.ModuleList(torch.nn.Linear(16, 2) for _ in range(2))
+        # As a part of the module it is in Lightning's checkpoints, and resumed from them.
         self.balancer = Balancer(MGDAUB(), shared=self.encoder, representation=self.encoder)
         self.weights: list[float] = []
 
@@ -35,34 +36,35 @@ class TwoTasks(pl.LightningModule):
         ]
         optimizer = self.optimizers()
         optimizer.zero_grad()
-        balanced = self.balancer.backward(losses)
+        # With precision="16-mixed" Lightning unscales gradients before the step: scale them here.
+        scaler = getattr(self.trainer.precision_plugin, "scaler", None)
+        balanced = self.balancer.backward(losses, scaler=scaler)
         optimizer.step()
         self.weights = balanced.weights.tolist()
 
     def on_train_epoch_end(self) -> None:
         self.balancer.end_epoch()
 
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["balancer"] = self.balancer.state_dict()
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        self.balancer.load_state_dict(checkpoint["balancer"])
-
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return torch.optim.Adam(self.parameters(), lr=0.01)
 
 
-torch.manual_seed(0)
-rows = torch.randn(512, 10)
-data = TensorDataset(rows, (rows[:, 0] > 0).long(), (rows[:, 1] * rows[:, 2] > 0).long())
-model = TwoTasks()
-trainer = pl.Trainer(
-    max_epochs=3,
-    accelerator="cpu",
-    logger=False,
-    enable_checkpointing=False,
-    enable_progress_bar=False,
-    enable_model_summary=False,
-)
-trainer.fit(model, DataLoader(data, batch_size=32, shuffle=True))
-print("weights in the last step:", [round(weight, 3) for weight in model.weights])
+def train(model: TwoTasks, **options: Any) -> TwoTasks:
+    torch.manual_seed(0)
+    rows = torch.randn(512, 10)
+    data = TensorDataset(rows, (rows[:, 0] > 0).long(), (rows[:, 1] * rows[:, 2] > 0).long())
+    trainer = pl.Trainer(
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        **options,
+    )
+    trainer.fit(model, DataLoader(data, batch_size=32, shuffle=True))
+    return model
+
+
+if __name__ == "__main__":
+    weights = train(TwoTasks(), max_epochs=3).weights
+    print("weights in the last step:", [round(weight, 3) for weight in weights])

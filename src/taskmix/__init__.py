@@ -14,6 +14,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Advised",
+    "MultitaskClassifier",
+    "MultitaskRegressor",
     "Plan",
     "Study",
     "TaskSet",
@@ -26,6 +28,8 @@ __all__ = [
 
 _PLACES = {
     "Advised": ("taskmix.adviser", "Advised"),
+    "MultitaskClassifier": ("taskmix.estimators", "MultitaskClassifier"),
+    "MultitaskRegressor": ("taskmix.estimators", "MultitaskRegressor"),
     "Plan": ("taskmix.plans", "Plan"),
     "Study": ("taskmix.records", "Study"),
     "TaskSet": ("taskmix.tasks", "TaskSet"),

@@ -32,6 +32,7 @@ PACKAGES = {  # what is imported: the package as it is installed, and the extra 
     "fsspec": ("fsspec", "cluster"),
     "tensorboard": ("tensorboard", "tracking"),
     "mlflow": ("mlflow-skinny", "tracking"),
+    "wandb": ("wandb", "wandb"),
 }
 
 

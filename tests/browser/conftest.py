@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))  # the synthetic study
 
 from opened_page import Open, Opened
+from photographs import Photographer
 
 FLAGS = (
     "--headless",
@@ -54,6 +55,19 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
         yield browser
         browser.close()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--screenshots", metavar="FOLDER", help="write the pictures of the documentation there"
+    )
+
+
+@pytest.fixture
+def photographer(request: pytest.FixtureRequest) -> Photographer:
+    """Takes pictures where they were asked for: `pytest tests/browser --screenshots docs/pictures`."""
+    folder = request.config.getoption("--screenshots", default=None)
+    return Photographer(Path(folder) if folder else None)
 
 
 @pytest.fixture

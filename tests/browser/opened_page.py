@@ -16,6 +16,67 @@ LIGHT = {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"}
 DARK = LIGHT | {"color_scheme": "dark"}
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 
+# Words that no reader can reach: outside the viewport and in no box that scrolls sideways, or cut by a
+# box that hides what does not fit; and words of a drawing that leave it.
+CUT = """() => {
+  const wide = document.documentElement.clientWidth;
+  const found = [];
+  const scrolls = (box) => /auto|scroll/.test(getComputedStyle(box).overflowX);
+  const hides = (box) => /hidden|clip/.test(getComputedStyle(box).overflowX);
+  function boxOf(element, holds) {
+    let box = element;
+    while (box && box !== document.body && !holds(box)) box = box.parentElement;
+    return box === document.body ? null : box;
+  }
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    const parent = node.parentElement;
+    if (!node.data.trim() || !parent.checkVisibility({ opacityProperty: true })) continue;
+    if (parent.closest("script, style, noscript, svg")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const hider = boxOf(parent, hides);
+    const inside = hider && hider.getBoundingClientRect();
+    for (const box of range.getClientRects()) {
+      if (box.width < 1 || box.height < 1) continue;
+      const beyond = box.left < -1 || box.right > wide + 1;
+      const hidden = inside && (box.right > inside.right + 2 || box.left < inside.left - 2);
+      if (hidden || (beyond && !boxOf(parent, scrolls))) found.push(node.data.trim().slice(0, 60));
+    }
+  }
+  for (const svg of document.querySelectorAll("svg")) {
+    if (!svg.checkVisibility()) continue;
+    const whole = svg.getBoundingClientRect();
+    for (const text of svg.querySelectorAll("text")) {
+      if (!text.textContent.trim() || +getComputedStyle(text).opacity === 0) continue;
+      const box = text.getBoundingClientRect();
+      const across = box.left < whole.left - 2 || box.right > whole.right + 2;
+      const down = box.top < whole.top - 2 || box.bottom > whole.bottom + 2;
+      if (across || down) found.push(`in a drawing: ${text.textContent}`);
+    }
+  }
+  return [...new Set(found)];
+}"""
+
+# Names of an axis that lie on each other.
+OVERLAPS = """() => {
+  const found = [];
+  for (const group of document.querySelectorAll(".role-axis-label, .map thead")) {
+    if (!group.checkVisibility()) continue;
+    const boxes = [...group.querySelectorAll("text, th span")]
+      .filter((text) => text.textContent && +getComputedStyle(text).opacity > 0)
+      .map((text) => [text.textContent, text.getBoundingClientRect()]);
+    for (const [a, one] of boxes) for (const [b, other] of boxes) {
+      if (a >= b) continue;
+      const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+      const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+      if (across > 2 && down > 3) found.push(`${a} and ${b}`);
+    }
+  }
+  return found;
+}"""
+
 TIP = """() => {
   const tip = document.getElementById("tip");
   const box = tip.getBoundingClientRect();
@@ -94,6 +155,16 @@ class Opened:
             assert box is not None
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
+
+    def must_be_readable(self) -> None:
+        """No words beyond the edge, cut off or on top of each other, and nothing asked from outside."""
+        width = self.page.viewport_size["width"]  # type: ignore[index]
+        self.all_drawn()
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert self.page.evaluate(CUT) == []
+        assert self.page.evaluate(OVERLAPS) == []
+        assert self.complaints == []
+        assert all(url.startswith(("file:", "data:")) for url in self.requests)
 
     def must_be_heard(self) -> None:
         """Every chart has its words, and headings go down one level at a time."""

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 import taskmix.weighting as weighting
-from taskmix.errors import InputError, OptionError, RecordError
+from taskmix.errors import InputError, OptionError, RecordError, ShapeError
 from taskmix.weighting import (
     DBMTL,
     FAMO,
@@ -560,6 +560,34 @@ def test_a_task_without_a_loss_gets_no_weight_or_is_refused_in_words(case: Case)
         close(info.weights.abs().sum(), here.sum().double())
         for head, there in zip(player.model.heads, here, strict=True):
             assert (head.grad is not None) == bool(there)
+
+
+@every_method
+def test_a_task_first_seen_later_is_welcome_or_refused_in_words(case: Case) -> None:
+    problem = Problem.random()
+    player = Player(for_tasks(case.method, TASKS - 1))
+
+    def step(number: int, count: int) -> Balanced:
+        code, losses = player.model.losses(problem.values[number], problem.gradients[number])
+        named = dict(zip("abcd"[:count], losses[:count], strict=True))
+        needed = Needs.REPRESENTATION in player.balancer.needs
+        info = player.balancer.backward(named, representation=code if needed else None)
+        player.balancer.after_step({name: loss.detach() * 0.9 for name, loss in named.items()})
+        return info
+
+    for number in range(3):
+        step(number, TASKS - 1)
+    if isinstance(case.method, FixedWeights):
+        with pytest.raises(ShapeError, match="one number for each task"):
+            step(3, TASKS)
+        return
+    for number in range(3, 6):
+        info = step(number, TASKS)
+        assert info.names == ("a", "b", "c", "d")
+        assert info.weights.isfinite().all()
+        close(info.weights.abs().sum(), torch.tensor(float(TASKS)).double())
+    if not _numbers(player.balancer.state):  # nothing is remembered: as if all had been there
+        close(info.weights, Player(case.method).play(problem)[5])
 
 
 @every_method

@@ -8,6 +8,7 @@ and by how much.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -91,6 +92,41 @@ def test_the_step_is_the_peers(
     rows = jacobian(tasks, parameters)
     expected = peer()(rows)
     found = step(ours, rows)
+    assert float((found - expected).norm() / expected.norm()) < tolerance
+
+
+def of_vector(peer: Callable[..., Any]) -> Callable[[Tensor], Any]:
+    return lambda vector: peer(pref_vector=vector)
+
+
+PREFERRED: list[Any] = [
+    (
+        "UPGrad",
+        UPGrad(),
+        lambda vector: aggregation.UPGrad(vector, projector=exact_projector()),
+        1e-5,
+    ),
+    ("AlignedMTL", AlignedMTL(), of_vector(aggregation.AlignedMTL), 1e-9),
+    ("ConFIG", ConFIG(), of_vector(aggregation.ConFIG), 1e-6),
+]
+
+
+@pytest.mark.parametrize(("tasks", "parameters"), ROWS)
+@pytest.mark.parametrize(
+    ("name", "ours", "peer", "tolerance"), PREFERRED, ids=lambda value: str(value)[:9]
+)
+def test_a_preference_is_the_peers_vector_where_it_has_one(
+    name: str,
+    ours: Any,
+    peer: Callable[[Tensor], Any],
+    tolerance: float,
+    tasks: int,
+    parameters: int,
+) -> None:
+    rows = jacobian(tasks, parameters)
+    wanted = torch.linspace(1, 3, tasks, dtype=torch.float64)
+    expected = peer(wanted / wanted.sum())(rows)
+    found = step(replace(ours, preference=tuple(wanted.tolist())), rows)
     assert float((found - expected).norm() / expected.norm()) < tolerance
 
 

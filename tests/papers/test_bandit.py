@@ -16,11 +16,13 @@ from taskmix.papers import (
     play_rounds,
     reproduce_bandit,
 )
-from taskmix.papers._selection._bandit_runs import play_exp3s, play_fixed
+from taskmix.papers._selection._bandit_runs import _Scaler, play_exp3s, play_fixed
 from taskmix.policies import (
+    Choice,
     Exp3S,
     Fixed,
     HardProgress,
+    Outcome,
     PredictionGain,
     QuantileScaled,
     Uniform,
@@ -148,6 +150,21 @@ def test_exp3s_at_once_is_exp3s_alone() -> None:
     np.testing.assert_allclose(
         [one.outcome.choice.probability for one in alone], together.probabilities[:, 0], rtol=1e-9
     )
+
+
+def test_many_runs_are_scaled_as_one_is_where_the_quantiles_agree() -> None:
+    gains = np.random.default_rng(0).choice([0.0, 1.0, -1.0], p=[0.8, 0.1, 0.1], size=(60, 2))
+    scaler, generator = _Scaler(2, 60), np.random.default_rng(1)
+    together = np.array([scaler.scale(row, generator) for row in gains])
+    alone = QuantileScaled(reward=PredictionGain(), reservoir=60)
+    for run in range(2):
+        state, found = alone.init(1), []
+        for gain in gains[:, run]:
+            outcome = Outcome(Choice(0, 1.0), loss=gain, loss_after=0.0)
+            reward, state = alone.observe(state, outcome, generator)
+            found.append(reward)
+        assert found == together[:, run].tolist()
+        assert {-1.0, 0.0, 1.0} <= set(found)
 
 
 def test_the_gap_closed_is_a_ratio_of_means_with_its_interval() -> None:

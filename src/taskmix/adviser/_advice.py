@@ -8,12 +8,11 @@ from typing import Any
 from taskmix.adviser._budget import Budget, PricedBudget
 from taskmix.adviser._growth import CurveGrowth
 from taskmix.adviser._learned import Learned
-from taskmix.adviser._look import Finding
 from taskmix.adviser._race import Race
 from taskmix.adviser._scores import Entry, judged_targets
 from taskmix.errors import OptionError
 from taskmix.models import Architecture
-from taskmix.tasks import TaskSet
+from taskmix.tasks import Finding, TaskSet
 from taskmix.transfer import TransferLessons
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from torch import nn
 
 from taskmix.adviser._advice import Advice, AdviseOptions, News
 from taskmix.adviser._advised import Advised
-from taskmix.adviser._adviser import Adviser, Reading
+from taskmix.adviser._adviser import Adviser
 from taskmix.adviser._alone import advising_alone
 from taskmix.adviser._answer import Answer, answer, best_runs, plan_of
 from taskmix.adviser._budget import Budget, Timer, parse_time
@@ -23,11 +22,14 @@ from taskmix.adviser._document import advice_document
 from taskmix.adviser._history import History
 from taskmix.adviser._outlook import outlook
 from taskmix.adviser._probe import probe_of
+from taskmix.adviser._reading import ReadingProgress
+from taskmix.adviser._showing import news_shower, print_lines
 from taskmix.engine import (
     Auto,
     DigitsSource,
     Executor,
     FolderSource,
+    GivenTasks,
     Optimization,
     Run,
     TaskSource,
@@ -36,46 +38,51 @@ from taskmix.engine import (
     open_study,
     save_models,
 )
-from taskmix.errors import OptionError, printable
+from taskmix.errors import OptionError
 from taskmix.extras import missing
 from taskmix.models import Architecture, Tuning, choose_architecture, own_module
 from taskmix.plans import AdviceDocument, Plan, save_advice, settings_of, training_script
 from taskmix.policies import HardProgress
 from taskmix.records import Study
 from taskmix.report import PAGE_PACKAGES
-from taskmix.tasks import HeldEncoding, TaskSet, gather_tasks, reading_lines
+from taskmix.tasks import HeldEncoding, TaskKind, TaskSet, gather_tasks, reading_lines
 from taskmix.transfer import save_transfer, transfer_document
 
-Tasks = str | Path | TaskSet | TaskSource | Mapping[str, Any]
+Tasks = Any  # a path, a TaskSet, a source, or whatever `load_tasks` takes: frames, mappings of them
 Model = str | nn.Module | Callable[..., nn.Module] | None
 MODEL = "model"  # the folder in the study for the trained model
+# What says how tasks are made of a folder or a frame: of no use for tasks that are made already.
+READING = (
+    *("settings", "task_column", "split_column", "label", "text", "features", "ignore", "kind"),
+    *("metric", "strict"),
+)
 OUTLOOK_SECONDS = 8.0  # of a budget that are left, below which no law is searched for
 TRAIN, IN_PYTHON = "Train by the plan", "The same in Python"
 ASK_AGAIN = "Ask again: nothing is trained twice, and what was stopped goes on"
-
-
-@dataclass(frozen=True)
-class GivenTasks:
-    """Tasks in memory as a source; equal where their content is."""
-
-    content: str
-    tasks: TaskSet = field(compare=False, repr=False)
-
-    def load(self) -> TaskSet:
-        return self.tasks
 
 
 def advise(
     tasks: Tasks,
     *,
     model: Model = "auto",
-    budget: str = "10m",
+    budget: str | float = "10m",
     out: Path | str = "advice",
     target: str | None = None,
+    only: str | Sequence[str] | None = None,
+    settings: Path | str | None = None,
+    task_column: str | None = None,
+    split_column: str | None = None,
+    label: str | Sequence[str] | None = None,
+    text: str | Sequence[str] | None = None,
+    features: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] | None = None,
+    kind: TaskKind | None = None,
     metric: str | None = None,
+    strict: bool = False,
+    cache: Path | str | None = None,
     steps: int | None = None,
     train_steps: int | None = None,
-    train_time: str | None = None,
+    train_time: str | float | None = None,
     batch_size: int = 32,
     learning_rate: float | None = None,
     vectors: Path | str | None = None,
@@ -92,16 +99,21 @@ def advise(
 ) -> Advised:
     """Finds out how to train on tasks, inside a budget.
 
-    `tasks` is a task folder, a `TaskSet`, a source of tasks, or a mapping from names to (train, dev,
-    test), each a PyTorch `Dataset` of (input, target), arrays (X, y), a Hugging Face data set, an Arrow
-    table or a list of mappings. `model` is a word of the command (auto, convolution, ...), a module of
-    PyTorch that gives a vector for each row, or a function that makes one; the heads are ours. Of a
-    pretrained model `tune` says what is trained: heads (the default on a CPU), adapters of a `rank` (on
-    a GPU), or all; `adapter` is a folder of PEFT, whose adapters every run begins with. `metric` names
-    what tasks of a folder or a mapping are scored by; where a class is rare, that is not accuracy.
+    `tasks` is a task folder, a frame (pandas, polars, Arrow, a Hugging Face data set, a mapping from
+    columns to values), frames by task or by split, a `TaskSet`, a source of tasks, or a mapping from
+    names to (train, dev, test), each a frame, arrays (X, y) or a PyTorch `Dataset` of (input, target).
+    `task_column`, `label`, `text` and the others down to `strict` say how tasks are made of a folder or
+    a frame, as in `load_tasks`; `only` names those to keep, `settings` is a TOML file that says all of
+    this, and `cache` a folder that keeps encoded rows for the next time.
 
-    `train_steps` or `train_time` (such as "2h" of this device) says how long the final training will be;
-    without them it is as long as the learning curves still rise. Ways are ranked for that length.
+    `model` is a word of the command (auto, convolution, ...), a module of PyTorch that gives a vector
+    for each row, or a function that makes one; the heads are ours. Of a pretrained model `tune` says
+    what is trained: heads (the default on a CPU), adapters of a `rank` (on a GPU), or all; `adapter` is
+    a folder of PEFT, whose adapters every run begins with.
+
+    `budget` is a time ("5m", or 300 seconds) or a number of batches ("16000-steps"). `train_steps` or
+    `train_time` ("2h" of this device, or seconds) says how long the final training will be; without them
+    it is as long as the learning curves still rise. Ways are ranked for that length.
 
     Runs are done by `executor`: unless one is given, in this process, one after another, or with
     `workers` of 2 and more in processes of their own (call it under `if __name__ == "__main__":` then).
@@ -119,7 +131,22 @@ def advise(
     own = not (model is None or isinstance(model, str))
     if own and workers != 1:
         raise OptionError("A `model` of one's own should run in this process. Leave `workers` out.")
-    source, held = _source(tasks, hold=own, collate=collate, metric=metric)
+    reading = FolderSource(
+        path=str(tasks) if isinstance(tasks, str | Path) else "",
+        tasks=_names(only),
+        settings=None if settings is None else Path(settings),
+        task_column=task_column,
+        split_column=split_column,
+        label=_names(label),
+        text=_names(text),
+        features=_names(features),
+        ignore=_names(ignore),
+        kind=kind,
+        metric=metric,
+        strict=strict,
+        cache=None if cache is None else Path(cache),
+    )
+    source, held = _source(tasks, reading, hold=own, collate=collate)
     loaded = source.load()
     where = choose_device(device)
     file = None if vectors is None else Path(vectors)
@@ -154,7 +181,7 @@ def advise(
     )
     study = open_study(out, loaded, source, model=None if own else Path(out) / MODEL)
     if not quiet:
-        _print_lines(*reading_lines(loaded), *(f"Note: {note}" for note in loaded.notes))
+        print_lines(*reading_lines(loaded), *(f"Note: {note}" for note in loaded.notes))
     with _executing(executor, workers) as does:
         return advise_on(
             template,
@@ -162,7 +189,7 @@ def advise(
             options,
             executor=does,
             title=f"Advice for {tasks}" if isinstance(tasks, str | Path) else "Advice",
-            on_news=_ignore if quiet else _print_news,
+            on_news=_ignore if quiet else news_shower(),
             keeps_model=not own,
             begin=begin,
         )
@@ -178,7 +205,7 @@ def advise_on(
     commands: Callable[[int], Mapping[str, str]] | None = None,  # for runs of so many batches
     on_news: Callable[[News], None],  # hears what the adviser is at
     on_answer: Callable[[Advised], None] = lambda advised: None,  # before the page is drawn
-    reading: Reading = nullcontext,  # hears how many texts a frozen encoder has read
+    reading: ReadingProgress = nullcontext,  # hears how many texts a frozen encoder has read
     keeps_model: bool = True,
     begin: float | None = None,  # of the time of a budget, by `time.monotonic()`
 ) -> Advised:
@@ -285,41 +312,50 @@ def _ignore(news: News) -> None:
     pass
 
 
-def _print_news(news: News) -> None:
-    _print_lines(f"[{news.spent:4.0%} spent] {news.words}")
-
-
-def _print_lines(*lines: str) -> None:
-    for line in lines:
-        print(printable(line), file=sys.stderr)  # noqa: T201
-
-
 def _source(
     tasks: Tasks,
+    reading: FolderSource,  # the options by which a folder or a frame is read
     *,
     hold: bool,
     collate: Callable[[list[Any]], Any] | None,
-    metric: str | None,
 ) -> tuple[TaskSource, HeldEncoding | None]:
-    if isinstance(tasks, str | Path):
-        if str(tasks) == "digits" and not Path(tasks).exists():
-            return DigitsSource(), None
-        return FolderSource(path=str(tasks), metric=metric), None
-    held = None
-    if isinstance(tasks, Mapping):
-        tasks, held = gather_tasks(tasks, hold=hold, collate=collate, metric=metric)
-    elif metric is not None:
-        raise OptionError(
-            "`metric` should be that of each task, where there are tasks. Leave it out."
-        )
-    if isinstance(tasks, TaskSet):
-        return GivenTasks(tasks.content, tasks), held
-    if hasattr(tasks, "load"):
+    said = [name for name in READING if getattr(reading, name) not in (None, False)]
+    is_demo = reading.path == "digits" and not Path(reading.path).exists()
+    if is_demo or isinstance(tasks, TaskSet) or hasattr(tasks, "load"):
+        if said:
+            raise OptionError(
+                f"`{said[0]}` should go with a folder or a frame. Found tasks that are made already. "
+                "Leave it out."
+            )
+        if is_demo:
+            return DigitsSource(tasks=reading.tasks), None
+        if isinstance(tasks, TaskSet):
+            chosen = tasks if reading.tasks is None else tasks.select(reading.tasks)
+            return GivenTasks.of(chosen), None
+        if reading.tasks is not None:
+            raise OptionError(
+                "`only` should go with a folder, a frame or a TaskSet. Found a source of tasks, which "
+                "makes its own choice. Leave it out."
+            )
         return tasks, None
-    raise OptionError(
-        "`tasks` should be a folder, a TaskSet, or a mapping from names to (train, dev, test). Found "
-        f"{type(tasks).__name__}."
+    if isinstance(tasks, str | Path):
+        return reading, None
+    found, held = gather_tasks(
+        tasks, hold=hold, collate=collate, metric=reading.metric, read=reading.read
     )
+    if held is None:
+        return GivenTasks.of(found), None
+    for name in said:
+        if name != "metric":
+            raise OptionError(
+                f"`{name}` should go with columns. Found pairs of input and target, which have none. "
+                "Leave it out."
+            )
+    return GivenTasks.of(found if reading.tasks is None else found.select(reading.tasks)), held
+
+
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    return (given,) if isinstance(given, str) else None if given is None else tuple(given)
 
 
 def _architecture(

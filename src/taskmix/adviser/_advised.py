@@ -8,15 +8,19 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from taskmix._html import html_lines, html_table
 from taskmix.adviser._advice import Advice
 from taskmix.adviser._answer import Answer, best_runs, plan_of
 from taskmix.engine import trained_model
 from taskmix.errors import printable
+from taskmix.files import UnreadableError, read_plain
 from taskmix.plans import AdviceDocument, Plan, RaceRow, race_rows
 from taskmix.records import Study
 from taskmix.report import write_report
 from taskmix.tasks import NewRows
-from taskmix.training import TrainedModel
+from taskmix.training import Answers, TrainedModel
+
+LARGEST_INLINE = 8 << 20  # bytes of a page that a notebook is made to carry
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,9 +53,11 @@ class Advised:
         """For each group of the plan the best of its seeds on dev."""
         return trained_model(best_runs(self.advice, self.answer), self.study)
 
-    def predict(self, rows: NewRows, task: str | None = None) -> list[dict[str, Any]]:
+    def predict(
+        self, rows: NewRows, task: str | None = None, *, task_column: str | None = None
+    ) -> Answers:
         """The trained model's answers for new rows, given as the tasks were, without targets."""
-        return self.model.predict(rows, task)
+        return self.model.predict(rows, task, task_column=task_column)
 
     def save_report(self, path: Path | str) -> Path:
         """Writes the page with the evidence."""
@@ -65,16 +71,41 @@ class Advised:
         header = ("way of training", "score", "behind", "seeds", "batches", "s", "standing")
         return [header, *map(_cells, race_rows(self.document))]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """The race as numbers, a row for each way of training: `pandas.DataFrame(advised.rows())`."""
+        return [
+            {
+                "way": row.name,
+                "words": row.words,
+                "score": row.dev,
+                "behind": row.behind.mean,
+                "low": row.behind.low,
+                "high": row.behind.high,
+                "seeds": row.seeds,
+                "batches": row.cost,
+                "seconds": row.seconds,
+                "open": row.open,
+                "chosen": row.name == self.document.chosen,
+            }
+            for row in self.document.candidates
+        ]
+
     def _repr_html_(self) -> str:
-        """For notebooks: the lines, and the race as a table."""
+        """For notebooks: the lines, the race as a table, and the page below them where there is one."""
         header, *rows = self.table()
-        head = "".join(f"<th>{escape(name)}</th>" for name in header)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        table = html_table([dict(zip(header, row, strict=True)) for row in rows])
+        return f"<div>{html_lines(self.lines)}{table}{self._inline_page()}</div>"
+
+    def _inline_page(self) -> str:
+        """The page inside the notebook, which can neither reach the notebook nor open anything."""
+        try:
+            page = read_plain(self.study.path / "report.html", limit=LARGEST_INLINE).decode()
+        except (OSError, UnreadableError, UnicodeDecodeError):  # none, or too large for a notebook
+            return ""
+        return (
+            f'<details><summary>The page</summary><iframe srcdoc="{escape(page)}" '
+            'sandbox="allow-scripts" width="100%" height="700"></iframe></details>'
         )
-        lines = "".join(f"<li>{escape(line)}</li>" for line in self.lines)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"<div><ul>{lines}</ul>{table}</div>"
 
 
 def _cells(row: RaceRow) -> tuple[str, ...]:

@@ -11,12 +11,10 @@ adviser that was stopped does the same again, at no cost for what is done, and g
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from taskmix.adviser._advice import Advice, AdviseOptions, News
 from taskmix.adviser._budget import Prices, Timer
@@ -24,73 +22,28 @@ from taskmix.adviser._candidate_runs import CandidateRuns
 from taskmix.adviser._candidates import baselines, distinct
 from taskmix.adviser._judging import Judged, Trained, judge_ways
 from taskmix.adviser._ladder import Rung, misleading, rungs_below, words_of_agreement
-from taskmix.adviser._learned import Learned, judge_learned, unlearned
+from taskmix.adviser._learned import judge_learned
 from taskmix.adviser._ledger import Ledger
-from taskmix.adviser._look import Finding, look_at
+from taskmix.adviser._longer_runs import kept_for_long, run_longer
 from taskmix.adviser._prices import Meter
 from taskmix.adviser._probe import probe_of
 from taskmix.adviser._propose import propose_candidates
-from taskmix.adviser._reading import RowsToRead, rows_to_read
+from taskmix.adviser._reading import ReadingProgress, read_texts
 from taskmix.adviser._run_length import choose_length, words_of_end, words_of_too_small_budget
-from taskmix.adviser._scores import Entry, judged_targets, mean_comparable
+from taskmix.adviser._scores import judged_targets
 from taskmix.adviser._spending import Spending
 from taskmix.adviser._transfer_stage import learn_which_help
-from taskmix.engine import Executor, Run, Until, is_stop_asked, read_ahead
+from taskmix.adviser._work import Known, Work, with_scores
+from taskmix.engine import Executor, Run, Until, is_stop_asked
 from taskmix.errors import InputError, OptionError, RunError
-from taskmix.models import tuning_of
 from taskmix.plans import Plan
-from taskmix.records import Study, to_plain
-from taskmix.tasks import TaskSet
-from taskmix.transfer import TransferLessons
+from taskmix.records import Study
+from taskmix.tasks import TaskSet, look_at
 
 FIRST_WAYS = 2  # of training, trained whatever they cost: with one there is nothing to compare
 CLIMBERS = 4  # ways that the model itself runs in a round, where cheaper ones have run all
 RUNG_LENGTH = 4  # times the batches of the model itself: they are cheap, and ways part late
-LONG_SHARE = 0.3  # of the budget, kept for longer runs of the two leaders
-LEAST_LONGER = 2.0  # times: what is not twice as long says little that the curves do not
-LONG_SEEDS = 3  # of each leader at most
-_ROWS = "rows"  # the decision in the ledger
 MOST_SEEDS = 10  # of a candidate: what ten cannot tell apart is alike for all that matters
-
-
-Reading = Callable[[], AbstractContextManager[Callable[[int, int], None] | None]]
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What does not change with the runs."""
-
-    tasks: TaskSet
-    targets: tuple[str, ...]
-    findings: tuple[Finding, ...]
-
-
-@dataclass
-class _Work:
-    """The runs of all kinds, and what they taught so far."""
-
-    runs: CandidateRuns  # of the model itself
-    below: dict[str, CandidateRuns]  # of cheaper ones, the cheapest first
-    known: _Known
-    long: CandidateRuns | None = None  # of the leaders
-    lessons: TransferLessons | None = None
-    dropped: tuple[str, ...] = ()  # rungs that mislead
-    learned: tuple[Learned, ...] = ()
-
-    @property
-    def lowest(self) -> CandidateRuns:
-        """Where ways are tried first."""
-        return next(iter(self.below.values()), self.runs)
-
-    @property
-    def unlearned(self) -> tuple[str, ...]:
-        return unlearned(self.learned)
-
-    def way(self, name: str) -> Plan:
-        for runs in (self.runs, *self.below.values()):
-            if name in runs.entries:
-                return runs.entries[name][0].candidate
-        raise KeyError(name)
 
 
 @dataclass
@@ -106,7 +59,7 @@ class Adviser:
     measure: Callable[[], Prices] | None = None  # None: by short runs of the executor
     tell: Callable[[News], None] = lambda news: None
     keep: Callable[[Advice], None] = lambda advice: None  # of what is known after each stage
-    reading: Reading = nullcontext  # hears how many texts the encoder has read
+    reading: ReadingProgress = nullcontext  # hears how many texts the encoder has read
     _spending: Spending | None = None
 
     def run(self) -> Advice:
@@ -118,9 +71,13 @@ class Adviser:
         self._tell_stage("look", f"Looking at {len(tasks)} tasks.")
         findings = look_at(tasks)
         ledger = Ledger(self.study.path, self.options.question)
-        self.template, words = self._read_texts(ledger, self.template)
+        self.template, words = self._read(ledger, self.template)
         tasks = self.template.load()
-        rungs = [self._rung(ledger, rung) for rung in rungs_below(self.template, tasks)]
+        rungs = []
+        for rung in rungs_below(self.template, tasks):
+            template, more = self._read(ledger, rung.template)
+            rungs.append(replace(rung, template=template))
+            words += more
         if self.probe is not None:  # it studies transfer on the cheapest model there is
             self.probe = probe_of(rungs[0].template if rungs else self.template)
         spending = self._spending = self._open_spending(ledger)
@@ -129,15 +86,19 @@ class Adviser:
         spending.begin()
         below = {rung.name: self._runs_on(rung, runs) for rung in rungs}
         try:
-            return self._spend(_Work(runs, below, _Known(tasks, targets, findings)))
+            return self._spend(Work(runs, below, Known(tasks, targets, findings)))
         finally:
             spending.ledger.take_time(self.timer.used())
 
-    def _rung(self, ledger: Ledger, rung: Rung) -> Rung:
-        template, words = self._read_texts(ledger, rung.template)
-        for each in words:
-            self._tell_stage("reading", each)
-        return replace(rung, template=template)
+    def _read(self, ledger: Ledger, template: Run) -> tuple[Run, list[str]]:
+        return read_texts(
+            template,
+            ledger,
+            self.timer,
+            self.reading,
+            stop=partial(is_stop_asked, self.executor),
+            tell=partial(self._tell_stage, "reading"),
+        )
 
     def _runs_on(self, rung: Rung, runs: CandidateRuns) -> CandidateRuns:
         """The same ways on a cheaper model, which is trained longer."""
@@ -152,7 +113,7 @@ class Adviser:
             failed=set(),
         )
 
-    def _spend(self, work: _Work) -> Advice:
+    def _spend(self, work: Work) -> Advice:
         runs, tasks, targets = work.runs, work.known.tasks, work.known.targets
         first = distinct(baselines(tasks, targets))
         words = f"{len(first)} ways anyone would try, {runs.length.batches} batches each."
@@ -190,7 +151,7 @@ class Adviser:
             advice = self._advice(work)
             while self._race_on(work, advice):
                 advice = self._advice(work)
-        while self._run_longer(work, advice):
+        while run_longer(work, advice, self._tell_stage):
             advice = self._advice(work)
         while self._race_on(work, advice, last=True):
             advice = self._advice(work)
@@ -198,7 +159,7 @@ class Adviser:
         self._tell_stage("end", words)
         return replace(advice, notes=(*advice.notes, words))
 
-    def _run_what_misled(self, work: _Work) -> bool:
+    def _run_what_misled(self, work: Work) -> bool:
         """Runs on the model itself the ways that only rungs have, which cannot be asked any more."""
         names = {name for runs in work.below.values() for name in runs.entries}
         ways = [work.way(name) for name in sorted(names - set(work.runs.entries))]
@@ -207,7 +168,7 @@ class Adviser:
         self._tell_stage("candidates", f"{len(ways)} ways that cheaper models cannot judge.")
         return work.runs.train_first_seeds("what misled", ways, seeds=1) > 0
 
-    def _train_below(self, work: _Work, stage: str, ways: Sequence[Plan]) -> int:
+    def _train_below(self, work: Work, stage: str, ways: Sequence[Plan]) -> int:
         """Tries ways on the cheaper rungs, each as far as the budget goes."""
         done = 0
         for name, runs in work.below.items():
@@ -232,38 +193,6 @@ class Adviser:
                     arguments=("target",),
                 )
         return wanted
-
-    def _read_texts(self, ledger: Ledger, template: Run) -> tuple[Run, list[str]]:
-        """Has a frozen encoder read what the time allows; the words for rows that are left out."""
-        if tuning_of(template.architecture) != "heads":
-            return template, []
-        rows = RowsToRead(most={})
-        if self.timer.seconds is not None:
-            self.timer.before = ledger.seconds
-
-            def decide() -> Any:
-                self._tell_stage("reading", "Measuring how fast the encoder reads.")
-                # What it took to get here, imports and the folder, it takes every process again.
-                seconds = self.timer.left() - (self.timer.used() - self.timer.before)
-                return to_plain(rows_to_read(template, template.load(), max(seconds, 0.0)))
-
-            decided = ledger.decide(_ROWS, decide, seconds=self.timer.used())
-            rows = RowsToRead(most=decided["most"], words=decided["words"])
-        self._tell_stage("reading", rows.words or "Reading all texts with the encoder, once.")
-        template = rows.apply(template)
-        with self.reading() as tell:
-            is_read = read_ahead([template], tell, stop=partial(is_stop_asked, self.executor))
-        if self.timer.is_over():
-            raise OptionError(
-                "The budget should last until the encoder has read all texts, once. The time was over "
-                "before. What was read is kept: run the same command again with a larger `budget`.",
-                arguments=("budget",),
-            )
-        if not is_read:
-            raise RunError(
-                "Stopped. What was read is kept. Run the same command again to continue."
-            )
-        return template, [rows.words] if rows.words else []
 
     def _open_spending(self, ledger: Ledger) -> Spending:
         """What the study says of the budget, or else what is measured now."""
@@ -305,7 +234,7 @@ class Adviser:
             raise OptionError(words, arguments=("budget", "steps"))
         return runs
 
-    def _advice(self, work: _Work) -> Advice:
+    def _advice(self, work: Work) -> Advice:
         """What is known now; it is kept, in case this is the last."""
         runs, known = work.runs, work.known
         if not runs.entries:
@@ -314,7 +243,7 @@ class Adviser:
                 + " ".join(runs.notes[:2])
             )
         work.learned = judge_learned(
-            {**runs.entries, **_longer(work)}, known.tasks, known.targets, self.study
+            {**runs.entries, **work.longer}, known.tasks, known.targets, self.study
         )
         judged = judged_targets(known.targets, work.unlearned)
         found = self._judge(work, judged)
@@ -330,7 +259,7 @@ class Adviser:
             batches=runs.length.batches,
             batch_size=self.template.batch_size,
             spent=runs.spending.batches,
-            entries=_with_scores(runs.entries, known.tasks, judged),
+            entries=with_scores(runs.entries, known.tasks, judged),
             race=found.race,
             lessons=work.lessons,
             unlearned=work.unlearned,
@@ -349,17 +278,17 @@ class Adviser:
         self.keep(advice)
         return advice
 
-    def _judge(self, work: _Work, judged: Sequence[str]) -> Judged:
+    def _judge(self, work: Work, judged: Sequence[str]) -> Judged:
         tasks = work.known.tasks
         trained = Trained(
-            entries=_with_scores(work.runs.entries, tasks, judged),
+            entries=with_scores(work.runs.entries, tasks, judged),
             batches=work.runs.length.batches,
             rungs={
-                name: _with_scores(each.entries, tasks, judged)
+                name: with_scores(each.entries, tasks, judged)
                 for name, each in work.below.items()
                 if each.entries and name not in work.dropped
             },
-            long=_with_scores(_longer(work), tasks, judged),
+            long=with_scores(work.longer, tasks, judged),
             long_batches=0 if work.long is None else work.long.length.batches,
         )
         return judge_ways(
@@ -380,7 +309,7 @@ class Adviser:
         alone = replace(self.template, steps=1, seed=self.options.seed)
         return max(round(self.options.train_seconds / spending.seconds_of_batch(alone)), 1)
 
-    def _race_on(self, work: _Work, advice: Advice, *, last: bool = False) -> bool:
+    def _race_on(self, work: Work, advice: Advice, *, last: bool = False) -> bool:
         """Gives ways that may be the best another seed, the likeliest first.
 
         False where none is open or two cannot be paid for. Before the `last` rounds the price of longer
@@ -407,7 +336,7 @@ class Adviser:
         stage = f"seed {seeds + 1} of {', '.join(contenders)}"
         if last:
             stage += " after longer runs"
-        kept = [] if last else self._kept_for_long(work, advice)
+        kept = [] if last else kept_for_long(work, advice)
         count = work.runs.spending.affordable(stage, [*kept, *costs], least=0) - len(kept)
         if count < min(len(candidates), 2):
             return False
@@ -418,71 +347,3 @@ class Adviser:
         before = len(work.runs.failed)
         trained = work.runs.train_one_more_seed(stage, candidates[:count], seed)
         return trained or len(work.runs.failed) > before
-
-    def _leaders(self, work: _Work, advice: Advice) -> list[Plan]:
-        """The likeliest to be the best, and whoever leads now: what the curves foretell is tried.
-
-        Where these are one, the next likeliest is the second.
-        """
-        run = [each for each in advice.race.standings if each.seeds]
-        by_chance = [each.name for each in sorted(run, key=lambda each: -each.chance)]
-        names = dict.fromkeys([by_chance[0], advice.leader_now, *by_chance[1:]])
-        return [work.way(name) for name in list(names)[:2]]
-
-    def _kept_for_long(self, work: _Work, advice: Advice) -> list[list[float]]:
-        """What longer runs of the leaders should cost, so that the race leaves it."""
-        share = LONG_SHARE * work.runs.spending.budget.batches / 2
-        longest = int(min(advice.promised, share))
-        if longest < LEAST_LONGER * advice.batches:
-            return []
-        return [work.runs.costs(way, batches=longest) for way in self._leaders(work, advice)]
-
-    def _run_longer(self, work: _Work, advice: Advice) -> bool:
-        """Trains the two leaders as long as can be paid for; False where that says nothing new."""
-        ways = self._leaders(work, advice)
-        if work.long is None:
-            length = float(advice.promised)
-            while length >= LEAST_LONGER * advice.batches and len(ways) > 1:
-                longer = replace(work.runs.length, batches=int(length))
-                long = replace(work.runs, length=longer, name="long", entries={}, failed=set())
-                if self._train_longer(long, ways, self.options.seed):
-                    work.long = long
-                    return True
-                length /= 2
-            return False
-        # Whoever leads now: the two that were run, where they are still the ones.
-        seeds = {len(some) for some in work.long.entries.values()}
-        again = [way for way in ways if way.name in work.long.entries]
-        is_open = sum(way.name in advice.race.open for way in again) > 1
-        if not is_open or len(again) < 2 or max(seeds) >= LONG_SEEDS or len(seeds) > 1:
-            return False
-        return self._train_longer(work.long, again, self.options.seed + max(seeds))
-
-    def _train_longer(self, long: CandidateRuns, ways: Sequence[Plan], seed: int) -> bool:
-        stage = f"{long.length.batches} batches, seed {seed - self.options.seed + 1}"
-        costs = long.costs_of([(way, seed) for way in ways])
-        if not long.spending.affords(stage, costs):
-            return False
-        shown = " and ".join(way.name for way in ways)
-        self._tell_stage("longer", f"{shown} again, {long.length.batches:,} batches each.")
-        return long.train_one_more_seed(stage, ways, seed)
-
-
-Entries = dict[str, list[Entry]]
-
-
-def _longer(work: _Work) -> Entries:
-    return {} if work.long is None else work.long.entries
-
-
-def _with_scores(
-    entries: Mapping[str, Sequence[Entry]], tasks: TaskSet, judged: Sequence[str]
-) -> Entries:
-    """Each way's seeds up to the first without a mean score: comparisons are paired by seed."""
-    found: Entries = {}
-    for way, some in entries.items():
-        for entry in some:
-            if not math.isfinite(mean_comparable(tasks, entry.dev, judged)):
-                break
-            found.setdefault(way, []).append(entry)
-    return found

@@ -45,8 +45,11 @@ class Budget:
             )
 
     @classmethod
-    def parse(cls, words: str) -> Budget:
-        """`90s`, `30m`, `1.5h` or `2000-steps`."""
+    def parse(cls, words: str | float) -> Budget:
+        """`90s`, `30m`, `1.5h` or `2000-steps`; a number is seconds."""
+        if (seconds := _seconds(words)) is not None:
+            return cls(seconds=seconds)
+        words = str(words)
         steps = re.fullmatch(r"([0-9]{1,12})-steps", words.strip())
         time = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smh])", words.strip())
         if steps is not None and int(steps[1]):
@@ -59,14 +62,23 @@ class Budget:
         )
 
 
-def parse_time(words: str | None) -> float | None:
-    """Seconds of `90s`, `30m` or `1.5h`.
+def _seconds(given: object) -> float | None:
+    """A positive number that is no text; None for anything else, which has to be read."""
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    return float(given) if is_number and 0 < given < math.inf else None  # type: ignore[operator]
 
-    >>> parse_time("1.5h"), parse_time(None)
-    (5400.0, None)
+
+def parse_time(words: str | float | None) -> float | None:
+    """Seconds of `90s`, `30m` or `1.5h`; a number is seconds.
+
+    >>> parse_time("1.5h"), parse_time(90), parse_time(None)
+    (5400.0, 90.0, None)
     """
     if words is None:
         return None
+    if (seconds := _seconds(words)) is not None:
+        return seconds
+    words = str(words)
     time = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smh])", words.strip())
     if time is None or not float(time[1]):
         raise OptionError(

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from taskmix.adviser._guess_sets import guessed_set
 from taskmix.tasks import (
     MISSING,
     WRITTEN,
@@ -25,11 +26,15 @@ def guessed_score(task: Task, split: str = "dev") -> float:
     macro-F1 it is one over the number of classes, which answers have that are as frequent as the
     classes: no other shares of answers to whatever the row says have more. Of text that is written
     it is the commonest answer in training; of bits per byte, each byte as often as in training.
-    Pieces depend on the model, so nobody knows how many a guess has right.
+    Pieces depend on the model, so nobody knows how many a guess has right. Where rows may have several
+    labels, the answer is a set of them: the commonest set for subset accuracy, all labels for macro-F1,
+    and as many of the commonest labels as are best for micro-F1.
     """
     if task.kind in WRITTEN:
         return _guessed_text(task, split)
     targets = task.splits[split].targets
+    if task.kind == "multilabel":
+        return guessed_set(task, split)
     if task.kind == "regression":
         mean = float(np.nanmean(task.splits["train"].targets))
         outputs = np.full(len(targets), mean)
@@ -111,6 +116,8 @@ def rows_of_metric(task: Task, split: str = "dev") -> int:
         return sum(entity_counts(targets, targets, task.labels).gold.values())
     if task.kind == "regression":
         return int((~np.isnan(part.targets)).sum())
+    if task.kind == "multilabel":
+        return int((part.targets != MISSING).any(axis=1).sum())
     return len(_known(task, split))
 
 
@@ -121,8 +128,11 @@ def positives_of(task: Task, split: str = "dev") -> int | None:
     """
     if task.metric not in ("auc", "average_precision"):
         return None
-    counts = np.bincount(_known(task, split), minlength=len(task.labels))
-    if len(counts) == 2:
-        return int(counts[1])
+    if task.kind == "multilabel":
+        counts = (task.splits[split].targets == 1).sum(axis=0)
+    else:
+        counts = np.bincount(_known(task, split), minlength=len(task.labels))
+        if len(counts) == 2:
+            return int(counts[1])
     present = counts[counts > 0]
     return int(len(present) / (1 / present).sum()) if len(present) else 0

@@ -9,18 +9,28 @@ fast the encoder reads is measured on some of the texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from taskmix.engine import Run, SampledSource
+from taskmix.adviser._budget import Timer
+from taskmix.adviser._ledger import Ledger
+from taskmix.engine import Run, SampledSource, read_ahead
+from taskmix.errors import OptionError, RunError
+from taskmix.models import tuning_of
+from taskmix.records import to_plain
 from taskmix.tasks import FeatureEncoding, TaskSet, texts_of
 
 READING_SHARE = 0.3  # of the time: the rest has to pay for a dozen ways of training and a race
 TRIED_TEXTS = 64  # that the speed is measured on
 FIRST_TEXTS = 4  # of these that are tried first: of a large encoder they are all
 TRYING_SHARE = 0.03  # of the time, for the others
+_ROWS = "rows"  # the decision in the ledger
 SPLIT_SHARES = {"train": 0.6, "dev": 0.2}  # of the rows; all other splits have the rest together
+
+ReadingProgress = Callable[[], AbstractContextManager[Callable[[int, int], None] | None]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +46,45 @@ class RowsToRead:
             return run
         source = SampledSource(source=run.source, most=tuple(sorted(self.most.items())))
         return replace(run, source=source)
+
+
+def read_texts(
+    template: Run,
+    ledger: Ledger,
+    timer: Timer,
+    reading: ReadingProgress,
+    *,
+    stop: Callable[[], bool],
+    tell: Callable[[str], None],
+) -> tuple[Run, list[str]]:
+    """Has a frozen encoder read what the time allows; the words for rows that are left out."""
+    if tuning_of(template.architecture) != "heads":
+        return template, []
+    rows = RowsToRead(most={})
+    if timer.seconds is not None:
+        timer.before = ledger.seconds
+
+        def decide() -> Any:
+            tell("Measuring how fast the encoder reads.")
+            # What it took to get here, imports and the folder, it takes every process again.
+            seconds = timer.left() - (timer.used() - timer.before)
+            return to_plain(rows_to_read(template, template.load(), max(seconds, 0.0)))
+
+        decided = ledger.decide(_ROWS, decide, seconds=timer.used())
+        rows = RowsToRead(most=decided["most"], words=decided["words"])
+    tell(rows.words or "Reading all texts with the encoder, once.")
+    template = rows.apply(template)
+    with reading() as hear:
+        is_read = read_ahead([template], hear, stop=stop)
+    if timer.is_over():
+        raise OptionError(
+            "The budget should last until the encoder has read all texts, once. The time was over "
+            "before. What was read is kept: run the same command again with a larger `budget`.",
+            arguments=("budget",),
+        )
+    if not is_read:
+        raise RunError("Stopped. What was read is kept. Run the same command again to continue.")
+    return template, [rows.words] if rows.words else []
 
 
 def rows_to_read(run: Run, tasks: TaskSet, seconds: float) -> RowsToRead:

@@ -13,6 +13,7 @@ import typer
 
 import taskmix
 from taskmix.cli._commands._advise import advise_command
+from taskmix.cli._commands._check import check
 from taskmix.cli._commands._demo import demo
 from taskmix.cli._commands._improve import improve
 from taskmix.cli._commands._laws import laws
@@ -23,6 +24,7 @@ from taskmix.cli._commands._sequences import sequences
 from taskmix.cli._commands._simulate import simulate
 from taskmix.cli._commands._train import train_command
 from taskmix.cli._commands._transfer import transfer
+from taskmix.cli._commands._watch import watch
 from taskmix.cli._options import grouped
 from taskmix.cli._printing._display import echo, note
 from taskmix.cli._reproducing._app import app as reproduce
@@ -37,17 +39,18 @@ app = typer.Typer(
     "tasks together.",
     epilog="Start with: taskmix demo",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
     demo,
+    check,
     advise_command,
     train_command,
     predict,
     report,
+    watch,
     improve,
     transfer,
     sequences,

@@ -36,7 +36,7 @@ from taskmix.engine._run import (
     record_event,
 )
 from taskmix.engine._saved import check_mergeable, load_model, save_models
-from taskmix.engine._source import DigitsSource, FolderSource, SampledSource, TaskSource
+from taskmix.engine._source import DigitsSource, FolderSource, GivenTasks, SampledSource, TaskSource
 from taskmix.engine._trained import trained_model
 from taskmix.engine._units import Progress, Stop
 from taskmix.engine._workers import Workers
@@ -48,6 +48,7 @@ __all__ = [
     "Executor",
     "Fleet",
     "FolderSource",
+    "GivenTasks",
     "Here",
     "Launched",
     "Observers",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+from taskmix.engine._apart import StoredTasks, store
 from taskmix.tasks import TaskKind, TaskSet, digits_tasks, load_tasks, sample_rows
 
 
@@ -53,13 +54,18 @@ class FolderSource:
     features: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     kind: TaskKind | None = None
+    separator: str | None = None
     metric: str | None = None
     strict: bool = False
     cache: Path | None = None
 
     def load(self) -> TaskSet:
+        return self.read(self.path)
+
+    def read(self, source: Any) -> TaskSet:
+        """Another source, such as a frame, by the same options."""
         return load_tasks(
-            self.path,
+            source,
             tasks=self.tasks,
             settings=self.settings,
             task_column=self.task_column,
@@ -69,10 +75,36 @@ class FolderSource:
             features=self.features,
             ignore=self.ignore,
             kind=self.kind,
+            separator=self.separator,
             metric=self.metric,
             strict=self.strict,
             cache=self.cache,
         )
+
+
+@dataclass(frozen=True)
+class GivenTasks:
+    """Tasks in memory as a source; equal where their content is. Other processes read them from files.
+
+    >>> tasks = digits_tasks().select(("parity", "half"))
+    >>> GivenTasks.of(tasks).load() is tasks, GivenTasks.of(tasks) == GivenTasks.of(tasks)
+    (True, True)
+    """
+
+    content: str
+    tasks: TaskSet | StoredTasks = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, tasks: TaskSet) -> GivenTasks:
+        return cls(tasks.content, tasks)
+
+    def load(self) -> TaskSet:
+        return self.tasks if isinstance(self.tasks, TaskSet) else self.tasks.load()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What travels to another process: where the rows are, once they are written."""
+        tasks = store(self.tasks) if isinstance(self.tasks, TaskSet) else self.tasks
+        return GivenTasks, (self.content, tasks)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,8 @@ from taskmix.laws._judging import (
     paper_comparisons,
 )
 from taskmix.laws._learning import (
+    LawCurve,
+    LawPicture,
     LawRegressor,
     LawsDocument,
     LawTable,
@@ -34,6 +36,8 @@ __all__ = [
     "Front",
     "GplearnEngine",
     "Law",
+    "LawCurve",
+    "LawPicture",
     "LawRegressor",
     "LawTable",
     "LawsDocument",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,4 +24,6 @@ def quantile_of_sorted(values: NDArray[np.float64], share: float) -> float:
     below = int(place)
     above = min(below + 1, len(values) - 1)
     low, high = float(values[below]), float(values[above])
+    if math.isinf(high - low):  # two numbers that are not: each takes its part
+        return (1 - (place - below)) * low + (place - below) * high
     return low + (place - below) * (high - low)

@@ -28,12 +28,16 @@ from taskmix.plans._comparison import (
     save_comparison,
 )
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
+from taskmix.plans._export import TARGETS, ExportedPlan, Target, export_plan
 from taskmix.plans._file import check_plan_path, plan_document
+from taskmix.plans._fit import PlanFit, TaskFit, check_fit
+from taskmix.plans._mix_streams import mix_streams
 from taskmix.plans._plan import Expected, Length, Part, Plan, retuned
 from taskmix.plans._race_rows import RaceRow, race_rows
 from taskmix.plans._script import settings_of, training_script
 
 __all__ = [
+    "TARGETS",
     "AdviceDocument",
     "AdviceStage",
     "CandidateRow",
@@ -43,6 +47,7 @@ __all__ = [
     "Evaluation",
     "Expected",
     "ExpectedRow",
+    "ExportedPlan",
     "FindingRow",
     "FittedLaw",
     "LearnedRow",
@@ -51,17 +56,23 @@ __all__ = [
     "Outlook",
     "Part",
     "Plan",
+    "PlanFit",
     "PlanSummary",
     "RaceRow",
     "Shares",
     "Stage",
     "Stages",
+    "Target",
+    "TaskFit",
     "Weighted",
     "check_comparison_path",
+    "check_fit",
     "check_plan_path",
     "compare_with_promise",
+    "export_plan",
     "load_advice",
     "load_comparison",
+    "mix_streams",
     "plan_document",
     "race_rows",
     "retuned",

@@ -51,15 +51,20 @@ def check_plan_path(path: Path) -> None:
     check_output(path, is_ours=is_plan, what="the plan")
 
 
-def save_plan(plan: Plan, path: Path) -> Path:
-    """Writes a plan, whole or not at all."""
+def plan_text(plan: Plan) -> str:
+    """The plan as JSON; what cannot be one is told."""
     try:
-        text = json.dumps(plan_document(plan), indent=2, ensure_ascii=False, allow_nan=False)
+        return json.dumps(plan_document(plan), indent=2, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(
             "A plan's `evidence` should be words, finite numbers, lists and mappings of them. Found "
             f"something else ({error}). Turn arrays into lists."
         ) from error
+
+
+def save_plan(plan: Plan, path: Path) -> Path:
+    """Writes a plan, whole or not at all."""
+    text = plan_text(plan)
     check_plan_path(path)
     write_bytes(path, (text + "\n").encode())
     return path

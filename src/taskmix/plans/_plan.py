@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
+from taskmix._html import html_table
 from taskmix.engine import Run
 from taskmix.errors import InputError
 from taskmix.models import USUAL_RATES, Merge, Tuning, tuned, tuning_of
@@ -327,6 +328,38 @@ class Plan:
             )
         places = {name: place for place, name in enumerate(names)}
         return replace(self, parts=tuple(_in_order(part, places) for part in self.parts))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each part and task, as `pandas.DataFrame(plan.rows())` takes them."""
+        expected = {item.task: item for item in self.expected}
+        rows = []
+        for place, part in enumerate(self.parts):
+            for task, probability in part.probabilities.items():
+                scored = task in part.scored
+                found = expected.get(task) if scored else None
+                rows.append(
+                    {
+                        "part": place,
+                        "task": task,
+                        "scored": scored,
+                        "share": part.share * probability,
+                        "metric": None if found is None else found.metric,
+                        "expected": None if found is None else found.value,
+                        "low": None if found is None else found.low,
+                        "high": None if found is None else found.high,
+                    }
+                )
+        return rows
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the parts and what is expected of them."""
+        return html_table(self.rows(), caption=f"Plan {self.name}: {self.words or 'what to train'}")
+
+    def to_json(self) -> str:
+        """The plan as `plan.json` has it."""
+        from taskmix.plans._file import plan_text
+
+        return plan_text(self)
 
     def save(self, path: Path | str) -> Path:
         """Writes the plan, whole or not at all."""

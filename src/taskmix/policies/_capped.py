@@ -6,6 +6,7 @@ r"""Capped: in proportion to size, where no task counts for more rows than a lim
 
 The paper's $e_m$ is `sizes[m]`, its $K$ is `limit`. The paper tries limits from 2^16 to 2^21, which
 suit its data; without one, the limit here is the median size, so that half of the tasks count in full.
+With a temperature as well it is `Tempered(limit=...)`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskmix.errors import OptionError
 from taskmix.policies._policy import Sizes
-from taskmix.policies._shares import SharesState, Unchanging, checked_sizes
+from taskmix.policies._shares import SharesState, Unchanging, check_limit, checked_sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +31,7 @@ class Capped(Unchanging):
     limit: int | None = None  # rows that a task counts for at most; None: the median of the sizes
 
     def __post_init__(self) -> None:
-        if self.limit is not None and not (type(self.limit) is int and self.limit >= 1):
-            raise OptionError(
-                f"`limit` should be a whole number of rows, 1 or more. Found {self.limit!r}. Leave it "
-                "out for the median of the sizes."
-            )
+        check_limit(self.limit)
 
     def init(self, sizes: Sizes) -> SharesState:
         counts = checked_sizes(sizes)

@@ -7,6 +7,10 @@ The paper's $\hat r_t$ is the reward of `reward`, its $q^{20}_t$ and $q^{80}_t$ 
 quantiles of the rewards before this one, held as a uniform sample of at most `reservoir` of them
 (Vitter, "Random Sampling with a Reservoir", 1985, Algorithm R).
 
+Most rewards may be the same, as they are where few steps gain anything. Then the two quantiles agree
+and the equation's third case is 0 / 0; its first two still hold, so what is smaller is -1 and what is
+larger is 1, and what is equal is 0. Rewards that were all the same so far are no scale: all are 0.
+
 The sample is kept in order: a uniformly random place of the ordered sample is a uniformly random
 member, so the replacement needs no other bookkeeping and a quantile costs two look-ups.
 """
@@ -37,8 +41,9 @@ class QuantileScaledState:
 class QuantileScaled:
     """`reward` on a scale where its 20th percentile is −1 and its 80th is 1, cut off beyond.
 
-    While the two quantiles agree, or lie closer than `floor`, there is no scale and the result is 0:
-    without a floor, a plateau of the loss blows its noise up to the whole of [-1, 1].
+    While all rewards were the same, or the two quantiles lie closer than a `floor` above 0, there is no
+    scale and the result is 0: without a floor, a plateau of the loss blows its noise up to the whole of
+    [-1, 1].
 
     >>> scaled, generator = QuantileScaled(reward=PredictionGain()), np.random.default_rng(0)
     >>> state, rewards = scaled.init(1), []
@@ -91,12 +96,16 @@ class QuantileScaled:
         return self._scale(state.values, raw), QuantileScaledState(inner, values, state.seen + 1)
 
     def _scale(self, values: NDArray[np.float64], raw: float) -> float:
-        if len(values) == 0:
+        if len(values) == 0 or values[0] == values[-1]:
             return 0.0
         low, high = quantile_of_sorted(values, self.low), quantile_of_sorted(values, self.high)
-        if not high - low > self.floor:
+        if high - low < self.floor or low == raw == high:
             return 0.0
-        return min(max(2 * (raw - low) / (high - low) - 1, -1.0), 1.0)
+        if raw <= low or raw >= high:
+            return -1.0 if raw < high else 1.0
+        if math.isinf(high - low):  # two numbers that are not: their halves have a difference
+            raw, low, high = raw / 2, low / 2, high / 2
+        return 2 * ((raw - low) / (high - low)) - 1
 
     def _remember(
         self, state: QuantileScaledState, raw: float, generator: np.random.Generator

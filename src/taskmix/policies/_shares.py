@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from taskmix.errors import ShapeError
+from taskmix.errors import OptionError, ShapeError
 from taskmix.policies._policy import Choice, Outcome, Probabilities, Sizes, draw
 
 
@@ -35,6 +35,15 @@ class Unchanging:
 
     def update(self, state: SharesState, outcome: Outcome) -> SharesState:
         return state
+
+
+def check_limit(limit: int | None) -> None:
+    """Raises where a limit is not a number of rows."""
+    if limit is not None and not (type(limit) is int and limit >= 1):
+        raise OptionError(
+            f"`limit` should be a whole number of rows, 1 or more. Found {limit!r}. Without one "
+            "`Tempered` has no limit, and `Capped` the median of the sizes."
+        )
 
 
 def checked_sizes(sizes: ArrayLike) -> Sizes:

@@ -12,7 +12,7 @@ from taskmix.records._checkpoint import Checkpoint
 from taskmix.records._json import read_document, write_document
 from taskmix.records._older import named_with
 from taskmix.records._run import RunFolder
-from taskmix.records._specification import describe, specification_hash
+from taskmix.records._specification import describe, later_option, specification_hash
 from taskmix.records._state import StateTree, load_state, save_state
 from taskmix.records._study import Study
 from taskmix.records._subject import Subject
@@ -32,6 +32,7 @@ __all__ = [
     "Subject",
     "describe",
     "from_plain",
+    "later_option",
     "load_state",
     "named_with",
     "pack_labels",

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 _CANONICAL = json.JSONEncoder(
     sort_keys=True, separators=(",", ":")
 )  # one for all: thousands are hashed
+_LATER = "later"  # in a field's metadata
 
 
 def describe(value: object) -> JSON:
@@ -37,6 +39,20 @@ def describe(value: object) -> JSON:
     {'optimizer': {'kind': 'Adam', 'rate': 0.001}, 'sizes': [4, 2]}
     """
     return _describe(value, "specification")
+
+
+def later_option(default: Any) -> Any:
+    """A field that a class has since a later version: while it has its default it names no run anew.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Adam:
+    ...     rate: float = 0.001
+    ...     clip: float | None = later_option(None)
+    >>> describe(Adam()), describe(Adam(clip=1.0))
+    ({'kind': 'Adam', 'rate': 0.001}, {'kind': 'Adam', 'rate': 0.001, 'clip': 1.0})
+    """
+    return dataclasses.field(default=default, metadata={_LATER: True})
 
 
 def specification_hash(specification: Mapping[str, object]) -> str:
@@ -93,7 +109,8 @@ def _describe_dataclass(value: object, place: str) -> JSON:
         )
     described: dict[str, JSON] = {"kind": type(value).__name__}
     for field in dataclasses.fields(value):  # type: ignore[arg-type]
-        if not field.name.startswith("_"):
+        unset = _LATER in field.metadata and getattr(value, field.name) == field.default
+        if not field.name.startswith("_") and not unset:
             name = "kind_" if field.name == "kind" else field.name  # `kind` is the class's name
             described[name] = _describe(getattr(value, field.name), f"{place}.{field.name}")
     return described

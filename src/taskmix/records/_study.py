@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from taskmix._html import html_table
 from taskmix.errors import RecordError, TaskmixWarning
 from taskmix.files import read_plain, unreadable
 from taskmix.records._labels import read_labels
@@ -88,6 +89,16 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how many runs there are under each label, and the last of their scores."""
+        counts: dict[str, dict[str, int]] = {}
+        for summary in self.summaries(note=lambda sentence: None):
+            each = counts.setdefault(summary.label or "", {"runs": 0, "finished": 0})
+            each["runs"] += 1
+            each["finished"] += summary.status == "finished"
+        rows = [{"label": label, **each} for label, each in counts.items()]
+        return html_table(rows, caption=f"{self!r}: {sum(r['runs'] for r in counts.values())} runs")
 
     def settle(self) -> None:
         """Writes down which tasks the study is about, if it is to be about some alone."""

@@ -36,6 +36,11 @@ class Subject:
     contents: Mapping[str, str]  # of each task, a hash of its rows
     origin: str  # where they were read
 
+    @staticmethod
+    def known(folder: Path) -> dict[str, str]:
+        """Of each task that the study in a folder has met, the hash of its rows."""
+        return _read(folder / NAME)[0]
+
     def check(self, folder: Path) -> None:
         """Raises where the study in a folder is about other tasks; writes nothing."""
         _check(folder, *_read(folder / NAME), self.contents, self.origin)

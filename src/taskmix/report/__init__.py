@@ -1,11 +1,12 @@
-"""A study as one self-contained HTML page: no server, no outside request, readable on a phone."""
+"""Pages, each one self-contained HTML file: no server, no outside request, readable on a phone."""
 
 from taskmix.report._drawing import front_chart
 from taskmix.report._files import check_chart_path, write_chart
-from taskmix.report._mixture_page import PACKAGES as MIXTURE_PAGE_PACKAGES
+from taskmix.report._laws import check_laws_page, laws_page_html, write_laws_page
 from taskmix.report._mixture_page import mixture_html, write_mixture_page
-from taskmix.report._page import PACKAGES as PAGE_PACKAGES
 from taskmix.report._page import report_html, write_report
+from taskmix.report._shell import CHART_PACKAGES as PAGE_PACKAGES
+from taskmix.report._shell import PLAIN_PACKAGES as MIXTURE_PAGE_PACKAGES
 from taskmix.report._study import ReportData, ReportScore, RunRow, TaskRow, Trace, gather_report
 
 __all__ = [
@@ -17,11 +18,14 @@ __all__ = [
     "TaskRow",
     "Trace",
     "check_chart_path",
+    "check_laws_page",
     "front_chart",
     "gather_report",
+    "laws_page_html",
     "mixture_html",
     "report_html",
     "write_chart",
+    "write_laws_page",
     "write_mixture_page",
     "write_report",
 ]

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import taskmix
 from taskmix.extras import load
 from taskmix.report._files import write_whole
 from taskmix.report._mixture_svg import bars_svg, graph_svg, line_svg, map_svg, shares_svg
-from taskmix.report._page import PURPOSE, content_policy, packaged
+from taskmix.report._shell import PURPOSE, render_page
 
 if TYPE_CHECKING:
     from taskmix.sequences import HeldOutFigures, SequenceMixture
 
-PACKAGES = ("jinja2",)  # that the page needs
 _TASKS = 60  # drawn at most
 _NODES = 12  # of a graph; on a circle more of them cover each other
 _SAMPLES = 4  # sequences shown of a generator
@@ -54,42 +52,35 @@ def mixture_html(
     `taskmix sequences FOLDER --out STUDY` writes it into the study.
     """
     load("jinja2", purpose=PURPOSE)
-    import jinja2
     from markupsafe import Markup
 
     from taskmix.sequences import held_out_verdict, mixture_table, task_similarity
 
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    css = packaged("page.css") + packaged("mixture.css")
     shown, names = _shown_tasks(model)
     left_out = len(model.tasks_) - len(shown)
     likeness = map_svg(task_similarity(model.theta_[shown]), names, "similarity of tasks")
-    return environment.from_string(packaged("mixture.html.j2")).render(
-        policy=content_policy(scripts=(), styles=(css,)),
-        css=Markup(css),
-        version=taskmix.__version__,
-        title=title,
-        verdict=held_out_verdict(figures),
-        facts=_facts(model),
-        held_out=mixture_table(figures),
-        shares=Markup(shares_svg(model.theta_[shown], names)),
-        shares_caption=(
+    contents = {
+        "title": title,
+        "verdict": held_out_verdict(figures),
+        "facts": _facts(model),
+        "held_out": mixture_table(figures),
+        "shares": Markup(shares_svg(model.theta_[shown], names)),
+        "shares_caption": (
             "Shares of the generators, by their numbers, tasks of like shares side by side."
             + (f" {left_out} more tasks are not drawn." if left_out > 0 else "")
         ),
-        generators=_generators(model),
-        drawn=Markup,
-        generators_caption=(
+        "generators": _generators(model),
+        "drawn": Markup,
+        "generators_caption": (
             f"Graphs have the {_NODES} most visited nodes and steps of 8 % or more; point at one for "
             "its figure. Below are sequences drawn from the generator."
         ),
-        similarity=Markup(likeness) if len(shown) > 1 else "",
-        bound=Markup(line_svg(model.bounds_, "evidence lower bound by iteration")),
-        notes=list(notes),
-        command=command,
-    )
+        "similarity": Markup(likeness) if len(shown) > 1 else "",
+        "bound": Markup(line_svg(model.bounds_, "evidence lower bound by iteration")),
+        "notes": list(notes),
+        "command": command,
+    }
+    return render_page("mixture.html.j2", contents, styles=("page.css", "mixture.css"))
 
 
 def _shown_tasks(model: SequenceMixture) -> tuple[list[int], list[str]]:

@@ -1,6 +1,16 @@
 """What is learned: tasks as read from files, tasks as tensors, and how they are scored."""
 
-from taskmix.tasks._apply import NewRows, Question, encode_with, learned_by
+from taskmix.tasks._apply import (
+    NewRows,
+    Question,
+    encode_with,
+    frame_table,
+    is_frame,
+    learned_by,
+    rows_by_task,
+)
+from taskmix.tasks._checking import ColumnSeen, FileRead, TaskCheck, TaskRead, check_tasks
+from taskmix.tasks._columns import ColumnKind
 from taskmix.tasks._encoding import (
     DenseInputs,
     EncodedSplit,
@@ -44,6 +54,7 @@ from taskmix.tasks._held import (
 )
 from taskmix.tasks._kept import KeptByTable
 from taskmix.tasks._loading import load_tasks
+from taskmix.tasks._looking import Finding, FindingKind, look_at
 from taskmix.tasks._reading import WRITTEN, InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
 from taskmix.tasks._sample import sample_rows
@@ -78,12 +89,17 @@ __all__ = [
     "MISSING",
     "WRITTEN",
     "BanditOptimum",
+    "ColumnKind",
+    "ColumnSeen",
     "DenseInputs",
     "EncodedSplit",
     "EncodedTask",
     "EncodedTasks",
     "Encoding",
     "FeatureEncoding",
+    "FileRead",
+    "Finding",
+    "FindingKind",
     "HeldEncoding",
     "InputKind",
     "Inputs",
@@ -104,7 +120,9 @@ __all__ = [
     "SubwordInputs",
     "TableEncoding",
     "Task",
+    "TaskCheck",
     "TaskKind",
+    "TaskRead",
     "TaskSet",
     "WindowEncoding",
     "WindowInputs",
@@ -112,6 +130,7 @@ __all__ = [
     "WrittenText",
     "build_vocabulary",
     "check_new_folder",
+    "check_tasks",
     "class_shares",
     "conlleval_report",
     "digits_tasks",
@@ -121,14 +140,17 @@ __all__ = [
     "evaluate_written",
     "find_metric",
     "find_pooling",
+    "frame_table",
     "gather_tasks",
     "held_inputs",
     "held_tasks",
     "io_to_iob2",
     "is_causal",
+    "is_frame",
     "learned_by",
     "load_pretrained",
     "load_tasks",
+    "look_at",
     "metric_of_imbalance",
     "outline_network",
     "pool",
@@ -139,6 +161,7 @@ __all__ = [
     "reading_lines",
     "readings_document",
     "row_credits",
+    "rows_by_task",
     "sample_rows",
     "simulate_imbalanced",
     "simulate_tasks",

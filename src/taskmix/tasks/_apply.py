@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from taskmix.errors import InputError
-from taskmix.tasks._columns import StackedFiles
+from taskmix.tasks._columns import StackedFiles, spell
 from taskmix.tasks._encoding import (
     EncodedTasks,
     Encoding,
@@ -25,6 +23,7 @@ from taskmix.tasks._encoding import (
     families_of,
 )
 from taskmix.tasks._formats import Rows, read_rows
+from taskmix.tasks._frames import columns_of_pairs, is_saved, is_table, rows_of, saved_splits
 from taskmix.tasks._loading import InputPlan, build_inputs, called, remarks_on_cells
 from taskmix.tasks._reading import InputKind, Reading, TaskKind
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
@@ -37,7 +36,8 @@ STANDARD = {
     "prompt": ("prompt",),
     "passage": ("text",),
 }
-NewRows: TypeAlias = Any  # a Path, an Arrow table, a mapping of columns or a list of mappings
+NewRows: TypeAlias = Any  # a Path, a frame, a mapping of columns or a list of mappings
+GIVEN = "the rows given"  # what sentences call rows that are not in a file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +89,12 @@ class Question:
     def read(
         self, rows: NewRows, learned: Mapping[str, Any] | None = None, *, strict: bool = False
     ) -> tuple[pa.Table, tuple[str, ...]]:
-        """The inputs of rows: of a file, a table, a mapping of columns or a list of mappings.
+        """The inputs of rows: of a file, a frame, a mapping of columns or a list of mappings.
 
         `learned` says which columns were numbers in training: they are so in these rows too, and cells
         that are none count as missing, or are refused where it is `strict`. Also what is to be noted.
         """
-        found = read_rows(rows) if isinstance(rows, Path) else _rows(rows)
-        found = called(found, self.columns)
+        found = called(_rows(rows), self.columns)
         stack = StackedFiles({ROWS: found}, strict=strict, wanted=families_of(learned or {}))
         if not len(stack):
             raise InputError("There should be rows to predict for. Found none.")
@@ -120,9 +119,12 @@ class Question:
     def unanswered(self, inputs: pa.Table) -> Task:
         """Rows as a task whose targets are not known."""
         count = len(inputs)
+        shape: tuple[int, ...] = (count,)
+        if self.kind == "multilabel":
+            shape = (count, len(self.labels))
         if self.kind == "tagging":
             lists = inputs.column("tokens").combine_chunks()
-            count = int(lists.offsets[-1].as_py() - lists.offsets[0].as_py()) if count else 0
+            shape = (int(lists.offsets[-1].as_py() - lists.offsets[0].as_py()) if count else 0,)
         missing = np.nan if self.kind == "regression" else MISSING
         return Task(
             name=self.name,
@@ -131,7 +133,7 @@ class Question:
             labels=self.labels,
             metric=self.metric,
             source=self.name,
-            splits={ROWS: Split(inputs, np.full(count, missing))},
+            splits={ROWS: Split(inputs, np.full(shape, missing))},
         )
 
 
@@ -139,23 +141,63 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names[:8]) + (" ..." if len(names) > 8 else "")
 
 
-def _rows(rows: Any) -> Rows:
-    """Plain values as if they had been read from a file, and with its errors."""
-    if isinstance(rows, pa.Table):
-        return Rows(rows, Path("the rows given"), "parquet")
-    try:
-        table = pa.table(dict(rows)) if isinstance(rows, Mapping) else None
-        if table is None:
-            with tempfile.TemporaryDirectory() as folder:  # one reader, one set of sentences
-                path = Path(folder) / "rows.jsonl"
-                path.write_text("".join(json.dumps(dict(row)) + "\n" for row in rows))
-                return replace(read_rows(path), path=Path("the rows given"), format="parquet")
-    except (pa.ArrowException, TypeError, ValueError) as error:
+def frame_table(given: Any) -> pa.Table:
+    """Whatever has columns (a frame of pandas or polars, a mapping, ...) as an Arrow table.
+
+    >>> frame_table([{"x": 1.5, "y": "a"}, {"x": float("nan"), "y": "b"}]).to_pydict()
+    {'x': [1.5, None], 'y': ['a', 'b']}
+    """
+    return _rows(given).table
+
+
+def is_frame(given: Any) -> bool:
+    """Whether something has columns with names.
+
+    >>> is_frame({"x": [1, 2]}), is_frame([[1, 2]])
+    (True, False)
+    """
+    return is_table(given)
+
+
+def rows_by_task(rows: NewRows, column: str) -> dict[str, tuple[list[int], Rows]]:
+    """The rows of each task that a column names, and their places among all.
+
+    >>> parts = rows_by_task({"about": ["film", "book", "film"], "x": [1, 2, 3]}, "about")
+    >>> {name: (places, part.table["x"].to_pylist()) for name, (places, part) in parts.items()}
+    {'film': ([0, 2], [1, 3]), 'book': ([1], [2])}
+    """
+    found = _rows(rows)
+    stack = StackedFiles({ROWS: found})
+    words = spell(stack, column)
+    for place in np.flatnonzero(words.codes < 0)[:1]:
+        should = f"`{column}` should name the task of every row."
+        stack.bad(int(place), should, "nothing", "Correct that row or take it out.")
+    parts = {}
+    for code in dict.fromkeys(words.codes.tolist()):
+        places = np.flatnonzero(words.codes == code)
+        where = Path(f"{found.path}, of `{words.words[code]}`")
+        part = replace(found, table=found.table.take(pa.array(places)), path=where)
+        parts[words.words[code]] = (places.tolist(), part)
+    return parts
+
+
+def _rows(given: Any) -> Rows:
+    """A file, a saved data set, or what has columns; vectors and texts are named as in pairs."""
+    if isinstance(given, Rows):
+        return given
+    if isinstance(given, Path):
+        return saved_splits(given)[""].rows if is_saved(given) else read_rows(given)
+    if hasattr(given, "__len__") and not len(given):
+        raise InputError("There should be rows to predict for. Found none.")
+    found = rows_of(given, GIVEN)
+    if found is None and hasattr(given, "__len__") and not isinstance(given, str | Mapping):
+        found = rows_of(columns_of_pairs("rows", given), GIVEN)
+    if found is None:
         raise InputError(
-            "Rows should be mappings from columns to values, or columns of equal lengths. Found "
-            f"something else ({error})."
-        ) from error
-    return Rows(table, Path("the rows given"), "parquet")
+            "Rows should be a file, a frame, columns of equal lengths or a list of mappings from names "
+            f"to values. Found {type(given).__name__}."
+        )
+    return found.rows
 
 
 def learned_by(encoding: Encoding, tasks: TaskSet, encoded: EncodedTasks) -> dict[str, Any]:

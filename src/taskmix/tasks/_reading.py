@@ -8,7 +8,15 @@ from typing import Any, Literal
 
 from taskmix.tasks._formats import tame
 
-TaskKind = Literal["classification", "regression", "tagging", "sequences", "generation", "language"]
+TaskKind = Literal[
+    "classification",
+    "multilabel",
+    "regression",
+    "tagging",
+    "sequences",
+    "generation",
+    "language",
+]
 InputKind = Literal["text", "pair", "table", "tokens", "sequences", "prompt", "passage"]
 # Kinds whose targets are pieces of text, which only the tokenizer of a model can count.
 WRITTEN: frozenset[TaskKind] = frozenset({"generation", "language"})
@@ -67,7 +75,7 @@ class Reading:
             return []
         if self.kind == "regression":
             return [f"regression of{label}" if label else "regression"]
-        unit = "tags" if self.kind == "tagging" else "classes"
+        unit = {"tagging": "tags", "multilabel": "labels"}.get(self.kind, "classes")
         return [f"{self.classes} {unit}{' of' if label else ''}{label}"]
 
     def document(self) -> dict[str, Any]:

@@ -43,8 +43,10 @@ class Split:
     """The rows of one split of one task.
 
     `targets` is one class index a row (`MISSING` where there is none), one number a row (NaN where
-    there is none), or, for tagging, one class index a token in sentence order. Sequences, prompts with
-    their answers and passages have none: what is learned of them is in the inputs.
+    there is none), for tagging one class index a token in sentence order, or, for several labels a
+    row, [row, label]: 1 where the row has the label, 0 where not, `MISSING` where nobody knows.
+    Sequences, prompts with their answers and passages have none: what is learned of them is in the
+    inputs.
 
     >>> import pyarrow as pa
     >>> split = Split(pa.table({"text": ["good", "bad", "fine"]}), np.array([1, 0, MISSING]))
@@ -94,6 +96,13 @@ class Task:
                     f"Task `{self.name}`, split `{split_name}`, should have one target for each of "
                     f"its {wanted} {'tokens' if self.kind == 'tagging' else 'rows'}. "
                     f"Found {len(split.targets)} targets. Leave the others out of the inputs too."
+                )
+            marks = (wanted, len(self.labels))
+            if self.kind == "multilabel" and split.targets.shape != marks:
+                raise ShapeError(
+                    f"Task `{self.name}`, split `{split_name}`, should have 0 or 1 for each of its "
+                    f"{marks[0]} rows and {marks[1]} labels. Found targets of the shape "
+                    f"{split.targets.shape}. Give one column for each label."
                 )
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
 

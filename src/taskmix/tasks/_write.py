@@ -85,7 +85,7 @@ def _write_task(task: Task, folder: Path) -> None:
         )
     folder.mkdir()
     settings = [f'metric = "{task.metric}"', f'kind = "{task.kind}"']
-    if task.kind == "classification":
+    if task.kind in ("classification", "multilabel"):
         settings.append(f"labels = {json.dumps(list(task.labels), ensure_ascii=False)}")
     (folder / "task.toml").write_text("\n".join(settings) + "\n", encoding="utf-8")
     ending = "conll" if task.kind == "tagging" else "jsonl"
@@ -114,9 +114,12 @@ def _objects(task: Task, split: Split) -> Iterator[str]:
             yield from (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
             continue
         for row, target in zip(rows, split.targets[start : start + _ROWS], strict=True):
-            label: float | str | None
+            label: float | str | list[str] | None
             if task.kind == "regression":
                 label = None if np.isnan(target) else float(target)
+            elif task.kind == "multilabel":
+                marked = [task.labels[place] for place in np.flatnonzero(target == 1)]
+                label = None if (target == MISSING).all() else marked
             else:
                 label = None if target == MISSING else task.labels[int(target)]
             yield json.dumps({**row, "label": label}, ensure_ascii=False) + "\n"

@@ -1,7 +1,10 @@
 """One run: the loop that yields events, evaluation, checkpoint and exact resume."""
 
+from taskmix.training._answers import Answers
 from taskmix.training._cost import batch_costs
 from taskmix.training._decode import WritesText
+from taskmix.training._draw_log import read_draws
+from taskmix.training._draws import DrawnCollate, DrawnRow, DrawnRows
 from taskmix.training._evaluate import (
     evaluate,
     evaluate_margins,
@@ -21,20 +24,29 @@ from taskmix.training._events import (
 )
 from taskmix.training._kept import Keep, Watches, best_state, served_together
 from taskmix.training._losses import LossFunction, task_loss
-from taskmix.training._machinery import Scheduler, input_groups, make_stream
+from taskmix.training._machinery import Scheduler, input_groups, make_stream, sparse_tasks
+from taskmix.training._mixed import WhenExhausted
+from taskmix.training._mixed_stream import MixedStream
 from taskmix.training._mlflow import MLflowListener
 from taskmix.training._ranks import DistributedRanks, OtherRankError, Ranks
-from taskmix.training._sampler import PolicyBatchSampler, trainer_callback
+from taskmix.training._sampler import PolicyBatchSampler
 from taskmix.training._streams import Stream, mixed_seed
 from taskmix.training._tensorboard import TensorBoardListener
 from taskmix.training._train import check_training, train
 from taskmix.training._trained_model import HeldPart, TrainedModel, TrainedPart
+from taskmix.training._trainer import connect_trainer
+from taskmix.training._wandb import WandbListener
 from taskmix.training._watch import Watch, scores_by_position
 from taskmix.training._written import WrittenRows, foresee, score_written
+from taskmix.training._zip_loaders import ZippedLoaders, zip_loaders
 
 __all__ = [
+    "Answers",
     "CheckpointEvent",
     "DistributedRanks",
+    "DrawnCollate",
+    "DrawnRow",
+    "DrawnRows",
     "EndEvent",
     "EvaluationEvent",
     "Event",
@@ -42,6 +54,7 @@ __all__ = [
     "Keep",
     "LossFunction",
     "MLflowListener",
+    "MixedStream",
     "OtherRankError",
     "PolicyBatchSampler",
     "Ranks",
@@ -52,13 +65,17 @@ __all__ = [
     "TensorBoardListener",
     "TrainedModel",
     "TrainedPart",
+    "WandbListener",
     "Watch",
     "Watches",
+    "WhenExhausted",
     "WritesText",
     "WrittenRows",
+    "ZippedLoaders",
     "batch_costs",
     "best_state",
     "check_training",
+    "connect_trainer",
     "evaluate",
     "evaluate_margins",
     "foresee",
@@ -69,11 +86,13 @@ __all__ = [
     "mixed_seed",
     "outputs_of",
     "predict_tags",
+    "read_draws",
     "score_outputs",
     "score_written",
     "scores_by_position",
     "served_together",
+    "sparse_tasks",
     "task_loss",
     "train",
-    "trainer_callback",
+    "zip_loaders",
 ]

@@ -24,7 +24,7 @@ from taskmix.tasks import (
 )
 from taskmix.training._batches import batches_of, evaluating
 from taskmix.training._events import Score
-from taskmix.training._losses import LossFunction
+from taskmix.training._losses import LossFunction, known_targets
 from taskmix.training._written import foresee, score_written, written_text
 
 _SMALLEST_DEVIATION = 1e-12  # of targets; those that are all equal would divide by 0
@@ -262,7 +262,7 @@ def score_outputs(
     value = evaluate_outputs(task.metric, **rows)
     of_rows = row_credits(task.metric, **rows) if with_credits else None
     scores = [Score(task.name, split, task.metric, value, of_rows)]
-    if loss is not None:
+    if loss is not None and bool(known_targets(data.targets).any()):  # no target: no loss, not 0
         with torch.inference_mode():
             scores.append(Score(task.name, split, "loss", float(loss(outputs, data.targets))))
     return scores

@@ -1,4 +1,9 @@
-"""The loss of a batch: cross-entropy for classes and tags, squared error in standard units else."""
+"""The loss of a batch: a mean over the targets there are.
+
+Cross-entropy for classes and tags, binary cross-entropy for the labels of rows that may have several,
+squared error in standard units for numbers. Targets that are missing count nowhere; a batch without any
+has a loss of 0 and no gradient, and whoever weighs or records losses leaves it out.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +23,14 @@ def known_targets(targets: Tensor) -> Tensor:
     return ~targets.isnan() if targets.is_floating_point() else targets != MISSING
 
 
+def rows_with_target(targets: Tensor) -> Tensor:
+    """[row], whether it has a target, or any of its words or labels has."""
+    known = known_targets(targets)
+    return known.flatten(1).any(dim=1) if known.dim() > 1 else known
+
+
 def task_loss(task: EncodedTask, deviation: float = 1.0) -> LossFunction:
-    """The mean loss over the rows that have a target.
+    """The mean loss over the rows, words or labels that have a target.
 
     `deviation` is that of a regression task's targets: dividing by it makes a squared error of 1 as
     bad as always answering the mean, whatever the unit, so that tasks can be added up.
@@ -38,6 +49,18 @@ def task_loss(task: EncodedTask, deviation: float = 1.0) -> LossFunction:
             return residuals.square().sum() / known.sum().clamp(min=1)
 
         return squared
+
+    if task.kind == "multilabel":
+
+        def binary_cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
+            known = known_targets(targets)
+            outputs = outputs.float()
+            each = functional.binary_cross_entropy_with_logits(
+                outputs, (targets == 1).to(outputs), reduction="none"
+            )
+            return torch.where(known, each, 0.0).sum() / known.sum().clamp(min=1)
+
+        return binary_cross_entropy
 
     complete = all(bool((split.targets != MISSING).all()) for split in task.splits.values())
 

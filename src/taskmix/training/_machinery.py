@@ -14,7 +14,7 @@ from taskmix.errors import DivergedError, InputError
 from taskmix.models import HardSharing
 from taskmix.tasks import EncodedTasks
 from taskmix.training._events import StepEvent
-from taskmix.training._losses import LossFunction, known_targets
+from taskmix.training._losses import LossFunction, rows_with_target
 from taskmix.training._ranks import Ranks
 from taskmix.training._streams import Stream, mixed_seed
 
@@ -103,9 +103,7 @@ def make_stream(
     """
     rows: Tensor | None = None
     for position in members:
-        targets = tasks[position].splits["train"].targets
-        known = known_targets(targets)
-        known = known.flatten(1).any(dim=1) if known.dim() > 1 else known
+        known = rows_with_target(tasks[position].splits["train"].targets)
         rows = known if rows is None else rows | known
     places = rows.nonzero().flatten().cpu() if rows is not None else torch.empty(0)
     if not len(places):
@@ -130,6 +128,29 @@ def input_groups(tasks: EncodedTasks) -> list[list[int]]:
     for position, task in enumerate(tasks):
         groups.setdefault(id(task.splits["train"].inputs), []).append(position)
     return list(groups.values())
+
+
+def sparse_tasks(tasks: EncodedTasks, groups: Sequence[Sequence[int]]) -> frozenset[int]:
+    """The positions of tasks that some rows have no target of, which others in their group have.
+
+    A batch of the group may then have no target of such a task at all.
+
+    >>> from taskmix.tasks import held_tasks
+    >>> tasks, encoding = held_tasks({"a": {"train": (np.eye(3), ["no", "yes", "yes"])}})
+    >>> sparse_tasks(encoding.encode(tasks), [[0]])
+    frozenset()
+    """
+    found: set[int] = set()
+    for group in groups:
+        if len(group) > 1:
+            known = [rows_with_target(tasks[place].splits["train"].targets) for place in group]
+            used = torch.stack(known).any(dim=0)
+            found |= {
+                place
+                for place, each in zip(group, known, strict=True)
+                if not bool((each | ~used).all())
+            }
+    return frozenset(found)
 
 
 class TrainingSteps(Protocol):

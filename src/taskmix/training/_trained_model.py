@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.errors import OptionError
@@ -22,11 +23,12 @@ from taskmix.tasks import (
     TaskSet,
     encode_with,
     held_inputs,
+    rows_by_task,
 )
+from taskmix.training._answers import Answers
 from taskmix.training._evaluate import outputs_of
 from taskmix.training._written import written_answers
 
-Answers = list[dict[str, Any]]
 ROWS = 256  # of one's own inputs in a batch
 
 
@@ -69,7 +71,7 @@ class TrainedPart:
     ) -> tuple[Answers, tuple[str, ...]]:
         """The answers that the model writes, or how well it foresees texts; and what is to be noted."""
         encoded, _, notes = self._encoded(question, rows, strict)
-        return written_answers(self.model, encoded, self._head(question)), notes
+        return Answers(written_answers(self.model, encoded, self._head(question))), notes
 
     def _encoded(
         self, question: Question, rows: NewRows, strict: bool
@@ -145,43 +147,85 @@ class TrainedModel:
         rows: NewRows,
         task: str | None = None,
         *,
+        task_column: str | None = None,
         strict: bool = False,
         on_note: Callable[[str], None] | None = None,  # a warning unless given
     ) -> Answers:
         """An answer for each row, which has the columns of the task folder; labels are not needed.
 
-        `rows` is the path of a file, an Arrow table, a mapping from columns to values or a list of
-        mappings. The answer of a class has its `label` and `probability`, that of a number its
-        `value`, and that of a sentence its `tokens` with their `tags` and `probabilities`. A prompt gets
-        its `answer`, with the mean `log_probability` of its pieces, and a text its `bits_per_byte`,
-        by which a model foresees it. A cell that is no number, in a column that was one of numbers,
-        counts as missing and is noted; with `strict` it is an error.
+        `rows` is the path of a file, a frame (pandas, polars, Arrow, a Hugging Face data set), a mapping
+        from columns to values or a list of mappings. The task of each row is `task`, or is named in its
+        `task_column`. The answer of a class has its `label` and `probability`, that of several labels
+        the `labels` whose probability is above one half, with the `probabilities` of all by name, that
+        of a number its `value`, and that of a sentence its `tokens` with their `tags` and
+        `probabilities`. A prompt gets its `answer`, with the mean `log_probability` of its pieces, and
+        a text its `bits_per_byte`, by which a model foresees it. A cell that is no number, in a column
+        that was one of numbers, counts as missing and is noted; with `strict` it is an error.
+
+        `pandas.DataFrame` and `polars.DataFrame` take the answers as they are; `to_pandas` gives them
+        the index of the frame.
         """
-        part, question = self._find(task)
         found = Path(rows) if isinstance(rows, str) else rows
-        written: Answers = []
+        index = rows.index if hasattr(rows, "iloc") else None  # of pandas
+        if task_column is None:
+            answers = self._answers(found, task, strict=strict, on_note=on_note)
+            return Answers(answers, index=index)
+        if task is not None:
+            raise OptionError(
+                "`task` or `task_column` should be given, one of the two. Found both."
+            )
+        placed: dict[int, dict[str, Any]] = {}
+        for name, (places, part) in rows_by_task(found, task_column).items():
+            answers = self._answers(part, name, strict=strict, on_note=on_note)
+            placed |= zip(places, answers, strict=True)
+        return Answers((placed[place] for place in range(len(placed))), index=index)
+
+    def probabilities(self, rows: NewRows, task: str | None = None) -> NDArray[np.float64]:
+        """[row, class], of a task whose answers are classes, in the order of `question(task).labels`."""
+        part, question = self._find(task)
+        if question.kind != "classification":
+            raise OptionError(
+                f"Probabilities should be asked of a task with classes. Found {question.kind} in "
+                f"`{question.name}`. Use `predict`."
+            )
+        found = Path(rows) if isinstance(rows, str) else rows
+        outputs, _, _ = part.outputs(question, found)
+        return torch.softmax(outputs.double(), dim=-1).numpy()
+
+    def _answers(
+        self,
+        rows: NewRows,
+        task: str | None,
+        *,
+        strict: bool,
+        on_note: Callable[[str], None] | None,
+    ) -> Answers:
+        part, question = self._find(task)
+        written = Answers()
         if question.kind in WRITTEN:
-            written, notes = part.written(question, found, strict=strict)
+            written, notes = part.written(question, rows, strict=strict)
         else:
-            outputs, inputs, notes = part.outputs(question, found, strict=strict)
+            outputs, inputs, notes = part.outputs(question, rows, strict=strict)
         for note in notes:
             sentence = f"{note[0].upper()}{note[1:]}."
             if on_note is None:
-                warnings.warn(sentence, stacklevel=2)
+                warnings.warn(sentence, stacklevel=3)
             else:
                 on_note(sentence)
         if question.kind in WRITTEN:
             return written
         if question.kind == "regression":
-            return [{"value": value} for value in outputs.tolist()]
+            return Answers({"value": value} for value in outputs.tolist())
+        if question.kind == "multilabel":
+            return _labelled(question.labels, torch.sigmoid(outputs.double()))
         shares = torch.softmax(outputs.double(), dim=-1)
         best, places = shares.max(dim=-1)
         labels = [question.labels[place] for place in places.flatten().tolist()]
         if question.kind == "classification":
-            return [
+            return Answers(
                 {"label": label, "probability": share}
                 for label, share in zip(labels, best.tolist(), strict=True)
-            ]
+            )
         return _tagged(inputs.column("tokens").to_pylist(), labels, best.tolist())
 
     def _find(self, task: str | None) -> tuple[TrainedPart, Question]:
@@ -201,15 +245,25 @@ class TrainedModel:
         return self._find(task)[1]
 
 
+def _labelled(labels: Sequence[str], shares: Tensor) -> Answers:
+    return Answers(
+        {
+            "labels": [label for label, share in zip(labels, row, strict=True) if share > 0.5],
+            "probabilities": dict(zip(labels, row, strict=True)),
+        }
+        for row in shares.tolist()
+    )
+
+
 def _tagged(
     sentences: Sequence[Sequence[str]], tags: Sequence[str], shares: Sequence[float]
 ) -> Answers:
     ends = np.cumsum([len(words) for words in sentences])
-    return [
+    return Answers(
         {
             "tokens": list(words),
             "tags": list(tags[end - len(words) : end]),
             "probabilities": list(shares[end - len(words) : end]),
         }
         for words, end in zip(sentences, ends.tolist(), strict=True)
-    ]
+    )

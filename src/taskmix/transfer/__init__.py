@@ -1,5 +1,11 @@
 """Which tasks help which: surrogates of transfer, learned from runs on subsets of tasks."""
 
+from taskmix.transfer._answers import (
+    GroupAnswer,
+    TargetAnswer,
+    TransferAnswers,
+    transfer_answers,
+)
 from taskmix.transfer._designing import (
     SubsetDesign,
     all_size_subsets,
@@ -75,6 +81,7 @@ __all__ = [
     "EstimatedTarget",
     "FailureRow",
     "GradientOptions",
+    "GroupAnswer",
     "GroupLimits",
     "HeldOutRow",
     "HeldOutTest",
@@ -88,7 +95,9 @@ __all__ = [
     "SubsetDesign",
     "SubsetOutcomes",
     "Surrogate",
+    "TargetAnswer",
     "TargetRow",
+    "TransferAnswers",
     "TransferDocument",
     "TransferLessons",
     "TransferMatrix",
@@ -132,5 +141,6 @@ __all__ = [
     "study_transfer",
     "subsets_for_error",
     "train_trials",
+    "transfer_answers",
     "transfer_document",
 ]

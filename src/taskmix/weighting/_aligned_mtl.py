@@ -8,8 +8,8 @@ the smallest of its own. On the Gramian's eigenvectors $V$ and eigenvalues $\lam
 $\alpha = \sqrt{\lambda_R}\, V \Lambda^{-1/2} V^\top w$, with $\lambda_R$ the smallest above
 rounding.
 
-Symbols: $w$ is equal weights $1/T$; $\sigma$ is chosen by `scale`: the paper's "min", or "median"
-or "rmse" of the authors' code.
+Symbols: $w$ is `preference`, scaled to sum to one, or equal weights $1/T$; $\sigma$ is chosen by
+`scale`: the paper's "min", or "median" or "rmse" of the authors' code.
 
 Cost: as `MGDA`, with one eigendecomposition of T × T. On the shared representation (`Balancer(...,
 representation=...)`) it is the paper's Aligned-MTL-UB.
@@ -31,7 +31,9 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
+from taskmix.records import later_option
 from taskmix.weighting._gramian import ridge_of
+from taskmix.weighting._preference import check_preference, preferred
 from taskmix.weighting._weighting import Balance, Needs
 
 
@@ -48,8 +50,10 @@ class AlignedMTL:
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 
     scale: Literal["min", "median", "rmse"] = "min"
+    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
 
     def __post_init__(self) -> None:
+        check_preference(self.preference)
         if self.scale not in ("min", "median", "rmse"):
             raise OptionError(f'`scale` should be "min", "median" or "rmse". Found {self.scale!r}.')
 
@@ -66,9 +70,10 @@ class AlignedMTL:
         values, vectors = np.linalg.eigh((products + products.T) / 2)
         # What is below rounding is no direction of the gradients, and its inverse would be noise.
         kept = values > max(float(values[-1]), 0.0) * count * ridge_of(gradients) * 1e-1
+        wanted = np.array(preferred(self.preference, count, tasks)) / count
         if not kept.any():
-            return Balance(torch.full((count,), 1 / count, dtype=torch.float64), None)
+            return Balance(torch.from_numpy(wanted), None)
         values, vectors = values[kept], vectors[:, kept]
         chosen = {"min": values.min(), "median": np.median(values), "rmse": values.mean()}
-        parts = (vectors.sum(axis=0) / count) / np.sqrt(values)
+        parts = (wanted @ vectors) / np.sqrt(values)
         return Balance(torch.from_numpy(math.sqrt(chosen[self.scale]) * (vectors @ parts)), None)

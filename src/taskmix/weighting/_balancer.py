@@ -8,12 +8,14 @@
 their task's weight too. Two lines more serve every method and do nothing where a method does not
 need them: `balancer.after_step(losses)`, with the batch's losses after the optimiser's step (only
 worth an extra forward pass where `balancer.needs` has LOSSES_AFTER), and `balancer.end_epoch()`.
+
+A balancer is a module without parameters: as a part of a model it is in the model's `state_dict`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 import torch
@@ -23,8 +25,11 @@ from torch import Tensor, nn
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.numerics import state_from_tree, state_to_tree
 from taskmix.weighting._balanced import Balanced
-from taskmix.weighting._passes import Factors, GradientPass
-from taskmix.weighting._states import chosen_state
+from taskmix.weighting._factors import Factors
+from taskmix.weighting._passes import GradientPass
+from taskmix.weighting._preference import Preference
+from taskmix.weighting._saved import tree_from_bytes, tree_to_bytes
+from taskmix.weighting._states import chosen_state, grown_state
 from taskmix.weighting._step import Losses, Step, read_step, read_values
 from taskmix.weighting._weighting import (
     AnyGradientWeighting,
@@ -39,7 +44,7 @@ from taskmix.weighting._weighting import (
 from taskmix.weighting._workers import WorkerGroup
 
 
-class Balancer:
+class Balancer(nn.Module):
     """Weighs the losses of each step by a method, and steps back through them.
 
     >>> parameter = torch.ones(2, requires_grad=True)
@@ -61,6 +66,7 @@ class Balancer:
         normalize: Literal["tasks", "one"] | None = "tasks",
         update_every: int = 1,
         average: Literal["products", "gradients"] = "products",
+        preference: Mapping[str, float] | Sequence[float] | None = None,
         process_group: distributed.ProcessGroup | None = None,
     ) -> None:
         """`shared` are the parameters that all tasks train, whose gradients some methods compare.
@@ -72,10 +78,14 @@ class Balancer:
         between its weights stay, and a step costs what a plain one does. Among several workers the
         inner products of the tasks' gradients are averaged, which is a small message; with
         "gradients" the gradients themselves, one message for each task, and the weights are those of
-        one worker with all the rows.
+        one worker with all the rows. `preference`, by name (1 for a task that has none) or in order,
+        says how many times as much a task is wanted: as the method defines it, or as a factor of its
+        weight for methods of losses.
         """
+        super().__init__()
         check_method(method)
         self.method = method
+        self._preference = None if preference is None else Preference(method, preference)
         if average not in ("products", "gradients"):
             raise OptionError(f'`average` should be "products" or "gradients". Found {average!r}.')
         if normalize not in ("tasks", "one", None) or update_every < 1:
@@ -130,14 +140,13 @@ class Balancer:
         `representation` is this step's, where no module was named that gives it.
         """
         step = read_step(losses, self._names, self._workers)
-        self._names = step.names
         if step.present is not None and Needs.EVERY_TASK in self.needs:
             missing = [n for n, there in zip(step.names, step.present, strict=True) if not there]
             raise InputError(
                 f"`{type(self.method).__name__}` should have a loss of every task in every step. "
                 f"Found none for {', '.join(missing)}. Take another method, or give each task rows."
             )
-        self._start(step.seen)
+        self._start(step)
         factors = Factors(scaler, scale, retain_graph)
         if self._pass is None:
             return self._by_losses(step, factors)
@@ -164,8 +173,19 @@ class Balancer:
         if isinstance(self.method, CountsEpochs) and self._ready:
             self._state = self.method.end_epoch(self._state)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Everything that the next step depends on, as a tree of tensors, numbers and names."""
+    def state_dict(  # type: ignore[override]
+        self, *arguments: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
+        """Everything that the next step depends on, as a tree of tensors, numbers and names.
+
+        In the `state_dict` of a module that has the balancer the tree is one tensor of bytes, so that
+        any kind of checkpoint takes it.
+        """
+        if arguments or destination is not None or prefix:  # a module asks its parts
+            found: dict[str, Any] = super().state_dict(
+                *arguments, destination=destination, prefix=prefix, keep_vars=keep_vars
+            )
+            return found
         return {
             "method": type(self.method).__name__,
             "names": None if self._names is None else list(self._names),
@@ -175,7 +195,9 @@ class Balancer:
             "weighed": list(self._weighed),
         }
 
-    def load_state_dict(self, tree: dict[str, Any]) -> None:
+    def load_state_dict(
+        self, tree: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> None:
         """Goes on where the balancer that gave `tree` stood."""
         name = type(self.method).__name__
         if tree.get("method") != name:
@@ -189,11 +211,29 @@ class Balancer:
         self._weighed = list(tree["weighed"])
         self._saved, self._state, self._ready = tree["state"], None, False
 
-    def _start(self, seen: Tensor) -> None:
+    def get_extra_state(self) -> Tensor:
+        return tree_to_bytes(self.state_dict())
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self.load_state_dict(tree_from_bytes(state))
+
+    def _start(self, step: Step) -> None:
+        """Makes the state ready for all tasks of the step, those first seen in it too."""
+        names = step.names if self._names is None else self._names
+        known = len(names)
         if not self._ready:
-            fresh = self.method.init(seen)
+            fresh = self.method.init(step.seen[:known])
             self._state = fresh if self._saved is None else state_from_tree(self._saved, like=fresh)
             self._saved, self._ready = None, True
+        if len(step.names) > known:
+            self._state = grown_state(
+                self._state,
+                like=self.method.init(step.seen),
+                begun=self.method.init(step.seen[:known]),
+                known=known,
+            )
+            self._weights = None
+        self._names = step.names
 
     def _by_losses(self, step: Step, factors: Factors) -> Balanced:
         method = cast("AnyLossWeighting", self.method)
@@ -203,6 +243,10 @@ class Balancer:
             weights = method.weigh(self._state, step.seen, step.present)
         if self._normalize == "one":
             weights = weights / len(step.tasks)
+        if self._preference is not None:
+            weights = self._preference.applied(
+                weights, step.names, keep=self._normalize is not None
+            )
         on_cpu = step.seen.device.type == "cpu"
         # A sum is finite if all its parts are, and cheaper; it can only be wrong the other way.
         finite = not on_cpu or math.isfinite(sum(step.seen.tolist())) or _all_finite(step.seen)
@@ -243,23 +287,39 @@ class Balancer:
         representation: Tensor | Sequence[Tensor] | None,
     ) -> Balanced:
         method = cast("AnyGradientWeighting", self.method)
-        tasks = step.tasks
+        if self._preference is not None:
+            method = self._preference.method(step.names)
         found = walk.gradients(step, factors, representation)
-        losses = step.seen[tasks]
-        places = None if step.present is None else torch.tensor(tasks)
-        if _all_finite(losses) and found.finite:
-            balance = method.balance(self._state, losses, found.measured, places)
-            self._state = balance.state
-            raw, combination = balance.weights, balance.combination
-        else:  # nothing is learned, and nothing hidden: every gradient of this step is NaN
-            raw, combination = torch.full((len(tasks),), torch.nan, dtype=torch.float64), None
-        size = float(raw.abs().sum())
-        target = {"tasks": len(tasks), "one": 1, None: size}[self._normalize]
-        unit = target / size if size != 0 else 1.0
         weights = torch.zeros(len(step.names), dtype=torch.float64)
-        weights[tasks] = raw * unit
-        found.write(weights, None if combination is None else combination * unit)
-        self._weights, self._weighed = weights, tasks
+        weights[step.tasks] = 1.0  # of a task that shares nothing with another
+        sound = found.finite and _all_finite(step.seen[step.tasks])
+        unknown, by_part = set(step.tasks), []
+        combination = None
+        for part in found.parts:
+            tasks = part.tasks
+            if sound:
+                places = None if len(tasks) == len(step.names) else torch.tensor(tasks)
+                balance = method.balance(self._state, step.seen[tasks], part.measured, places)
+                self._state = balance.state
+                raw, combination = balance.weights, balance.combination
+            else:  # nothing is learned, and nothing hidden: every gradient of this step is NaN
+                raw = torch.full((len(tasks),), torch.nan, dtype=torch.float64)
+            size = float(raw.abs().sum())
+            target = {"tasks": len(tasks), "one": 1, None: size}[self._normalize]
+            unit = target / size if size != 0 else 1.0
+            own = torch.zeros_like(weights)
+            own[tasks] = raw * unit
+            by_part.append(own)
+            combination = None if combination is None else combination * unit
+            first = sorted(unknown & set(tasks))  # a task's own is that of its largest part
+            weights[first] = own[first]
+            unknown -= set(tasks)
+        if not sound:
+            weights[step.tasks] = torch.nan
+        found.write(weights, by_part, combination)
+        # Weights that differ from part to part cannot serve the steps in between.
+        self._weights = weights if len(found.parts) == 1 else None
+        self._weighed = step.tasks
         self._steps += 1
         return self._report(step, weights.to(step.seen), found.gramian)
 

@@ -7,7 +7,8 @@ $\max_d \min_i g_i^\top d$ over $\|d - g_0\| \le c \|g_0\|$, with $g_0$ the mean
 is $\min_w\; g_w^\top g_0 + c \|g_0\| \|g_w\|$ over the simplex, $g_w = \sum w_i g_i$, and $d = g_0
 + \frac{c \|g_0\|}{\|g_w\|} g_w$.
 
-Symbols: $c$ is `closeness`; 0 is the mean gradient, large values approach MGDA.
+Symbols: $c$ is `closeness`; 0 is the mean gradient, large values approach MGDA. With a `preference`
+$g_0$ is the mean with these weights; the worst-off task is judged as before.
 
 Cost: as `MGDA`, with a few small quadratic programmes: for a given length $s = \|g_w\|$ the dual
 is one, and on its solution's support $s$ has a closed form.
@@ -30,7 +31,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from taskmix.errors import OptionError
+from taskmix.records import later_option
 from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._preference import check_preference, preferred
 from taskmix.weighting._solvers import simplex_quadratic, solve_positive
 from taskmix.weighting._weighting import Balance, Needs
 
@@ -51,8 +54,10 @@ class CAGrad:
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 
     closeness: float = 0.4  # the paper's value for NYU-v2; it has 0.2 for CityScapes
+    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
 
     def __post_init__(self) -> None:
+        check_preference(self.preference)
         if self.closeness < 0:
             raise OptionError(f"`closeness` should be at least 0. Found {self.closeness}.")
 
@@ -62,22 +67,23 @@ class CAGrad:
     def balance(
         self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
     ) -> Balance[None]:
-        def solve(norms: Vector, cosines: Matrix) -> Vector:
+        def solve(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
             # What is shorter by a factor of a billion is out of reach of the programmes' float64.
             lengths = np.maximum(norms / norms.max(), 1e-9)
-            return conflict_averse(lengths, cosines, self.closeness)
+            return conflict_averse(lengths, cosines, preference, self.closeness)
 
-        return Balance(weigh_directions(gradients, solve), None)
+        wanted = preferred(self.preference, len(gradients), tasks)
+        return Balance(weigh_directions(gradients, solve, wanted), None)
 
 
-def conflict_averse(norms: Vector, cosines: Matrix, closeness: float) -> Vector:
+def conflict_averse(norms: Vector, cosines: Matrix, preference: Vector, closeness: float) -> Vector:
     """Weights [task] of the step d; `norms` are at most 1."""
-    count = len(norms)
-    mean = norms / count  # of the unit vectors in the mean gradient
+    shares = preference / len(norms)
+    mean = norms * shares  # of the unit vectors in the mean gradient
     linear = cosines @ mean  # of each unit vector with the mean gradient
     radius = closeness * math.sqrt(float(mean @ linear))
     if radius <= 1e-12:
-        return np.full(count, 1 / count)
+        return shares
     # x = w * norms, so that the matrix is that of the cosines and the sum of w is `sums` @ x.
     sums = 1 / norms
     x = mean.copy()
@@ -93,7 +99,7 @@ def conflict_averse(norms: Vector, cosines: Matrix, closeness: float) -> Vector:
         length = _length_on_support(cosines, linear / radius, sums, x > 0)
         if not low < length < high:
             length = 2 * low if math.isinf(high) else math.sqrt(max(low, high / 1e3) * high)
-    return np.asarray(1 / count + (radius / length) * x / norms)
+    return np.asarray(shares + (radius / length) * x / norms)
 
 
 def _length_on_support(

@@ -6,7 +6,8 @@ r"""ConFIG: a step that agrees equally with every task, as long as the tasks' gr
 $g_v = U^{+} \mathbf 1$ with the unit gradients as rows of $U$ has the same cosine with all of
 them; the step is $\big(\sum_i g_i^\top \hat g_v\big)\, \hat g_v$. Since $U^{+} = U^\top (U
 U^\top)^{-1}$ both need only the cosines $C$: $g_v = U^\top C^{-1} \mathbf 1$. The direction is
-IMTL-G's; the length is ConFIG's own.
+IMTL-G's; the length is ConFIG's own. With a `preference` the cosines are in proportion to it, $g_v =
+U^{+} p$, as in the authors' code.
 
 Cost: as `MGDA`, with one linear system of T numbers (peers take the pseudo-inverse of T × P).
 
@@ -25,7 +26,9 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
+from taskmix.records import later_option
 from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._preference import check_preference, preferred
 from taskmix.weighting._solvers import solve_positive
 from taskmix.weighting._weighting import Balance, Needs
 
@@ -42,17 +45,23 @@ class ConFIG:
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 
+    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
+
+    def __post_init__(self) -> None:
+        check_preference(self.preference)
+
     def init(self, losses: Tensor) -> None:
         return None
 
     def balance(
         self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
     ) -> Balance[None]:
-        return Balance(weigh_directions(gradients, _conflict_free), None)
+        wanted = preferred(self.preference, len(gradients), tasks)
+        return Balance(weigh_directions(gradients, _conflict_free, wanted), None)
 
 
-def _conflict_free(norms: Vector, cosines: Matrix) -> Vector:
-    parts = solve_positive(cosines, np.ones(len(norms)))
+def _conflict_free(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
+    parts = solve_positive(cosines, preference)
     square = float(parts @ cosines @ parts)  # of the length of the direction before it is scaled
     agreement = float(norms @ (cosines @ parts)) / math.sqrt(square)  # the sum of g_i' along it
     return np.asarray(parts / norms * (agreement / math.sqrt(square)))

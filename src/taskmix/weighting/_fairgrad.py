@@ -4,7 +4,9 @@ r"""FairGrad: the step that shares the gain fairly, in a sense that runs from th
 
 $\max_d \sum_i \frac{(g_i^\top d)^{1-\alpha}}{1-\alpha}$ over $\|d\| \le \epsilon$ is solved by $d
 = \sum w_i g_i$ with $G^\top G w = w^{-1/\alpha}$: the sum of the losses for $\alpha \to 0$,
-Nash-MTL for 1, the worst-off task alone as $\alpha \to \infty$.
+Nash-MTL for 1, the worst-off task alone as $\alpha \to \infty$. With a `preference` each task's term
+is multiplied by $p_i$, as in $(p, \alpha)$-proportional fairness (Mo and Walrand, 2000): $G^\top G w =
+(w/p)^{-1/\alpha}$.
 
 Symbols: $\alpha$ is `alpha`, $G^\top G$ is the Gramian.
 
@@ -26,7 +28,9 @@ import numpy as np
 from torch import Tensor
 
 from taskmix.errors import OptionError
+from taskmix.records import later_option
 from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._preference import check_preference, preferred
 from taskmix.weighting._solvers import fair_allocation
 from taskmix.weighting._weighting import Balance, Needs
 
@@ -44,8 +48,10 @@ class FairGrad:
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 
     alpha: float = 2.0  # the paper's value for NYU-v2 and CityScapes
+    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
 
     def __post_init__(self) -> None:
+        check_preference(self.preference)
         if self.alpha <= 0:
             raise OptionError(
                 f"`alpha` should be above 0. Found {self.alpha}. `Equal` is what 0 would be."
@@ -57,7 +63,7 @@ class FairGrad:
     def balance(
         self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
     ) -> Balance[None]:
-        def allocate(norms: Vector, cosines: Matrix) -> Vector:
+        def allocate(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
             # A common factor of the gradients is a common factor of the solution; near 1 it
             # keeps powers of very large and very small norms within float64.
             unit = float(np.exp(np.log(norms).mean()))
@@ -65,6 +71,7 @@ class FairGrad:
             matrix = cosines * lengths[:, None] * lengths[None, :]
             power = -2 * self.alpha / (1 + self.alpha)
             factor = np.exp(np.clip(power * np.log(unit), -500, 500))
-            return np.asarray(fair_allocation(matrix, self.alpha) * factor)
+            return np.asarray(fair_allocation(matrix, self.alpha, preference) * factor)
 
-        return Balance(weigh_directions(gradients, allocate), None)
+        wanted = preferred(self.preference, len(gradients), tasks)
+        return Balance(weigh_directions(gradients, allocate, wanted), None)

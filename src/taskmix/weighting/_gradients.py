@@ -6,7 +6,7 @@ would send zeros through every other task's graph: T² passes where each task br
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +50,21 @@ class TaskGradients:
         return replace(
             self, blocks=[replace(block, rows=mean(block.rows)) for block in self.blocks]
         )
+
+    def only(self, places: Collection[int]) -> TaskGradients:
+        """The gradients of some of the tensors; a copy only where a block has others too."""
+        blocks = []
+        for block in self.blocks:
+            inside = [number for number, place in enumerate(block.tensors) if place in places]
+            if len(inside) == len(block.tensors):
+                blocks.append(block)
+            elif inside:
+                parts = torch.split(block.rows, [shape.numel() for shape in block.shapes], dim=1)
+                rows = torch.cat([parts[number] for number in inside], dim=1)
+                shapes = [block.shapes[number] for number in inside]
+                tensors = [block.tensors[number] for number in inside]
+                blocks.append(Block(rows, block.tasks, shapes, tensors))
+        return replace(self, blocks=blocks)
 
     def _products(self, multiply: Callable[[Tensor], Tensor]) -> Tensor:
         whole: Tensor | None = None
@@ -108,6 +123,7 @@ class Walked:
 
     gradients: TaskGradients  # of the shared tensors
     heads: list[list[Tensor | None]]  # [task][leaf], of what a task trains alone
+    reached: list[set[int]]  # [shared tensor], the tasks that train it
 
 
 def task_gradients(
@@ -140,13 +156,15 @@ def task_gradients(
         for (dtype, device), places in groups.items()
     ]
     heads = []
-    untouched = set(range(len(tensors)))
+    reached: list[set[int]] = [set() for _ in tensors]
     for task, loss in enumerate(losses):
         keep = retain_graph or (found.joint and task < count - 1)
         gradients = _differentiate(
             loss, [*tensors, *found.leaves[task]], starts[task], retain_graph=keep
         )
-        untouched = {place for place in untouched if gradients[place] is None}
+        for place in range(len(tensors)):
+            if gradients[place] is not None:
+                reached[place].add(task)
         for block in blocks:
             parts = [
                 torch.zeros_like(tensors[place]) if part is None else part
@@ -154,7 +172,8 @@ def task_gradients(
             ]
             torch.cat([_dense(part).reshape(-1) for part in parts], out=block.rows[task])
         heads.append(gradients[len(tensors) :])
-    return Walked(TaskGradients(blocks, count, frozenset(untouched)), heads)
+    untouched = frozenset(place for place, tasks in enumerate(reached) if not tasks)
+    return Walked(TaskGradients(blocks, count, untouched), heads, reached)
 
 
 def _batched(
@@ -194,12 +213,14 @@ def _batched(
         )
     count = len(losses)
     blocks = []
+    reached: list[set[int]] = [set() for _ in tensors]
     for place, tensor in enumerate(tensors):
         parts = [piece[place] for piece in pieces if piece[place] is not None]
         if parts:
             rows = (parts[0] if len(parts) == 1 else torch.cat(parts)).reshape(count, -1)
             blocks.append(Block(rows, list(range(count)), [tensor.shape], [place]))
-    return Walked(TaskGradients(blocks, count), heads)
+            reached[place] = set(range(count))  # all tasks enter where this part begins
+    return Walked(TaskGradients(blocks, count), heads, reached)
 
 
 def representation_gradients(
@@ -237,7 +258,8 @@ def representation_gradients(
         for place, parts in enumerate(arriving)
         if parts
     ]
-    return Walked(TaskGradients(blocks, len(losses)), heads)
+    reached = [{task for task, _ in parts} for parts in arriving]
+    return Walked(TaskGradients(blocks, len(losses)), heads, reached)
 
 
 def _differentiate(
@@ -248,6 +270,13 @@ def _differentiate(
             loss, inputs, grad_outputs=start, retain_graph=retain_graph, allow_unused=True
         )
     except RuntimeError as error:
+        if "use_reentrant" in str(error):
+            raise InputError(
+                "A checkpointed module should let each task's gradient be taken alone. Found one "
+                "with `use_reentrant=True`, which only a plain `backward` can walk. Checkpoint with "
+                "`use_reentrant=False` (`gradient_checkpointing_kwargs={'use_reentrant': False}` in "
+                "Hugging Face's TrainingArguments), or take a weighting that needs losses alone."
+            ) from error
         if "donated buffer" not in str(error):
             raise
         raise InputError(

@@ -10,7 +10,8 @@ Where the cosine $\phi_{ij}$ is below it,
     $g_i' \mathrel{+}= \frac{\|g_i'\| (\hat\phi \sqrt{1-\phi^2} - \phi \sqrt{1-\hat\phi^2})}
     {\|g_j\| \sqrt{1-\hat\phi^2}}\, g_j$,
 
-and the target is a running mean: $\hat\phi \leftarrow (1-\beta) \hat\phi + \beta \phi$.
+and the target is a running mean: $\hat\phi \leftarrow (1-\beta) \hat\phi + \beta \phi$. A `preference`
+is that of `PCGrad`.
 
 Symbols: $\hat\phi$ is `targets`, $\beta$ is `rate`.
 
@@ -33,8 +34,10 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import OptionError
+from taskmix.records import later_option
 from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
 from taskmix.weighting._pcgrad import visiting_order
+from taskmix.weighting._preference import check_preference, preferred
 from taskmix.weighting._weighting import Balance, Needs
 
 LARGEST_TARGET = 0.999  # cosine: the turn has no end as it comes to 1
@@ -63,8 +66,10 @@ class GradVac:
 
     rate: float = 0.01
     seed: int = 0
+    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
 
     def __post_init__(self) -> None:
+        check_preference(self.preference)
         if not 0 <= self.rate <= 1:
             raise OptionError(f"`rate` should be from 0 to 1. Found {self.rate}.")
 
@@ -86,7 +91,7 @@ class GradVac:
         here = np.arange(len(gradients)) if tasks is None else tasks.cpu().numpy()
         moving = here[(gradients.detach().diagonal().cpu() > 0).numpy()]
 
-        def turn(norms: Vector, cosines: Matrix) -> Vector:
+        def turn(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
             count = len(norms)
             everyone = np.arange(count)
             targets = all_targets[np.ix_(moving, moving)]
@@ -103,7 +108,8 @@ class GradVac:
                 products += push[:, None] * cosines[others]
                 targets[everyone, others] += self.rate * (cosine - targets[everyone, others])
             all_targets[np.ix_(moving, moving)] = targets
-            return np.asarray((norms @ parts) / norms)
+            return np.asarray(((norms * preference) @ parts) / norms)
 
-        weights = weigh_directions(gradients, turn)
+        wanted = preferred(self.preference, len(gradients), tasks)
+        weights = weigh_directions(gradients, turn, wanted)
         return Balance(weights, GradVacState(torch.from_numpy(all_targets), state.steps + 1))

@@ -9,7 +9,7 @@ makes every solution unique, hence symmetric: tasks with the same gradients get 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -18,7 +18,8 @@ from torch import Tensor
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Solver = Callable[[Vector, Matrix], Vector]  # norms [task], cosines [task, task] -> weights [task]
+# norms [task], cosines [task, task], preference [task] of mean 1 -> weights [task]
+Solver = Callable[[Vector, Matrix, Vector], Vector]
 
 NUMBERS_AT_ONCE = (
     1 << 22
@@ -63,7 +64,7 @@ def ridge_of(gramian: Tensor) -> float:
     return 1e-8 if gramian.dtype is torch.float64 else 1e-6
 
 
-def weigh_directions(gramian: Tensor, solve: Solver) -> Tensor:
+def weigh_directions(gramian: Tensor, solve: Solver, preference: Sequence[float]) -> Tensor:
     """The weights [task] that `solve` gives the tasks whose gradient is not 0.
 
     A task without a gradient has no direction to be weighed: its weight, which acts on its head
@@ -75,11 +76,13 @@ def weigh_directions(gramian: Tensor, solve: Solver) -> Tensor:
     norms = np.sqrt(np.maximum(products.diagonal(), 0.0))
     moving = norms > 0
     if moving.all():
-        weights = solve(_within_reach(norms), cosines(products, ridge_of(gramian)))
+        between = cosines(products, ridge_of(gramian))
+        weights = solve(_within_reach(norms), between, np.array(preference))
     elif moving.any():
         some = cosines(products[np.ix_(moving, moving)], ridge_of(gramian))
         weights = np.empty(len(products))
-        weights[moving] = solve(_within_reach(norms[moving]), some)
+        wanted = np.array(preference)[moving]
+        weights[moving] = solve(_within_reach(norms[moving]), some, wanted / wanted.mean())
         weights[~moving] = np.abs(weights[moving]).mean()
     else:
         weights = np.ones(len(products))

@@ -5,7 +5,8 @@ r"""IMTL-G: the step has the same projection onto every task's gradient.
 
 Weights $\alpha$, $\sum \alpha_t = 1$, with $g^\top u_t$ equal for all $t$, where $g = \sum
 \alpha_t g_t$ and $u_t = g_t / \|g_t\|$. In terms of the cosines $C$ between the gradients that is
-$C v = 1$, $\alpha_t \propto v_t / \|g_t\|$; weights may be negative.
+$C v = 1$, $\alpha_t \propto v_t / \|g_t\|$; weights may be negative. With a `preference` the projections
+are in proportion to it, $C v = p$.
 
 Cost: as `MGDA`, with one linear system of T numbers.
 
@@ -25,7 +26,9 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
+from taskmix.records import later_option
 from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._preference import check_preference, preferred
 from taskmix.weighting._solvers import solve_positive
 from taskmix.weighting._weighting import Balance, Needs
 
@@ -42,18 +45,24 @@ class IMTLG:
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 
+    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
+
+    def __post_init__(self) -> None:
+        check_preference(self.preference)
+
     def init(self, losses: Tensor) -> None:
         return None
 
     def balance(
         self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
     ) -> Balance[None]:
-        return Balance(weigh_directions(gradients, _impartial), None)
+        wanted = preferred(self.preference, len(gradients), tasks)
+        return Balance(weigh_directions(gradients, _impartial, wanted), None)
 
 
-def _impartial(norms: Vector, cosines: Matrix) -> Vector:
+def _impartial(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
     inverse = norms.min() / norms
-    weights = solve_positive(cosines, np.ones(len(norms))) * inverse
+    weights = solve_positive(cosines, preference) * inverse
     total = abs(float(weights.sum()))
     # A sum that cancels says nothing of the weights' size; then their absolute values sum to one.
     size = float(np.abs(weights).sum())

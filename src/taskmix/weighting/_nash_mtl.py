@@ -4,7 +4,8 @@ r"""Nash-MTL: the step that the tasks would agree on if they bargained.
     Bargaining Game", ICML 2022, Claim 3.1 and Eq. 3.
 
 The Nash bargaining solution $\Delta\theta = \sum \alpha_i g_i$ has $G^\top G \alpha = 1/\alpha$,
-$\alpha > 0$.
+$\alpha > 0$. With a `preference` it is the asymmetric solution (Kalai, "Nonsymmetric Nash Solutions",
+1977), which maximises $\sum p_i \log (g_i^\top \Delta\theta)$: $G^\top G \alpha = p/\alpha$.
 
 Symbols: $G^\top G$ is the Gramian; its solution does not depend on the tasks' scales, so it is
 sought for the cosines $C$: $C \beta = 1/\beta$, $\alpha_i = \beta_i / \|g_i\|$.
@@ -29,7 +30,9 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
+from taskmix.records import later_option
 from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._preference import check_preference, preferred
 from taskmix.weighting._solvers import fair_allocation
 from taskmix.weighting._weighting import Balance, Needs
 
@@ -46,14 +49,20 @@ class NashMTL:
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 
+    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
+
+    def __post_init__(self) -> None:
+        check_preference(self.preference)
+
     def init(self, losses: Tensor) -> None:
         return None
 
     def balance(
         self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
     ) -> Balance[None]:
-        return Balance(weigh_directions(gradients, _bargain), None)
+        wanted = preferred(self.preference, len(gradients), tasks)
+        return Balance(weigh_directions(gradients, _bargain, wanted), None)
 
 
-def _bargain(norms: Vector, cosines: Matrix) -> Vector:
-    return np.asarray(fair_allocation(cosines, alpha=1.0) / norms)
+def _bargain(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
+    return np.asarray(fair_allocation(cosines, 1.0, preference) / norms)

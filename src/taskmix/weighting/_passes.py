@@ -1,123 +1,35 @@
-"""The backward passes of a step in which each task's own gradient is wanted.
-
-Alone, a process walks each task's graph once for everything (shared part and head), and the step
-is put together from what it found. Among several workers what was found only serves to weigh: the
-weighted sum is then walked once more, so that `DistributedDataParallel` sees the one backward pass
-it waits for.
-"""
+"""The backward passes of a step in which each task's own gradient is wanted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from taskmix.errors import InputError, OptionError
-from taskmix.weighting._gradients import Walked, representation_gradients, task_gradients
+from taskmix.weighting._factors import Factors
+from taskmix.weighting._found import ComparedTasks, Found
+from taskmix.weighting._gradients import (
+    TaskGradients,
+    representation_gradients,
+    task_gradients,
+)
 from taskmix.weighting._graph import Survey, TaskGraph, survey
+from taskmix.weighting._groups import shared_parts
+from taskmix.weighting._sharded import (
+    is_sharded,
+    products_of_shards,
+    refuse_flattened,
+    sharded_gradients,
+)
 from taskmix.weighting._step import Step
 from taskmix.weighting._weighting import Needs
 from taskmix.weighting._workers import WorkerGroup
+from taskmix.weighting._writing import refuse_hooks
 
 Shared = nn.Module | Iterable[Tensor]
-
-
-@dataclass(frozen=True)
-class Factors:
-    """What multiplies the gradients but not the losses."""
-
-    scaler: torch.amp.GradScaler | None = None
-    scale: float = 1.0
-    retain_graph: bool = False
-
-    def walk(self, losses: Sequence[Tensor], weights: Tensor) -> None:
-        """Steps back through all losses at once, each with its weight: no sum has to be built."""
-        if self.scale != 1:
-            weights = weights * self.scale
-        if self.scaler is not None:
-            weights = self.scaler.scale(weights)
-        starts = weights.unbind()
-        if any(loss.dtype is not weights.dtype for loss in losses):
-            starts = tuple(w.to(loss.dtype) for w, loss in zip(starts, losses, strict=True))
-        # What `torch.autograd.backward` does, without its checks of each pair of tensors, which
-        # take longer than all the rest of a weighting.
-        torch.autograd.Variable._execution_engine.run_backward(
-            tuple(losses),
-            starts,
-            self.retain_graph,
-            False,
-            (),
-            allow_unreachable=True,
-            accumulate_grad=True,
-        )
-
-    def start(self, losses: Sequence[Tensor]) -> tuple[list[Tensor | None], float]:
-        """What each loss's own gradient is taken to be, and that number."""
-        if self.scaler is None:
-            return [None] * len(losses), 1.0
-        factor = self.scaler.scale(torch.ones((), device=losses[0].device))
-        return [factor.to(loss.dtype) for loss in losses], float(factor)
-
-
-@dataclass
-class Found:
-    """Gradients of one step: first measured, then written with their weights."""
-
-    measured: Tensor  # Gramian or gradients, of the tasks present in any worker
-    gramian: Tensor | None
-    finite: bool
-    walk: GradientPass
-    step: Step
-    factors: Factors
-    walked: Walked | None  # None where the weighted sum is walked once more
-    leaves: list[list[Tensor]] = field(default_factory=list)
-    tensors: Sequence[Tensor] = ()  # whose gradients `walked` has
-    factor: float = 1.0  # that is in them
-
-    def write(self, weights: Tensor, combination: Tensor | None) -> None:
-        """Adds the weighted gradients to `.grad`; `weights` [task] are of all tasks."""
-        step, scale = self.step, self.factors.scale
-        here = weights[step.here]
-        device = step.seen.device
-        if self.walked is None:
-            kept = (
-                [_copy(tensor.grad) for tensor in self.tensors] if combination is not None else []
-            )
-            self.factors.walk(step.losses, here.to(step.seen))
-            if combination is not None:
-                self._replace(kept, combination * scale)
-            return
-        local = (here * scale).to(device)
-        if combination is None:
-            sums = self.walked.gradients.combine(local)
-        else:
-            sums = self.walked.gradients.split(combination * (scale * self.factor))
-        for task, (leaves, parts) in enumerate(zip(self.leaves, self.walked.heads, strict=True)):
-            for leaf, part in zip(leaves, parts, strict=True):
-                if part is not None:
-                    _accumulate(leaf, part * local[task].to(part.dtype))
-        if self.walk.by_representation:
-            places = list(sums)
-            torch.autograd.backward(
-                [self.tensors[place] for place in places],
-                [sums[place].to(self.tensors[place].dtype) for place in places],
-                retain_graph=self.factors.retain_graph,
-            )
-        else:
-            for place, total in sums.items():
-                _accumulate(self.tensors[place], total.to(self.tensors[place].dtype))
-
-    def _replace(self, kept: list[Tensor | None], combination: Tensor) -> None:
-        """What the last walk added to the shared gradients gives way to the method's own step."""
-        begin = 0
-        for tensor, old in zip(self.tensors, kept, strict=True):
-            part = combination[begin : begin + tensor.numel()].view(tensor.shape)
-            begin += tensor.numel()
-            part = part.to(tensor.dtype) * self.factor
-            tensor.grad = part if old is None else old + part
 
 
 class GradientPass:
@@ -139,6 +51,7 @@ class GradientPass:
         self._outputs: list[Tensor] = []
         self._hooked = representation is not None
         self._shared = [] if shared is None else _trained(shared)
+        self._encoder = self._shared if representation is None else _trained(representation)
         self.by_representation = self._hooked or Needs.REPRESENTATION in needs
         if representation is not None:
             representation.register_forward_hook(self._keep_output)
@@ -166,13 +79,21 @@ class GradientPass:
         """Each task's gradient in this step, and what the method wants to know of them."""
         if representation is not None and Needs.LAST_LAYER not in self._needs:
             self.by_representation = True
+        refuse_flattened([*self._shared, *self._encoder])
+        if not self.by_representation and is_sharded(self._shared):
+            return self._of_shards(step, factors)
         alone = not self._workers.several and Needs.LAST_LAYER not in self._needs
         starts, factor = factors.start(step.losses)
         keep = factors.retain_graph or not alone
         if self.by_representation:
             tensors: Sequence[Tensor] = self._representations(representation)
-            stops = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
-            graphs = survey(step.losses, (), stops) if alone else _unknown(len(step.losses))
+            graphs = _unknown(len(step.losses))
+            if alone:
+                stops = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
+                above = survey(step.losses, (), stops)
+                # A head that also uses the encoder's own parameters cannot be walked without it.
+                alone = not self._below(tensors) & {id(t) for each in above.leaves for t in each}
+                graphs, keep = (above, keep) if alone else (graphs, True)
             walked = representation_gradients(
                 step.losses, tensors, graphs, starts=starts, retain_graph=keep
             )
@@ -181,51 +102,123 @@ class GradientPass:
             graphs = survey(step.losses, tensors) if alone else _unknown(len(step.losses))
             walked = task_gradients(step.losses, tensors, graphs, starts=starts, retain_graph=keep)
         self.forget()
-        gramian = None
+        several = self._workers.several
+        found = Found(
+            step,
+            factors,
+            walked,
+            tensors,
+            leaves=graphs.leaves,
+            factor=factor,
+            by_representation=self.by_representation,
+            again=not alone,
+            mean=self._workers.mean if several else None,
+        )
         if Needs.GRADIENTS in self._needs:
             measured = walked.gradients.matrix()
             if factor != 1:
                 measured = measured / factor
-            if self._workers.several:
-                measured = self._of_all(measured, step, mean=True)
-            finite = bool(torch.isfinite(measured.sum()))
+            if several:
+                measured = self._rows_of_all(measured, step)
+            found.finite = bool(torch.isfinite(measured.sum()))
+            everything = frozenset(range(len(tensors)))
+            found.parts.append(ComparedTasks(step.tasks, measured, walked.gradients, everything))
+            self._reached(found)
         else:
-            whole = self._averages_gradients(step)
-            gradients = walked.gradients.averaged(self._workers.mean) if whole else walked.gradients
-            measured = gramian = gradients.gramian() / factor**2
-            if self._workers.several and not whole:
-                measured = gramian = self._of_all(gramian, step, mean=False)
-            finite = bool(torch.isfinite(measured).all())
-        return Found(
-            measured,
-            gramian,
-            finite,
-            self,
-            step,
-            factors,
-            walked if alone else None,
-            graphs.leaves,
-            tensors,
-            factor,
-        )
+            self._measure_products(found)
+        return found
+
+    def _of_shards(self, step: Step, factors: Factors) -> Found:
+        """As `gradients`, where each process has a shard of each shared parameter."""
+        if Needs.GRADIENTS in self._needs:
+            raise InputError(
+                "A method that keeps the tasks' gradients from step to step should get whole "
+                "parameters. Found sharded ones. UPGrad, NashMTL and others that compare inner "
+                "products, and all weightings of losses, such as BanditMTL, work with them."
+            )
+        if not step.everywhere:
+            raise InputError(
+                "With sharded parameters every worker should have a loss of the same tasks in a step, "
+                "since each task takes a backward pass of all workers. Found that some have others. "
+                "Give each worker rows of every task, or take a weighting that needs losses alone."
+            )
+        refuse_hooks(self._shared, "sharded parameters")
+        _, factor = factors.start(step.losses)
+        factor *= factors.scale  # what is not shared keeps the gradients of these walks
+        starts = [torch.full_like(loss, factor) for loss in step.losses]
+        walked = sharded_gradients(step.losses, self._shared, starts)
+        self.forget()
+        found = Found(step, factors, walked, self._shared, factor=factor, sharded=True)
+        self._measure_products(found)
+        return found
+
+    def _measure_products(self, found: Found) -> None:
+        """Inner products of the tasks' gradients: of each part of what is shared among its tasks."""
+        step, gradients = found.step, found.walked.gradients
+        everything = frozenset(range(len(found.tensors)))
+        places = [(step.tasks, everything)]
+        if not self.by_representation:
+            reached = self._reached(found)
+            if Needs.LAST_LAYER not in self._needs:
+                parts = shared_parts(reached, [tensor.numel() for tensor in found.tensors])
+                # The usual case, that all tasks train all of it, needs no copy of any part.
+                if parts and not (
+                    parts[0].tasks == step.tasks and parts[0].tensors == sorted(found.trained)
+                ):
+                    places = [(part.tasks, frozenset(part.tensors)) for part in parts]
+        averaged = self._averages_gradients(step)
+        for tasks, tensors in places:
+            own = gradients if tensors == everything else gradients.only(tensors)
+            products = self._products(found, own, averaged=averaged)
+            found.parts.append(ComparedTasks(tasks, _between(products, tasks), own, tensors))
+            found.gramian = products if found.gramian is None else found.gramian + products
+        if found.gramian is not None:
+            found.gramian = _between(found.gramian, step.tasks)
+            found.finite = bool(torch.isfinite(found.gramian).all())
+
+    def _products(self, found: Found, gradients: TaskGradients, *, averaged: bool) -> Tensor:
+        """Inner products [task, task] of all tasks, over all workers; 0 for a task without a loss."""
+        step = found.step
+        if found.sharded:
+            local = products_of_shards(gradients, found.tensors)
+        else:
+            local = (gradients.averaged(self._workers.mean) if averaged else gradients).gramian()
+        products = local / found.factor**2 if found.factor != 1 else local
+        if len(step.here) < len(step.names):
+            here = torch.tensor(step.here)
+            local, products = products, products.new_zeros(len(step.names), len(step.names))
+            products[here[:, None], here[None, :]] = local
+        if not self._workers.several or averaged or found.sharded:
+            return products
+        return self._workers.mean_products(products, step.seen.device)
+
+    def _reached(self, found: Found) -> list[list[bool]]:
+        """[tensor][task], whether the task's loss, in any worker, reaches the shared tensor."""
+        step, tasks = found.step, range(len(found.step.names))
+        sets = [{step.here[row] for row in rows} for rows in found.walked.reached]
+        reached = [[task in own for task in tasks] for own in sets]
+        if self._workers.several:
+            reached = self._workers.any(torch.tensor(reached), step.seen.device).tolist()
+        found.trained = frozenset(place for place, row in enumerate(reached) if any(row))
+        if not found.trained:
+            raise InputError(
+                "The `shared` parameters should be those that the losses were computed with. Found "
+                "that no loss reaches any of them. Build the balancer after the model was wrapped or "
+                "sharded, from the wrapped model's parameters."
+            )
+        return reached
 
     def _averages_gradients(self, step: Step) -> bool:
-        """Whether gradients can be averaged: of parameters, and where every worker has every task."""
+        """Whether gradients can be averaged: of parameters, and of the same tasks in all workers."""
         several = self._workers.several and self._average == "gradients"
-        return several and not self.by_representation and len(step.here) == len(step.names)
+        return several and not self.by_representation and step.everywhere
 
-    def _of_all(self, local: Tensor, step: Step, *, mean: bool) -> Tensor:
-        """The mean over workers, for the tasks that any worker has."""
-        count = len(step.names)
+    def _rows_of_all(self, local: Tensor, step: Step) -> Tensor:
+        """The mean over workers of the gradients [task, number], for the tasks that any worker has."""
         here, tasks = torch.tensor(step.here), torch.tensor(step.tasks)
-        if mean:
-            rows = local.new_zeros(count, local.shape[1])
-            rows[here.to(local.device)] = local
-            return self._workers.mean(rows)[tasks.to(local.device)]
-        products = local.new_zeros(count, count)
-        products[here[:, None], here[None, :]] = local
-        products = self._workers.mean_products(products, step.seen.device)
-        return products[tasks[:, None], tasks[None, :]]
+        rows = local.new_zeros(len(step.names), local.shape[1])
+        rows[here.to(local.device)] = local
+        return self._workers.mean(rows)[tasks.to(local.device)]
 
     def _representations(self, given: Tensor | Sequence[Tensor] | None) -> list[Tensor]:
         if given is None:
@@ -240,11 +233,25 @@ class GradientPass:
             )
         return tensors
 
+    def _below(self, representations: Sequence[Tensor]) -> set[int]:
+        """Ids of the parameters that the representations are computed with."""
+        if self._encoder:
+            return {id(parameter) for parameter in self._encoder}
+        return {id(t) for each in survey(representations, ()).leaves for t in each}
+
     def _keep_output(self, module: nn.Module, inputs: Any, output: Any) -> None:
         parts = output if isinstance(output, tuple | list) else [output]
         for part in parts:
             if isinstance(part, Tensor) and part.requires_grad:
                 self._outputs.append(part)
+
+
+def _between(products: Tensor, tasks: list[int]) -> Tensor:
+    """The products [task, task] of some of all tasks."""
+    if len(tasks) == len(products):
+        return products
+    chosen = torch.tensor(tasks)
+    return products[chosen[:, None], chosen[None, :]]
 
 
 def _unknown(count: int) -> Survey:
@@ -266,15 +273,3 @@ def _last_layer(shared: Shared | None) -> list[Tensor]:
     tensors = [] if shared is None else _trained(shared)
     matrices = [place for place, tensor in enumerate(tensors) if tensor.dim() > 1]
     return tensors[matrices[-1] :] if matrices else tensors[-1:]
-
-
-def _accumulate(tensor: Tensor, gradient: Tensor) -> None:
-    """Adds to `.grad`, as `backward` does."""
-    if tensor.grad is None:
-        tensor.grad = gradient.detach()
-    else:
-        tensor.grad.add_(gradient)
-
-
-def _copy(gradient: Tensor | None) -> Tensor | None:
-    return None if gradient is None else gradient.clone()

@@ -5,8 +5,9 @@ r"""PCGrad: each task's gradient gives up what conflicts with another's, then al
 
 For every task $i$, $g_i^{PC}$ starts as $g_i$; for every other task $j$ in random order, if
 $g_i^{PC} \cdot g_j < 0$, then $g_i^{PC} \mathrel{-}= \frac{g_i^{PC} \cdot g_j}{\|g_j\|^2} g_j$.
-The step is $\sum_i g_i^{PC}$. All of it stays in the span of the gradients, so it is done on
-coefficients (`parts`) with the Gramian, for all $i$ side by side.
+The step is $\sum_i g_i^{PC}$, or $\sum_i p_i g_i^{PC}$ with a `preference` (that of the losses $p_i
+L_i$: what is projected away does not depend on their scale). All of it stays in the span of the
+gradients, so it is done on coefficients (`parts`) with the Gramian, for all $i$ side by side.
 
 Cost: as `MGDA`, with T - 1 rounds of small array operations.
 
@@ -27,7 +28,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from taskmix.records import later_option
 from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._preference import check_preference, preferred
 from taskmix.weighting._weighting import Balance, Needs
 
 
@@ -50,6 +53,10 @@ class PCGrad:
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 
     seed: int = 0
+    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
+
+    def __post_init__(self) -> None:
+        check_preference(self.preference)
 
     def init(self, losses: Tensor) -> PCGradState:
         return PCGradState(torch.zeros((), dtype=torch.int64))
@@ -63,7 +70,7 @@ class PCGrad:
     ) -> Balance[PCGradState]:
         generator = np.random.default_rng((self.seed, int(state.steps)))
 
-        def project(norms: Vector, cosines: Matrix) -> Vector:
+        def project(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
             count = len(norms)
             everyone = np.arange(count)
             # Row i has what is left of unit vector i, in units of the unit vectors.
@@ -71,9 +78,10 @@ class PCGrad:
             for others in visiting_order(count, generator):
                 product = np.einsum("ij,ij->i", parts, cosines[others])
                 parts[everyone, others] -= np.minimum(product, 0.0) / cosines[0, 0]
-            return np.asarray((norms @ parts) / norms)
+            return np.asarray(((norms * preference) @ parts) / norms)
 
-        weights = weigh_directions(gradients, project)
+        wanted = preferred(self.preference, len(gradients), tasks)
+        weights = weigh_directions(gradients, project, wanted)
         return Balance(weights, PCGradState(state.steps + 1))
 
 

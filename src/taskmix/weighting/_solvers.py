@@ -116,22 +116,25 @@ def simplex_quadratic(
 def fair_allocation(
     matrix: Matrix,  # [task, task], positive definite
     alpha: float,
+    preference: Vector,  # [task], above 0
 ) -> Vector:
-    """The x > 0 with `matrix` @ x = x ** (-1 / `alpha`).
+    """The x > 0 with `matrix` @ x = (x / `preference`) ** (-1 / `alpha`).
 
-    It is where x'`matrix`x / 2 - sum(F(x)) is smallest, F' = x ** (-1 / alpha): a convex function
-    with one lowest point, found by Newton's method with step halving.
+    It is where x'`matrix`x / 2 - sum(F(x)) is smallest, F' = (x / preference) ** (-1 / alpha): a
+    convex function with one lowest point, found by Newton's method with step halving.
     """
     power = 1 / alpha
+    strength = preference**power
 
     def height(x: Vector) -> float:
         gain = np.log(x) if alpha == 1 else x ** (1 - power) / (1 - power)
-        return float(x @ matrix @ x / 2 - gain.sum())
+        return float(x @ matrix @ x / 2 - (strength * gain).sum())
 
-    x = (len(matrix) * matrix.diagonal()) ** (-1 / (1 + power))  # right for equal gradients
+    # Right for equal gradients and preferences.
+    x = (len(matrix) * matrix.diagonal() / strength) ** (-1 / (1 + power))
     now = height(x)
     for _ in range(200):
-        pull = x**-power
+        pull = strength * x**-power
         slope = matrix @ x - pull
         if float(np.abs(slope / pull).max()) < 1e-11:
             break

@@ -24,6 +24,7 @@ class Step:
     losses: list[Tensor]  # theirs
     seen: Tensor  # [task], values in float32 or better, the mean over workers; 0 where none has one
     present: Tensor | None  # [task], on the CPU, whether there is one; None where all are
+    everywhere: bool = True  # whether all workers have losses of the same tasks
 
     @property
     def tasks(self) -> list[int]:
@@ -34,8 +35,9 @@ class Step:
 
 
 def read_step(losses: Losses, names: tuple[str, ...] | None, workers: WorkerGroup) -> Step:
-    """Puts the losses in the order of `names`, which the first step of all lays down."""
-    names, values = _in_order(losses, names)
+    """Puts the losses in the order of `names`, those of earlier steps; new ones come after them."""
+    names = _all_names(losses, names, workers)
+    values = _in_order(losses, names)
     here = [place for place, loss in enumerate(values) if loss is not None]
     given = [loss for loss in values if loss is not None]
     if not given:
@@ -54,16 +56,19 @@ def read_step(losses: Losses, names: tuple[str, ...] | None, workers: WorkerGrou
         seen = seen.new_zeros(len(names)).index_copy_(
             0, torch.tensor(here, device=seen.device), seen
         )
+    everywhere = True
     if workers.several:
         everyone = torch.ones(len(names), dtype=torch.bool) if present is None else present
-        seen, found = workers.mean_of_present(seen, everyone.to(seen.device))
-        present = None if bool(found.all()) else found.cpu()
-    return Step(names, here, given, seen, present)
+        seen, shares = workers.mean_of_present(seen, everyone.to(seen.device))
+        everywhere = all(share in (0.0, 1.0) for share in shares)
+        present = None if all(shares) else torch.tensor([share > 0 for share in shares])
+    return Step(names, here, given, seen, present, everywhere)
 
 
 def read_values(losses: Losses, names: tuple[str, ...], workers: WorkerGroup) -> Tensor:
     """The values [task] of losses that all tasks have, the mean over workers."""
-    _, values = _in_order(losses, names)
+    _check_known(losses, names)
+    values = _in_order(losses, names)
     given = [loss.detach() for loss in values if loss is not None]
     if len(given) < len(names):
         raise InputError(
@@ -74,33 +79,52 @@ def read_values(losses: Losses, names: tuple[str, ...], workers: WorkerGroup) ->
     return workers.mean(stacked) if workers.several else stacked
 
 
-def _in_order(
-    losses: Losses, names: tuple[str, ...] | None
-) -> tuple[tuple[str, ...], list[Tensor | None]]:
+def _all_names(
+    losses: Losses, names: tuple[str, ...] | None, workers: WorkerGroup
+) -> tuple[str, ...]:
+    """The tasks known so far, and those that are first seen in this step."""
     if isinstance(losses, Mapping):
-        if names is None:
-            names = tuple(losses)
-        unknown = [name for name in losses if name not in names]
-        if unknown:
-            raise ShapeError(
-                f"The tasks of a step should be among {', '.join(names)}. Found "
-                f"{', '.join(unknown)}. Name every task in the first step; give None for one that "
-                "has no loss there."
-            )
-        return names, [losses.get(name) for name in names]
-    if isinstance(cast("object", losses), Tensor):
+        given = tuple(losses)
+    elif isinstance(cast("object", losses), Tensor):
         raise ShapeError(
             "`losses` should be separate scalars, by name or in a list. Found one tensor. Leave "
             "them unstacked: the gradient of one element of a stack runs through every task's graph."
         )
+    else:
+        given = tuple(str(place) for place in range(len(losses)))
+        known = len(names or ())
+        if len(given) < known or (names is not None and given[:known] != names):
+            given = names or ()  # told in a sentence when they are put in order
     if names is None:
-        names = tuple(str(place) for place in range(len(losses)))
+        return workers.union(given) if workers.several else given
+    new = tuple(name for name in given if name not in names)
+    if new and workers.several:
+        raise InputError(
+            "Among several workers every task should be named in the first step. Found "
+            f"{', '.join(new)} later, which the others cannot know. Give None for a task that has no "
+            "loss in a step."
+        )
+    return (*names, *new)
+
+
+def _check_known(losses: Losses, names: tuple[str, ...]) -> None:
+    unknown = [name for name in losses if name not in names] if isinstance(losses, Mapping) else []
+    if unknown:
+        raise ShapeError(
+            f"The tasks after a step should be among {', '.join(names)}. Found {', '.join(unknown)}. "
+            "Compute the losses of the same batch again."
+        )
+
+
+def _in_order(losses: Losses, names: tuple[str, ...]) -> list[Tensor | None]:
+    if isinstance(losses, Mapping):
+        return [losses.get(name) for name in names]
     if len(losses) != len(names):
         raise ShapeError(
             f"`losses` should have one entry for each of the {len(names)} tasks. Found "
             f"{len(losses)}. Give None for a task that has no loss in this step."
         )
-    return names, list(losses)
+    return list(losses)
 
 
 def _refuse(name: str, loss: Tensor) -> None:

@@ -5,7 +5,8 @@ r"""UPGrad: each task's gradient is projected to where no task loses, then all a
 
 The projection of $g_i$ onto the directions that have no negative product with any gradient is
 $\sum_k v_k g_k$ with $v$ the smallest $v^\top G v$ over $v \ge e_i$ ($G$ the Gramian). The step is
-their mean.
+their mean, or with a `preference` the sum of $p_i$ times the projection of $g_i$, as in the authors'
+library.
 
 Cost: as `MGDA`, with up to T small quadratic programmes, solved exactly; a task that conflicts
 with none needs no programme.
@@ -25,7 +26,9 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
+from taskmix.records import later_option
 from taskmix.weighting._gramian import Matrix, Vector, weigh_directions
+from taskmix.weighting._preference import check_preference, preferred
 from taskmix.weighting._solvers import nonnegative_quadratic
 from taskmix.weighting._weighting import Balance, Needs
 
@@ -42,19 +45,25 @@ class UPGrad:
 
     needs: ClassVar[Needs] = Needs.LOSSES | Needs.GRAMIAN
 
+    preference: tuple[float, ...] | None = later_option(None)  # above 0, one a task, in order
+
+    def __post_init__(self) -> None:
+        check_preference(self.preference)
+
     def init(self, losses: Tensor) -> None:
         return None
 
     def balance(
         self, state: None, losses: Tensor, gradients: Tensor, tasks: Tensor | None = None
     ) -> Balance[None]:
-        return Balance(weigh_directions(gradients, _project), None)
+        wanted = preferred(self.preference, len(gradients), tasks)
+        return Balance(weigh_directions(gradients, _project, wanted), None)
 
 
-def _project(norms: Vector, cosines: Matrix) -> Vector:
+def _project(norms: Vector, cosines: Matrix, preference: Vector) -> Vector:
     count = len(norms)
     # In units of unit vectors, v = e_i + x with x >= 0; the size of g_i comes in at the end.
     parts = np.eye(count)
     for task in np.flatnonzero((cosines < 0).any(axis=1)):
         parts[task] += nonnegative_quadratic(cosines, cosines[task])
-    return np.asarray((norms @ parts) / norms / count)
+    return np.asarray(((norms * preference) @ parts) / norms / count)

@@ -8,9 +8,9 @@ from made_up_advice import made_up_advice
 
 from taskmix.adviser._advice import Advice
 from taskmix.adviser._history import History
-from taskmix.adviser._look import Finding
 from taskmix.numerics import Interval
 from taskmix.plans import Evaluation, FittedLaw, Outlook
+from taskmix.tasks import Finding
 
 FIRST = {"uniform": [0.90, 0.91], "single": [0.80, 0.81]}
 THEN = FIRST | {"size": [0.93, 0.94], "equal": [0.70, 0.71]}

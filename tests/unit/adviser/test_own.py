@@ -150,9 +150,9 @@ class Wrong(nn.Module):
     ("tasks", "model", "said"),
     [
         ({}, "auto", "at least one task"),
-        ({"a": 3}, "auto", r"should be \(train, dev, test\)"),
-        ({"a": ([1, 2], [3])}, "auto", "should have a length and give"),
-        (5, "auto", "`tasks` should be a folder"),
+        ({"a": 3}, "auto", r"`a` should be a frame .* or \(train, dev, test\)"),
+        ({"a": ([1, 2], [3])}, "auto", "a target for each row. Found 2 rows and 1 targets"),
+        (5, "auto", "should be a frame"),
         ({"a": datasets(0)}, 5, "`model` should be a module"),
         ({"a": datasets(0)}, lambda: 3, "`model` should make a module"),
         ({"a": datasets(0)}, nn.Linear(5, 2), "should read a batch"),

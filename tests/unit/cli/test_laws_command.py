@@ -35,9 +35,11 @@ def table(tmp_path: Path) -> Path:
 def test_the_front_is_printed_and_written(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, plot = tmp_path / "laws.json", tmp_path / "front.svg"
+    out, plot, page = tmp_path / "laws.json", tmp_path / "front.svg", tmp_path / "laws.html"
     words = ["laws", table, "--explain", "f1", "--inputs", "n,T", "--document", out, "--plot", plot]
     more = [
+        "--page",
+        page,
         "--formula",
         "0.03*sqrt(n)",
         "--group",
@@ -61,6 +63,7 @@ def test_the_front_is_printed_and_written(
     assert second / first == pytest.approx(1.1, abs=0.02)
     assert told["gain"]["value"] > 0
     assert plot.read_text().startswith("<svg")
+    assert 'id="groups"' in page.read_text(), "the page says what was asked"
     found = learn_laws(
         table,
         target="f1",
@@ -82,6 +85,7 @@ def test_json_is_one_object(
     assert run_cli(monkeypatch, *words, "--folds", "3", "--formula", "paper") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["rows"] == 200
+    assert "picture" not in told, "what is drawn is for the page"
     assert len(told["bootstrap"]) == len(told["law"]["constants"])
     assert {"eq3", "eq5", "maurer_T"} <= {row["name"] for row in told["comparisons"]}
     shortest, longest = told["front"][0], told["front"][-1]

@@ -96,6 +96,8 @@ def test_the_table_for_people_names_every_task(
     [
         (["--policy", "greedy"], "`--policy` should be"),
         (["--policy", "tempered:x"], "followed by a number"),
+        (["--policy", "tempered:2,limit=0"], "whole number of rows, 1 or more"),
+        (["--policy", "tempered:2,top=9"], "no options but limit"),
         (["--policy", "capped:2.5"], "followed by a whole number"),
         (["--policy", "capped:0"], "whole number of rows, 1 or more"),
         (["--policy", "uniform:3"], "should stand alone"),

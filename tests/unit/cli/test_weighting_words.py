@@ -22,6 +22,7 @@ from taskmix.weighting import (
     SmoothTchebycheff,
     Tchebycheff,
     Uncertainty,
+    UPGrad,
 )
 
 METHODS = {
@@ -57,6 +58,7 @@ def test_every_option_of_a_method_can_be_typed(name: str) -> None:
         ("mgda-ub:l2", MGDAUB(normalization="l2")),
         ("dwa:1,steps_per_epoch=7", DynamicWeightAverage(temperature=1.0, steps_per_epoch=7)),
         ("stch:logarithm=true", SmoothTchebycheff(logarithm=True)),
+        ("upgrad:preference=1/2/1", UPGrad(preference=(1.0, 2.0, 1.0))),
         ("tchebycheff:weights=1/2/1", Tchebycheff(weights=(1.0, 2.0, 1.0))),
         ("uncertainty:regression", Uncertainty(forms="regression")),
         (

@@ -76,10 +76,22 @@ def sentences(folder: Path) -> None:
         (folder / "names" / f"{split}.conll").write_text("\n".join(lines) + "\n")
 
 
+def label_sets(folder: Path) -> None:
+    generator = np.random.default_rng(4)
+    for split, count in SIZES:
+        rows: list[dict[str, object]] = []
+        for _ in range(count):
+            x, y = generator.normal(size=2).round(3).tolist()
+            found = [name for name, said in (("up", y > 0), ("far", x > 0), ("odd", x > y)) if said]
+            rows.append({"x": x, "y": y, "label": found})
+        write(folder, "places", split, rows)
+
+
 CASES: list[tuple[object, Architecture]] = [
     (texts, TextConvolution(filters=4, dimension=6, kernels=(3,))),
     (pairs, TextConvolution(filters=4, dimension=6, kernels=(3,))),
     (tables, Perceptron(hidden=(8,))),
+    (label_sets, Perceptron(hidden=(8,))),
     (sentences, WindowBiLSTM(hidden=4, dimension=6)),
 ]
 
@@ -125,6 +137,17 @@ def test_what_is_predicted_for_the_test_file_has_the_recorded_score(
             sentences = np.cumsum([0, *(len(answer["tokens"]) for answer in answers)])
             counts = entity_counts(predicted, true, task.labels, sentences)
             assert counts.f1 == pytest.approx(recorded[task.name])
+            continue
+        if task.kind == "multilabel":
+            said = np.array(
+                [[label in answer["labels"] for label in task.labels] for answer in answers]
+            )
+            f1 = 2 * (said & (true == 1)).sum() / (said.sum() + true.sum())
+            assert f1 == pytest.approx(recorded[task.name])
+            for answer in answers:
+                likely = [name for name, share in answer["probabilities"].items() if share > 0.5]
+                assert likely == answer["labels"]
+                assert tuple(answer["probabilities"]) == task.labels
             continue
         labels = np.array([task.labels.index(answer["label"]) for answer in answers])
         assert np.mean(labels == true) == pytest.approx(recorded[task.name])

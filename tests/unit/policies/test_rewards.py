@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from taskmix.errors import OptionError, RunError
 from taskmix.policies import (
     Choice,
+    Exp3S,
     HardProgress,
     Outcome,
     PredictionGain,
@@ -97,6 +99,51 @@ def test_no_range_gives_zero() -> None:
     scaled = QuantileScaled(reward=PredictionGain())
     assert feed(scaled, [7.0]) == [0.0]  # nothing to compare with
     assert feed(scaled, [7.0, 7.0, 7.0, 9.0]) == [0.0, 0.0, 0.0, 0.0]  # all the same so far
+
+
+@pytest.mark.parametrize(("reward", "expected"), [(4.0, -1.0), (5.0, 0.0), (6.0, 1.0)])
+def test_where_the_quantiles_agree_smaller_is_minus_one_and_larger_is_one(
+    reward: float, expected: float
+) -> None:
+    # Of 1 and ten 5s the 20th and the 80th percentile are both 5: Eq. 6 has 0 / 0 for another 5 alone.
+    history = [1.0, *[5.0] * 10]
+    assert feed(QuantileScaled(reward=PredictionGain()), [*history, reward])[-1] == expected
+    with_floor = QuantileScaled(reward=PredictionGain(), floor=0.5)
+    assert feed(with_floor, [*history, reward])[-1] == 0.0  # closer than the floor
+
+
+@pytest.mark.parametrize(
+    ("history", "reward", "expected"),
+    [
+        ([-1e308, 1e308], 0.0, 0.0),  # quantiles -6e307 and 6e307, whose difference is a float
+        ([-1.7e308] * 2 + [1.7e308] * 2, 0.0, 0.0),  # -1.7e308 and 1.7e308, whose difference is not
+        ([-1.7e308] * 2 + [1.7e308] * 2, 0.85e308, 0.5),
+        ([-1.7e308] * 2 + [1.7e308] * 2, math.inf, 1.0),
+        ([-1e308, 1.0, 2.0, 3.0, 4.0, 1e308], 1e308, 1.0),  # twice the reward is no float
+        ([-1e308, 1.0, 2.0, 3.0, 4.0, 1e308], -math.inf, -1.0),
+        ([-1e308, 1.0, 2.0, 3.0, 4.0, 1e308], 2.5, 0.0),
+    ],
+)
+def test_the_largest_numbers_are_scaled_like_any_others(
+    history: list[float], reward: float, expected: float
+) -> None:
+    found = feed(QuantileScaled(reward=PredictionGain()), [*history, reward])
+    assert found[-1] == pytest.approx(expected)
+    assert all(value is not None and -1 <= value <= 1 for value in found)
+
+
+def test_exp3s_learns_from_rewards_most_of_which_are_the_same() -> None:
+    policy, scaled = Exp3S(eta=0.2), QuantileScaled(reward=PredictionGain())
+    generator = np.random.default_rng(0)
+    learned, state = policy.init(np.array([10, 10])), scaled.init(2)
+    for step in range(400):
+        choice = policy.select(learned, generator)
+        # The first task gains in every seventh step, the second never: both percentiles are 0.
+        gain = 1.0 if choice.task == 0 and step % 7 == 0 else 0.0
+        outcome = Outcome(choice, loss=gain, loss_after=0.0)
+        reward, state = scaled.observe(state, outcome, generator)
+        learned = policy.update(learned, replace(outcome, reward=reward))
+    assert policy.probabilities(learned)[0] > 0.8
 
 
 def test_a_floor_keeps_the_noise_of_a_plateau_small() -> None:

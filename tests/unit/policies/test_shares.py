@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from taskmix.policies import (
     draw,
     draw_many,
 )
+from taskmix.records import describe
 
 
 def test_uniform_gives_each_of_four_tasks_a_quarter() -> None:
@@ -71,9 +73,24 @@ def test_a_limit_of_one_is_uniform_and_one_that_nobody_reaches_is_by_size() -> N
 
 
 @pytest.mark.parametrize("limit", [0, -5, 1.5, True])
-def test_a_limit_that_is_no_number_of_rows_is_refused(limit: int) -> None:
+@pytest.mark.parametrize("policy", [Capped, Tempered])
+def test_a_limit_that_is_no_number_of_rows_is_refused(policy: Any, limit: int) -> None:
     with pytest.raises(OptionError, match="whole number of rows"):
-        Capped(limit=limit)
+        policy(limit=limit)
+
+
+def test_a_tempered_policy_with_a_limit_tempers_what_the_limit_leaves() -> None:
+    # T5's min(e, K)^(1/T): sizes 1000, 400, 100 count as 400, 400, 100, whose roots are 20, 20, 10.
+    sizes = np.array([1000, 400, 100])
+    found = Tempered(temperature=2.0, limit=400).init(sizes).shares
+    np.testing.assert_allclose(found, [0.4, 0.4, 0.2])
+    alone = Tempered(temperature=1.0, limit=400).init(sizes).shares
+    np.testing.assert_allclose(alone, Capped(limit=400).init(sizes).shares)
+
+
+def test_a_policy_without_a_limit_names_runs_as_it_did_before_it_could_have_one() -> None:
+    assert describe(Tempered()) == {"kind": "Tempered", "temperature": 2.0}
+    assert describe(Tempered(limit=9)) == {"kind": "Tempered", "temperature": 2.0, "limit": 9}
 
 
 def test_fixed_from_logits_is_their_softmax() -> None:

@@ -9,10 +9,13 @@ from taskmix.plans import (
     AdviceDocument,
     AdviceStage,
     CandidateRow,
+    ComparisonDocument,
+    ComparisonRow,
     Evaluation,
     ExpectedRow,
     FindingRow,
     FittedLaw,
+    Length,
     Milestone,
     Outlook,
     PlanSummary,
@@ -85,6 +88,38 @@ def advice_document(
             FindingRow(kind="same inputs", tasks=tuple(tasks[:2]), words=same, warning=False),
         ),
         commands={"Train by the plan": TRAIN, "Make this page again": "taskmix report advice"},
+    )
+
+
+def comparison_document(promised: Sequence[ExpectedRow]) -> ComparisonDocument:
+    """What training by the plan brought: the first task less than was promised."""
+    length = Length(batches=400, batch_size=32)
+    rows = tuple(
+        ComparisonRow(
+            task=row.task,
+            metric=row.metric,
+            split="test",
+            expected=row.value,
+            low=row.low,
+            high=row.high,
+            found=row.low - 0.02 if place == 0 else row.value - 0.01,
+            seeds=2,
+            inside=place > 0,
+            better=False,
+        )
+        for place, row in enumerate(promised)
+    )
+    inside = f"{len(rows) - 1} of {len(rows)} tasks are inside their 90 % intervals"
+    return ComparisonDocument(
+        plan="advice/plan.json",
+        level=0.9,
+        promised=length,
+        trained=length,
+        rows=rows,
+        lines=(
+            f"{inside}; worse than promised: `{rows[0].task}`.",
+            "So many outside may be chance.",
+        ),
     )
 
 

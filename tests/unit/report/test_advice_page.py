@@ -6,20 +6,30 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from synthetic_advice import TRAIN, advice_document
+from synthetic_advice import TRAIN, advice_document, comparison_document
 from synthetic_study import synthetic_data, task_names, write_study
 
+from taskmix.adviser._candidates import baselines
 from taskmix.errors import InputError
-from taskmix.plans import AdviceDocument, race_rows, save_advice
+from taskmix.plans import (
+    AdviceDocument,
+    ComparisonDocument,
+    Plan,
+    race_rows,
+    save_advice,
+    save_comparison,
+)
 from taskmix.report import ReportData, gather_report, report_html, write_report
 from taskmix.report._advice._contents import advice_contents
 from taskmix.report._advice._figures import (
     budget_figure,
-    expected_figure,
     gap_figure,
     law_figure,
 )
+from taskmix.report._advice._promises import delivered_figure, expected_figure
+from taskmix.report._study import explain_way
 from taskmix.report._study._scoreboard import scoreboard
+from taskmix.tasks import digits_tasks
 
 LABELS = ("proportional", "uniform", "single")
 NAMES = task_names(4)
@@ -79,8 +89,119 @@ def test_metrics_that_differ_have_panels_of_their_own(document: AdviceDocument) 
     figure = expected_figure(replace(document, expected=rows))
     assert figure is not None
     assert [panel.title for panel in figure.panels] == ["accuracy", "rmse"]
-    assert figure.panels[0].columns["test"] == [0.91, 0.91, None]
-    assert figure.panels[0].columns["observed"][-1] == "no test rows"
+    assert figure.panels[0].columns["found"] == [0.91, 0.91, None]
+    assert figure.panels[0].columns["came"][-1] == "nothing on test"
+
+
+def test_a_score_outside_its_interval_is_marked_and_counted(
+    study_data: ReportData, document: AdviceDocument
+) -> None:
+    one, two, *others = document.expected
+    assert one.test is not None
+    rows = (
+        replace(one, test=replace(one.test, mean=0.7)),
+        replace(two, test=replace(one.test, mean=0.99)),
+        *others,
+    )
+    advice = replace(document, expected=rows)
+    figure = expected_figure(advice)
+    assert figure is not None
+    assert figure.panels[0].columns["series"] == ["outside", "outside", "inside", "inside"]
+    assert figure.panels[0].columns["came"][:2] == [
+        "0.700 on test, below it",
+        "0.990 on test, above it",
+    ]
+    assert "below its interval" in figure.panels[0].description
+    found = advice_contents(replace(study_data, advice=advice))
+    assert found is not None
+    assert found.outside == (
+        f"2 of 4 lie outside their 90 % intervals: {NAMES[0]} (below) and {NAMES[1]} (above). By "
+        "chance alone it would be about 0.4."
+    )
+    page = report_html(replace(study_data, advice=advice))
+    assert page.count('<span class="flag">') == 2
+    held = advice_contents(replace(study_data, advice=document))
+    assert held is not None
+    assert held.outside == "None of 4 lies outside its 90 % interval."
+
+
+def test_intervals_beyond_a_metric_are_drawn_to_its_end(document: AdviceDocument) -> None:
+    rows = tuple(replace(row, low=-0.2, high=1.1) for row in document.expected)
+    figure = expected_figure(replace(document, expected=rows))
+    assert figure is not None
+    columns = figure.panels[0].columns
+    assert set(columns["low"]) == {0.0}
+    assert set(columns["high"]) == {1.0}
+
+
+def comparison(found: float | None) -> ComparisonDocument:
+    whole = comparison_document(advice_document(NAMES, LABELS).expected)
+    first, *others = whole.rows
+    return replace(whole, rows=(replace(first, found=found), *others))
+
+
+@pytest.mark.parametrize("has_advice", [True, False])
+def test_what_was_delivered_stands_beside_what_was_promised(
+    study_data: ReportData, document: AdviceDocument, has_advice: bool
+) -> None:
+    data = replace(study_data, advice=document if has_advice else None, comparison=comparison(0.8))
+    page = report_html(data)
+    assert page.count('id="delivered"') == 1
+    assert page.index('id="delivered"') < page.index('id="scores"')
+    assert 'href="#delivered"' in page
+    assert f"worse than promised: <code>{NAMES[0]}</code>." in page
+    assert "▼ below" in page
+    figure = delivered_figure(data.comparison)
+    assert figure is not None
+    assert figure.panels[0].columns["series"] == ["outside", "inside", "inside", "inside"]
+
+
+def test_a_score_that_never_came_is_neither_inside_nor_outside() -> None:
+    figure = delivered_figure(comparison(None))
+    assert figure is not None
+    assert figure.panels[0].columns["found"][0] is None
+    assert figure.panels[0].columns["series"][0] == "inside"
+    assert figure.panels[0].columns["came"][0] == "nothing on test"
+
+
+def test_a_study_trained_by_the_plan_is_found_beside_the_runs_or_where_it_is_said(
+    tmp_path: Path,
+) -> None:
+    write_study(tmp_path / "advice", NAMES, ("uniform",), steps=40, seeds=1)
+    (tmp_path / "trained").mkdir()
+    save_comparison(tmp_path / "trained", comparison(0.8))
+    assert gather_report(tmp_path / "advice").comparison is None
+    found = gather_report(tmp_path / "advice", delivered=tmp_path / "trained").comparison
+    assert found == comparison(0.8)
+    save_comparison(tmp_path / "advice", comparison(0.9))
+    assert gather_report(tmp_path / "advice").comparison == comparison(0.9)
+    with pytest.raises(InputError, match=r"should be a study that was trained by a plan"):
+        gather_report(tmp_path / "advice", delivered=tmp_path / "nowhere")
+
+
+def test_every_way_of_training_is_explained_where_it_stands(
+    study_data: ReportData, document: AdviceDocument
+) -> None:
+    page = report_html(replace(study_data, advice=document))
+    for label in LABELS:
+        assert f'<span class="what">{explain_way(label)}</span>' in page
+    assert f"The way chosen is proportional. {explain_way('proportional')}" in page
+    plain = report_html(study_data)
+    for label in LABELS:
+        assert f"<dt>{label}</dt><dd>{explain_way(label)}</dd>" in plain
+
+
+@pytest.mark.parametrize("plan", baselines(digits_tasks(), digits_tasks().names))
+def test_what_anyone_would_try_first_is_explained(plan: Plan) -> None:
+    assert explain_way(plan.name), plan.name
+
+
+def test_a_way_that_was_made_for_these_tasks_is_explained_by_its_own_words() -> None:
+    assert explain_way("groups", "a model for each group: a, b; c") == (
+        "a model for each group: a, b; c."
+    )
+    assert explain_way("tempered:2") == explain_way("tempered")
+    assert explain_way("mine") == ""
 
 
 def test_stages_stand_one_after_the_other(document: AdviceDocument) -> None:
@@ -133,7 +254,7 @@ def test_rounds_of_the_race_are_one_row_and_a_loser_says_when_it_was_out(
     assert [row.name for row in found.stages] == ["baselines", "transfer", "race, 2 rounds"]
     assert [row.cost for row in found.stages] == ["2\u2009000", "2\u2009000", "3\u2009500"]
     assert [row.share for row in found.stages] == ["20%", "20%", "35%"]
-    assert [row.standing for row in found.candidates] == [
+    assert [way.row.standing for way in found.candidates] == [
         "leads",
         "may be the best",
         "out after race, round 2",
@@ -235,7 +356,7 @@ def test_the_comparison_has_the_rows_of_the_terminal(
 ) -> None:
     page = report_html(replace(study_data, advice=document))
     for row in race_rows(document):
-        for words in (row.name, row.words, row.score, row.behind, row.interval, row.standing):
+        for words in (row.name, row.score, row.behind, row.interval, row.standing):
             assert words.replace("-", "\N{MINUS SIGN}") in page
 
 

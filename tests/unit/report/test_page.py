@@ -18,7 +18,7 @@ from synthetic_study import synthetic_data, task_names, write_study
 import taskmix.report
 from taskmix.errors import InputError, MissingExtraError
 from taskmix.report import ReportData, RunRow, TaskRow, report_html, write_report
-from taskmix.report._page._html import script_json, vega_runtime
+from taskmix.report._shell import script_json, vega_runtime
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
 
@@ -269,7 +269,7 @@ def test_a_very_long_name_stays_one_name() -> None:
     name = "a very long task name " * 20
     page = report_html(synthetic_data([name, "b"], labels=("uniform",), steps=60))
     assert page.count(f'<th scope="row">{name}</th>') == 2, "in the scores and in the data"
-    assert name in Page(page).payload()["charts"]["chart-scores-0"]["columns"]["row"]["of"]
+    assert name in Page(page).payload()["charts"]["chart-scores-0"]["columns"]["name"]["of"]
 
 
 def _luminance(colour: str) -> float:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,33 +10,109 @@ from synthetic_transfer import transfer_document
 
 from taskmix.errors import InputError
 from taskmix.report import gather_report, report_html
-from taskmix.report._transfer._figures import effect_figure, prediction_figure, transfer_figure
+from taskmix.report._drawing import metric_bounds
+from taskmix.report._transfer._figures import effect_figure, prediction_figure
+from taskmix.report._transfer._map import SHADES, transfer_map
 from taskmix.transfer import save_transfer
 
 NAMES = ("first", "second", "third", "last")
 
 
 def test_every_pair_has_a_cell_and_what_cannot_be_told_a_question_mark() -> None:
-    figure = transfer_figure(transfer_document(NAMES))
-    assert figure is not None
-    (panel,) = figure.panels
-    columns = panel.columns
-    assert len(columns["source"]) == len(NAMES) * (len(NAMES) - 1)
-    for verdict, told, shown in zip(
-        columns["series"], columns["told"], columns["shown"], strict=True
-    ):
-        assert told == (verdict != "cannot tell")
-        assert shown.endswith("?") == (verdict == "cannot tell")
-    assert max(columns["strength"]) == 1.0
-    assert "first helps" in panel.description
-    assert "first + second + third; last" in figure.caption
+    found = transfer_map(transfer_document(NAMES))
+    cells = [cell for row in found.rows for cell in row.cells]
+    assert len([cell for cell in cells if cell.kind]) == len(NAMES) * (len(NAMES) - 1)
+    for cell in cells:
+        assert (cell.shade > 0) == (cell.kind in ("helps", "harms"))
+        assert cell.shown.endswith("?") == (cell.kind == "untold")
+    assert max(cell.shade for cell in cells) == SHADES
+    assert "first helps second: 0.200 (0.160 to 0.240)" in [cell.title for cell in cells]
+
+
+def test_tasks_of_a_group_stand_side_by_side_and_lines_part_the_groups() -> None:
+    document = replace(transfer_document(NAMES), groups=(("first", "third"), ("last", "second")))
+    found = transfer_map(document)
+    assert [row.source for row in found.rows] == ["first", "third", "last", "second"]
+    assert [name for name, _, begins in found.targets if begins] == ["last"]
+    assert [row.source for row in found.rows if row.begins_group] == ["last"]
 
 
 def test_one_target_has_one_column_and_no_row_of_its_own() -> None:
-    figure = transfer_figure(transfer_document(NAMES, targets=["second"]))
-    assert figure is not None
-    assert set(figure.panels[0].columns["target"]) == {"second"}
-    assert set(figure.panels[0].columns["source"]) == {"first", "third", "last"}
+    found = transfer_map(transfer_document(NAMES, targets=["second"]))
+    assert [name for name, _, _ in found.targets] == ["second"]
+    assert [row.source for row in found.rows] == ["first", "third", "last"]
+
+
+def test_a_map_of_many_tasks_has_signs_instead_of_numbers() -> None:
+    names = task_names(20)
+    found = transfer_map(transfer_document(names))
+    assert not found.numbered
+    assert {cell.shown for row in found.rows for cell in row.cells} == {"", "+", "\N{MINUS SIGN}"}
+
+
+def test_the_page_answers_before_it_draws() -> None:
+    data = synthetic_data(NAMES, labels=("alone", "4 together"), steps=40)
+    page = report_html(replace(data, transfer=transfer_document(NAMES)))
+    first = "Of 12 pairs of a source and a target, 3 help, 3 hurt and 6 cannot be told."
+    assert f'<p class="verdict">{first}</p>' in page
+    assert "first helps second by 0.20 (0.16 to 0.24); last hurts it by 0.15 (0.11 to 0.19)" in page
+    places = [page.index(f'<section id="{name}"') for name in ("answers", "transfer", "effects")]
+    assert places == sorted(places)
+    assert '<section id="scores" class="folded">' in page, "the runs are details"
+    assert "has the best mean" not in page, "a label of a subset is no way of training"
+
+
+def test_for_one_target_the_headline_is_its_answer() -> None:
+    data = synthetic_data(NAMES, labels=("alone",), steps=40)
+    document = transfer_document(NAMES, targets=["second"])
+    page = report_html(replace(data, transfer=document))
+    assert '<p class="verdict">first helps second by 0.20 (0.16 to 0.24); last hurts it' in page
+    assert 'id="answers"' not in page
+
+
+def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
+    document = transfer_document(NAMES)
+    targets = tuple(
+        replace(
+            target,
+            sources=tuple(replace(row, low=-3.0, high=2.0) for row in target.sources),
+            held_out=(
+                *(replace(row, observed=0.99, predicted=1.2) for row in target.held_out),
+                replace(target.held_out[0], observed=0.5, predicted=0.6),
+            ),
+        )
+        for target in document.targets
+    )
+    shares = replace(document, measure="accuracy", targets=targets)
+    effects, predictions = effect_figure(shares), prediction_figure(shares)
+    assert effects is not None
+    assert predictions is not None
+    columns = effects.panels[0].columns
+    assert (min(columns["low"]), max(columns["high"])) == (-1.0, 1.0)
+    assert "2.000" in columns["interval"][0], "words say what was found"
+    assert max(predictions.panels[0].columns["predicted"]) == 1.0
+    (spec, *_) = predictions.specs.values()
+    assert spec["layer"][1]["encoding"]["x"]["scale"]["domain"][1] == 1.0
+    losses = effect_figure(replace(shares, measure="margin"))
+    assert losses is not None
+    assert max(losses.panels[0].columns["high"]) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("metric", "ends"),
+    [
+        ("accuracy", (0.0, 1.0)),
+        ("f1+accuracy", (0.0, 1.0)),
+        ("matthews", (-1.0, 1.0)),
+        ("rmse", (0.0, math.inf)),
+        ("loss", (0.0, math.inf)),
+        ("somebody's own", (-math.inf, math.inf)),
+    ],
+)
+def test_a_metric_has_its_ends(metric: str, ends: tuple[float, float]) -> None:
+    bounds = metric_bounds(metric)
+    assert (bounds.low, bounds.high) == ends
+    assert math.isnan(bounds.held(math.nan))
 
 
 def test_gains_are_in_order_and_say_what_to_train_with() -> None:
@@ -43,7 +120,7 @@ def test_gains_are_in_order_and_say_what_to_train_with() -> None:
     assert figure is not None
     panel = figure.panels[1]
     assert panel.columns["source"] == ["first", "third", "last"]
-    assert panel.note == "30 runs on 30 subsets; train with: first"
+    assert panel.note == "30 runs on 30 subsets"
 
 
 def test_held_out_subsets_are_drawn_where_there_are_any() -> None:
@@ -54,9 +131,7 @@ def test_held_out_subsets_are_drawn_where_there_are_any() -> None:
     assert figure.panels[0].columns["sources"][1] == "second, third"
     targets = tuple(replace(target, held_out=()) for target in document.targets)
     assert prediction_figure(replace(document, targets=targets)) is None
-    assert [make(None) for make in (transfer_figure, effect_figure, prediction_figure)] == [
-        None
-    ] * 3
+    assert [make(None) for make in (effect_figure, prediction_figure)] == [None] * 2
 
 
 def test_a_study_with_lessons_of_transfer_shows_them(tmp_path: Path) -> None:
@@ -85,7 +160,7 @@ def test_names_of_tasks_cannot_break_out_of_the_page() -> None:
 def test_the_charts_hold_to_the_schema_of_vega_lite() -> None:
     altair = pytest.importorskip("altair")
     document = transfer_document(NAMES)
-    for make in (transfer_figure, effect_figure, prediction_figure):
+    for make in (effect_figure, prediction_figure):
         figure = make(document)
         assert figure is not None
         for spec in figure.specs.values():

@@ -144,9 +144,9 @@ def test_true_beside_numbers_is_refused(tmp_path: Path) -> None:
     assert "true or false beside numbers in train.jsonl" in error_of(tmp_path, dev, None)
 
 
-def test_labels_that_are_lists_need_tokens(tmp_path: Path) -> None:
+def test_tags_need_tokens(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "train.jsonl", [{"text": "x", "label": ["a", "b"]}])
-    assert "Tags should stand beside `tokens`" in error_of(tmp_path, path, 1)
+    assert "Tags should stand beside `tokens`" in error_of(tmp_path, path, 1, kind="tagging")
     assert "as a label" in error_of(tmp_path, path, 1, kind="classification")
 
 

@@ -22,7 +22,8 @@ from taskmix.tasks import (
     row_credits,
     written_credits,
 )
-from taskmix.tasks._scoring._credits import CREDITS, _precision_credits
+from taskmix.tasks._scoring._credits import CREDITS
+from taskmix.tasks._scoring._influence import precision_credits
 
 OF_CLASSES = sorted(n for n, m in METRICS.items() if m.needs in ("classes", "scores"))
 OF_VALUES = sorted(n for n, m in METRICS.items() if m.needs == "values")
@@ -192,7 +193,7 @@ def test_credits_of_average_precision_are_its_changes_with_each_row() -> None:
     generator = np.random.default_rng(1)
     positive = generator.random(300) < 0.2
     scores = (positive + generator.normal(size=300)).round(1)
-    found = _precision_credits(scores, positive)
+    found = precision_credits(scores, positive)
     assert found is not None
     assert found.mean() == pytest.approx(average_precision_score(positive, scores))
     without = [

@@ -170,7 +170,7 @@ def test_numbers_and_truth_may_be_labels_without_quotes(tmp_path: Path) -> None:
         ("label = []", "should be a list of names"),
         ("metric = 3", "`metric` of task.toml should be text"),
         ('metric = "acuracy"', "should be the name of a metric"),
-        ('kind = "ranking"', "`kind` should be one of classification, regression"),
+        ('kind = "ranking"', "`kind` should be one of classification, multilabel"),
         ('symbols = "bytes"', "`symbols` should be one of words, characters"),
         ('extend_labels = "yes"', "should be true or false"),
         ('text = ""', "should be text"),

@@ -93,10 +93,10 @@ def test_tasks_of_a_task_column_are_named_as_it_is_written(tmp_path: Path) -> No
 def test_many_whole_numbers_are_noted_whichever_kind_they_make(tmp_path: Path) -> None:
     many = load(tmp_path, [str(n) for n in range(60)])
     assert (many[0].kind, len(many[0].labels)) == ("classification", 60)
-    assert "was taken for 60 classes; `kind` in task.toml says otherwise" in many.notes[0]
+    assert "was taken for 60 classes; `kind=...` says otherwise" in many.notes[0]
     others = load(tmp_path, [str(n) for n in range(5, 65)])
     assert others[0].kind == "regression"
-    assert "`kind` in task.toml says otherwise" in others.notes[0]
+    assert "`kind=...` says otherwise" in others.notes[0]
 
 
 def test_categories_of_features_are_trimmed_and_composed(tmp_path: Path) -> None:

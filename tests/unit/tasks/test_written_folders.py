@@ -114,7 +114,7 @@ def test_texts_and_lines_are_passages_where_the_kind_says_so(tmp_path: Path) -> 
     found = load_tasks(lines, kind="language")
     assert rows_of(found) == [{"text": "one"}, {"text": "two é"}]
     assert load_tasks(lines)[0].kind == "sequences", "without a word they are sequences, as before"
-    with pytest.raises(TaskFileError, match="There should be a column `label`"):
+    with pytest.raises(TaskFileError, match="There should be a column named label"):
         load_tasks(folder(tmp_path / "slip", [{"text": "Once."}]))
 
 

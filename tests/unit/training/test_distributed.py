@@ -50,19 +50,26 @@ PROCESSES = 2
 
 @dataclass(frozen=True)
 class Toys:
-    """Classes and numbers of the same rows, some missing, and a task of a single row."""
+    """Classes, numbers and label sets of the same rows, some missing, and a task of a single row.
+
+    So many label sets are missing that whole batches have none.
+    """
 
     def load(self) -> TaskSet:
         generator = np.random.default_rng(5)
         tasks = []
         inputs = {name: self._table(generator, 30) for name in ("train", "dev", "test")}
-        for name, kind in (("colour", "classification"), ("weight", "regression")):
+        kinds = ("classification", "regression", "multilabel")
+        for name, kind in zip(("colour", "weight", "signs"), kinds, strict=True):
             splits = {}
             for split, table in inputs.items():
                 targets: Any = generator.integers(0, 3, 30)
                 if kind == "regression":
                     targets = generator.normal(5.0, 2.0, 30)
                     targets[:11] = np.nan
+                elif kind == "multilabel":
+                    targets = generator.integers(0, 2, (30, 3)).astype(np.int8)
+                    targets[6:, 0] = targets[4:] = MISSING
                 else:
                     targets[4:15] = MISSING
                 splits[split] = Split(table, targets)
@@ -75,13 +82,14 @@ class Toys:
         return pa.table({f"x{place}": generator.normal(size=rows) for place in range(4)})
 
     def _task(self, name: str, kind: Any, source: str, splits: dict[str, Split]) -> Task:
-        classes = kind == "classification"
+        classes = kind != "regression"
+        metric = "micro_f1" if kind == "multilabel" else "accuracy" if classes else "rmse"
         return Task(
             name=name,
             kind=kind,
             inputs="table",
             labels=("a", "b", "c") if classes else (),
-            metric="accuracy" if classes else "rmse",
+            metric=metric,
             source=source,
             splits=splits,
         )

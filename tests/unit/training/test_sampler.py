@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from collections import deque
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
+from torch.utils.data import ConcatDataset, TensorDataset
 
 from taskmix.counterfactual import check_log, improve_policy, log_of_runs, sum_log
-from taskmix.errors import InputError, MissingExtraError, OptionError, RunError, ShapeError
+from taskmix.errors import InputError, OptionError, RunError, ShapeError
 from taskmix.policies import (
     Exp3S,
     Fixed,
@@ -22,7 +24,7 @@ from taskmix.policies import (
     Uniform,
 )
 from taskmix.records import RecordWriter, RunFolder, Study
-from taskmix.training import PolicyBatchSampler, trainer_callback
+from taskmix.training import PolicyBatchSampler
 
 SIZES = (90, 17, 50)
 NAMES = ("large", "small", "three")
@@ -107,6 +109,7 @@ def test_a_task_smaller_than_a_batch_gives_batches_of_its_size() -> None:
         [3, 3], policy=Uniform(), batch_size=8, steps=5, generator=np.random.default_rng(0)
     )
     assert [len(rows) for rows in sampler] == [3] * 5
+    assert sampler.batch_size is None  # accelerate would throw the small batches away
 
 
 def test_iterating_again_goes_on_with_the_budget() -> None:
@@ -120,13 +123,26 @@ def test_iterating_again_goes_on_with_the_budget() -> None:
     assert train(sampler) == []
 
 
-def test_a_batch_an_iteration_left_behind_is_drawn_again() -> None:
+def test_a_batch_an_iteration_left_behind_comes_again_under_its_number() -> None:
     whole = train(make_sampler())
     sampler = make_sampler()
     batches = iter(sampler)
     ahead = [next(batches) for _ in range(3)]
-    sampler.observe(loss_of(task_of(ahead[0]), 1))
-    assert next(iter(sampler)) == whole[1] == ahead[1]
+    sampler.observe(1.0, draw=2)
+    assert len(sampler) == 99
+    again = list(sampler)
+    assert again[:2] == [whole[0], whole[2]] == [ahead[0], ahead[2]]
+    assert [row.draw for row in again[1]] == [3] * 8
+    assert again[2:] == whole[3:]
+
+
+def test_a_loss_goes_to_the_task_of_its_draw_in_whatever_order_it_comes() -> None:
+    sampler = make_sampler(steps=60)
+    drawn = list(sampler)
+    for number in np.random.default_rng(1).permutation(60) + 1:
+        rows = drawn[number - 1]
+        assert sampler.observe(1.0, torch.tensor([row.draw for row in rows])).task == task_of(rows)
+    assert len(sampler) == 0
 
 
 def test_the_record_is_a_log_that_policies_are_learned_from(tmp_path: Path) -> None:
@@ -173,22 +189,30 @@ def test_the_log_of_the_probabilities_before_the_uniform_part_would_be_refused()
         check_log(sum_log(tasks, np.ones(3000), wrong, task_count=3), NAMES)
 
 
-@pytest.mark.parametrize("ahead", [0, 4], ids=["between steps", "with batches drawn ahead"])
-def test_a_sampler_goes_on_from_its_state_as_if_it_had_never_stopped(
-    tmp_path: Path, ahead: int
-) -> None:
-    options: dict[str, Any] = {"policy": Exp3S(eta=0.1), "reward": HardProgress()}
-    whole = make_sampler(**options)
-    expected = train(whole)
-    stopped = make_sampler(**options)
-    visits = [0] * 3
-    batches = iter(stopped)
-    for _ in range(40):
-        task = task_of(next(batches))
+def train_ahead(sampler: PolicyBatchSampler, visits: list[int], *, ahead: int, most: int) -> Any:
+    """As a loader that reads some batches ahead; gives the batches trained on."""
+    batches, waiting, trained = iter(sampler), deque[list[int]](), []
+    while len(trained) < most:
+        waiting.extend(islice(batches, ahead + 1 - len(waiting)))
+        if not waiting:
+            break
+        rows = waiting.popleft()
+        task = task_of(rows)
         visits[task] += 1
-        stopped.observe(loss_of(task, visits[task]))
-    for _ in range(ahead):
-        next(batches)
+        sampler.observe(loss_of(task, visits[task]), rows[0].draw)  # type: ignore[attr-defined]
+        trained.append(rows)
+    return trained
+
+
+@pytest.mark.parametrize("ahead", [0, 4], ids=["between steps", "with batches drawn ahead"])
+@pytest.mark.parametrize("reward", [HardProgress(), SCALED], ids=["plain", "drawing"])
+def test_a_sampler_goes_on_from_its_state_as_if_it_had_never_stopped(
+    tmp_path: Path, ahead: int, reward: Any
+) -> None:
+    options: dict[str, Any] = {"policy": Exp3S(eta=0.1), "reward": reward}
+    expected = train_ahead(make_sampler(**options), [0] * 3, ahead=ahead, most=100)
+    stopped, visits = make_sampler(**options), [0] * 3
+    train_ahead(stopped, visits, ahead=ahead, most=40)
     run, claiming = start(tmp_path)
     with claiming as claim:
         begin_record(claim.writer)
@@ -199,13 +223,7 @@ def test_a_sampler_goes_on_from_its_state_as_if_it_had_never_stopped(
     later = make_sampler(**options, generator=np.random.default_rng(99))
     later.load_state_dict(checkpoint.state["sampler"])
     assert len(later) == 60
-    rest = []
-    for rows in later:
-        rest.append(rows)
-        task = task_of(rows)
-        visits[task] += 1
-        later.observe(loss_of(task, visits[task]))
-    assert rest == expected[40:]
+    assert train_ahead(later, visits, ahead=ahead, most=100) == expected[40:]
 
 
 def test_a_loss_that_is_not_finite_is_logged_and_teaches_nothing(tmp_path: Path) -> None:
@@ -231,17 +249,37 @@ def test_a_loss_that_is_not_finite_is_logged_and_teaches_nothing(tmp_path: Path)
     assert log.total.rows == 1
 
 
-def test_a_data_loader_with_a_worker_draws_ahead_and_loses_nothing() -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_s_batches_know_their_draw_also_when_it_reads_ahead(workers: int) -> None:
+    rows = [
+        [{"task": place, "row": row} for row in range(size)] for place, size in enumerate(SIZES)
+    ]
+    sampler = make_sampler(steps=20, policy=Exp3S())
+    seen = []
+    for batch in sampler.loader(rows, num_workers=workers):
+        assert sampler.observe(1.0, batch["draw"]).task == int(batch["task"][0])
+        seen.append(int(batch["draw"][0]))
+    assert seen == list(range(1, 21))
+
+
+def test_a_batch_that_is_no_dictionary_comes_beside_its_draw() -> None:
+    sampler = make_sampler(steps=3)
     data = ConcatDataset(
         [TensorDataset(torch.full((size,), place)) for place, size in enumerate(SIZES)]
     )
-    sampler = make_sampler(steps=20, policy=Exp3S())
-    loader = DataLoader(data, batch_sampler=sampler, num_workers=1)
-    seen = 0
-    for (tasks,) in loader:
-        assert sampler.observe(1.0).task == int(tasks[0])
-        seen += 1
-    assert seen == 20
+    for (tasks,), draw in sampler.loader(data):
+        assert sampler.observe(1.0, draw).task == int(tasks[0])
+
+
+def test_each_process_of_several_has_its_own_batches_of_the_same_rounds() -> None:
+    numbers = []
+    for process in range(3):
+        loader = make_sampler(steps=11).loader(range(sum(SIZES)), processes=(process, 3))
+        assert len(loader) == 3
+        numbers.append([int(draw[0]) for _, draw in loader])
+    assert numbers == [[1, 4, 7], [2, 5, 8], [3, 6, 9]]
+    with pytest.raises(OptionError, match="Found 3 of 3"):
+        make_sampler().loader(range(sum(SIZES)), processes=(3, 3))
 
 
 @pytest.mark.parametrize(
@@ -269,8 +307,63 @@ def test_an_empty_task_is_told_in_a_sentence() -> None:
 
 def test_a_loss_without_a_batch_is_told_in_a_sentence() -> None:
     sampler = make_sampler()
-    with pytest.raises(RunError, match="once for each batch"):
+    with pytest.raises(RunError, match="which draw"):
         sampler.observe(1.0)
+
+
+def test_a_loss_that_could_be_of_several_batches_is_refused() -> None:
+    sampler = make_sampler()
+    batches = iter(sampler)
+    next(batches), next(batches)
+    with pytest.raises(RunError, match="2 batches without a loss"):
+        sampler.observe(1.0)
+
+
+@pytest.mark.parametrize(
+    ("draw", "sentence"),
+    [
+        (1, "draw 1, one that was observed before"),
+        (7, "draw 7, one never drawn"),
+        ([1, 2], "rows of 2 draws in one batch"),
+    ],
+)
+def test_a_draw_that_cannot_be_observed_is_told_in_a_sentence(draw: Any, sentence: str) -> None:
+    sampler = make_sampler()
+    next(iter(sampler))
+    sampler.observe(1.0, draw=1)
+    with pytest.raises(RunError, match=sentence):
+        sampler.observe(1.0, draw)
+
+
+def test_batches_skipped_after_a_state_was_loaded_are_refused() -> None:
+    sampler = make_sampler()
+    train(sampler, most=4)
+    later = make_sampler()
+    later.load_state_dict(sampler.state_dict())
+    skipped = list(later)[4:]
+    with pytest.raises(
+        RunError, match=r"should be that of draw 5. Found draw 9.*skip_first_batches"
+    ):
+        later.observe(1.0, draw=skipped[0][0].draw)
+
+
+def test_processes_without_a_group_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    sampler = make_sampler()
+    next(iter(sampler))
+    with pytest.raises(RunError, match="WORLD_SIZE=2 and no process group"):
+        sampler.observe(1.0, draw=1)
+
+
+def test_a_data_set_of_another_length_is_told_in_a_sentence() -> None:
+    with pytest.raises(InputError, match=r"157 in all\. Found 90"):
+        make_sampler().loader(range(90))
+
+
+def test_a_column_named_draw_is_told_in_a_sentence() -> None:
+    loader = make_sampler().loader([[{"draw": 0}] * size for size in SIZES])
+    with pytest.raises(InputError, match="no key `draw` of its own"):
+        next(iter(loader))
 
 
 def test_the_state_of_other_tasks_is_told_in_a_sentence() -> None:
@@ -289,75 +382,3 @@ def test_a_record_of_other_tasks_is_told_in_a_sentence(tmp_path: Path) -> None:
         next(iter(sampler))
         with pytest.raises(ShapeError, match="each of the 1 tasks"):
             sampler.observe(1.0)
-
-
-class Regression(torch.nn.Module):
-    """What a Trainer trains: called with a batch's columns, answers with its loss."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = torch.nn.Linear(4, 1)
-        self.batches: list[int] = []
-
-    def forward(self, values: torch.Tensor, targets: torch.Tensor, task: torch.Tensor) -> Any:
-        self.batches.append(int(task[0]))
-        return {"loss": ((self.linear(values)[:, 0] - targets) ** 2).mean()}
-
-
-@pytest.mark.parametrize("accumulation", [1, 3])
-def test_a_hugging_face_trainer_leaves_a_log_that_policies_are_learned_from(
-    tmp_path: Path, accumulation: int
-) -> None:
-    transformers = pytest.importorskip("transformers")
-    pytest.importorskip("accelerate", reason="the Trainer needs it")
-    generator = torch.Generator().manual_seed(0)
-    rows = [
-        {"values": torch.randn(4, generator=generator), "targets": float(task), "task": task}
-        for task, size in enumerate(SIZES)
-        for _ in range(size)
-    ]
-    batches = 120
-    run, claiming = start(tmp_path / "study")
-    with claiming as claim:
-        begin_record(claim.writer, steps=batches)
-        sampler = make_sampler(steps=batches, record=claim.writer)
-
-        class Trainer(transformers.Trainer):
-            def get_train_dataloader(self) -> Any:
-                return DataLoader(rows, batch_sampler=sampler)
-
-        model = Regression()
-        Trainer(
-            model=model,
-            args=transformers.TrainingArguments(
-                output_dir=str(tmp_path / "trainer"),
-                max_steps=batches // accumulation,
-                gradient_accumulation_steps=accumulation,
-                learning_rate=0.05,
-                save_strategy="no",
-                report_to=[],
-                use_cpu=True,
-                disable_tqdm=True,
-            ),
-            callbacks=[trainer_callback(sampler)],
-        ).train()
-        claim.writer.finish(scores=[], best_step=None)
-    steps = run.steps(["task", "loss", "reward"])
-    assert steps["task"].to_pylist() == [NAMES[task] for task in model.batches]
-    assert len(steps) == batches
-    (log,) = log_of_runs([run])
-    check_log(log.total, log.tasks)
-    improved = improve_policy(log)
-    assert improved.probabilities.min() > 0
-    losses = np.array(steps["loss"].to_pylist())
-    assert losses[-30:].mean() < losses[:30].mean()
-
-
-def test_without_transformers_the_callback_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtraError, match=r"taskmix\[text\]"):
-        trainer_callback(make_sampler())

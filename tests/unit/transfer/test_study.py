@@ -124,6 +124,49 @@ def test_one_set_of_runs_gives_every_target_its_effects_and_groups(tmp_path: Pat
     assert "shuffled_ten" not in together
 
 
+def test_groups_follow_the_verdicts_and_not_what_is_noise(tmp_path: Path) -> None:
+    measured = train_trials(
+        description(NAMES, design=SubsetDesign(count=24)), Study(tmp_path), executor=Pretended()
+    )
+    # A task whose outcome alone is near zero gains or loses many times that by noise alone.
+    place = NAMES.index("shuffled_ten")
+    outcomes = measured.outcomes.copy()
+    noise = np.random.default_rng(0).normal(size=len(outcomes))
+    outcomes[:, place] = np.where(np.isnan(outcomes[:, place]), np.nan, 0.001 + 0.01 * noise)
+    lessons = learn(replace(measured, outcomes=outcomes), Study(tmp_path))
+    harmed = [
+        lesson.target
+        for lesson in lessons.targets
+        for each in lesson.verdicts
+        if each.source == "shuffled_ten" and each.answer == "harms"
+    ]
+    assert len(harmed) == len(NAMES) - 1
+    assert ("shuffled_ten",) in lessons.groups
+
+
+def test_tasks_of_which_nothing_is_told_are_only_joined_where_limits_force_them(
+    tmp_path: Path,
+) -> None:
+    measured = train_trials(
+        description(NAMES, design=SubsetDesign(count=24)),
+        Study(tmp_path),
+        executor=Pretended(noise=50.0),
+    )
+    free = learn(measured, Study(tmp_path), options=LearningOptions(level=0.9999))
+    told = sum(
+        each.answer in ("helps", "harms") for lesson in free.targets for each in lesson.verdicts
+    )
+    assert told == 0
+    assert len(free.groups) == len(NAMES)
+    forced = learn(
+        measured,
+        Study(tmp_path),
+        options=LearningOptions(level=0.9999),
+        limits=GroupLimits(groups=2),
+    )
+    assert len(forced.groups) == 2
+
+
 def test_a_plan_follows_from_the_lessons_of_one_target(tmp_path: Path) -> None:
     measured = train_trials(description(), Study(tmp_path), executor=Pretended())
     lessons = learn(measured, Study(tmp_path), executor=Pretended())

@@ -130,7 +130,6 @@ def test_a_task_may_be_missing_by_name() -> None:
         (lambda losses: [None] * 3, "At least one task"),
         (lambda losses: [loss.expand(2) for loss in losses], "Take its mean"),
         (lambda losses: [loss.detach() for loss in losses], "no gradient"),
-        (lambda losses: {"0": losses[0], "x": losses[1]}, "should be among 0, 1, 2"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_words(

@@ -100,6 +100,9 @@ def laws(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw the front into this .svg, .png or .html.")
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", help="Write the page of the law to this .html.")
+    ] = None,
     document: Annotated[
         Path | None, typer.Option("--document", help="Write everything to this .json.")
     ] = None,
@@ -112,14 +115,14 @@ def laws(
 
     Examples:
 
-        taskmix laws results.csv --explain f1 --inputs n,ami,T --plot front.svg
+        taskmix laws results.csv --explain f1 --inputs n,ami,T --page laws.html
 
         taskmix laws results.csv --explain f1 --inputs n,T --formula "a*sqrt(n)" --at n=2000,T=2 --to T=5
     """
     from taskmix.laws import learn_laws, read_table, write_laws
-    from taskmix.report import front_chart, write_chart
+    from taskmix.report import front_chart, write_chart, write_laws_page
 
-    _check(search.searcher, plot, document)
+    _check(search.searcher, plot, page, document)
     names = [name.strip() for name in inputs.split(",") if name.strip()]
     start, change = _point("--at", asked.at, names), _point("--to", asked.to, names)
     columns = read_table(table, [*names, explain, *([asked.group] if asked.group else [])])
@@ -139,13 +142,15 @@ def laws(
     learned = replace(found.document, command=this_command())
     if plot is not None:
         write_chart(front_chart(found.front), plot)
+    if page is not None:
+        write_laws_page(learned, page)
     if document is not None:
         write_laws(learned, document)
     if json_:
-        print_json(learned.as_json())
+        print_json(replace(learned, picture=None).as_json())  # what is drawn is for the page
         return
     print_laws(learned)
-    for path in (plot, document):
+    for path in (plot, page, document):
         if path is not None:
             echo(f"Wrote {path}.")
 
@@ -176,14 +181,16 @@ def _drawn(table: LawTable) -> Table:
     return drawn
 
 
-def _check(engine: LawEngine, plot: Path | None, out: Path | None) -> None:
+def _check(engine: LawEngine, plot: Path | None, page: Path | None, out: Path | None) -> None:
     """Before anything is read: are the places to write to free, and the engine there?"""
     from taskmix.files import check_output
     from taskmix.laws import is_laws_document
-    from taskmix.report import check_chart_path
+    from taskmix.report import check_chart_path, check_laws_page
 
     if plot is not None:
         check_chart_path(plot)
+    if page is not None:
+        check_laws_page(page)
     if out is not None:
         check_output(out, is_ours=is_laws_document, what="the law")
     if engine is not LawEngine.SEARCH:

@@ -1,35 +1,39 @@
-"""`taskmix plan`: what a plan says, and how to train by it."""
+"""`taskmix plan`: what a plan says, how to train by it here and elsewhere, whether it fits a folder."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._printing._display import echo, show
+from taskmix.cli._options import TaskOptions, grouped
+from taskmix.cli._options._completing import plan_files, plan_targets
+from taskmix.cli._printing._display import echo, note, show
 from taskmix.errors import InputError
 
 if TYPE_CHECKING:
-    from taskmix.plans import Plan
+    from taskmix.plans import Plan, PlanFit
+
+PlanArgument = Annotated[
+    Path,
+    typer.Argument(help="A plan.json, of advise, improve or transfer.", autocompletion=plan_files),
+]
 
 app = typer.Typer(
-    help="Look at a plan. Example: taskmix plan show advice/plan.json",
+    help="Look at a plan, take it elsewhere, or see whether it fits. Example: taskmix plan show "
+    "advice/plan.json",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-@app.callback()
-def _plans() -> None:
-    pass  # with it `show` is a word of its own, though it is the only one
-
-
 @app.command("show")
 def plan_show(
-    plan: Annotated[Path, typer.Argument(help="A plan.json, of advise, improve or transfer.")],
+    plan: PlanArgument,
     python: Annotated[
         bool, typer.Option("--python", help="Print only the script that trains by it.")
     ] = False,
@@ -61,6 +65,145 @@ def plan_show(
         print_json({"plan": str(plan), **plan_document(loaded), "commands": commands})
     else:
         _print_plan(loaded, commands)
+
+
+@app.command("export")
+def plan_export(
+    plan: PlanArgument,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="The trainer: datasets, trl, axolotl, llamafactory, torchtitan, megatron, nemo or "
+            "levanter.",
+            autocompletion=plan_targets,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The file or folder to write.")],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="The folder with the tasks' files, as the trainer reads them."),
+    ] = None,
+    path: Annotated[
+        list[str] | None,
+        typer.Option("--path", help="TASK=FILE, where a task's file is; may be repeated."),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            "--steps", help="Batches of all models together; the plan's own unless given."
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option("--batch-size", help="Rows of a batch; the plan's own unless given."),
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Write a plan as what another trainer reads: its shares, files and steps.
+
+    Examples:
+
+        taskmix plan export advice/plan.json --to trl --data chats --out mixture.yaml
+
+        taskmix plan export advice/plan.json --to megatron --out blend
+    """
+    from taskmix.cli._printing._display import print_json
+    from taskmix.plans import Plan, export_plan
+
+    done = export_plan(
+        Plan.load(plan),
+        to,
+        out,
+        data=data,
+        paths=_named_paths(path or []),
+        steps=steps,
+        batch_size=batch_size,
+    )
+    if json_:
+        files = [str(file) for file in done.files]
+        print_json({"files": files, "notes": list(done.notes), "usage": done.usage})
+        return
+    echo(f"Wrote {', '.join(str(file) for file in done.files)}.")
+    for sentence in done.notes:
+        note(sentence)
+    echo(f"Use: {done.usage}")
+
+
+def plan_check(
+    plan: PlanArgument,
+    tasks: TaskOptions,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            "--steps", help="Batches of all models together; the plan's own unless given."
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option("--batch-size", help="Rows of a batch; the plan's own unless given."),
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Say whether a plan fits the tasks of FOLDER: names, metrics, rows, and passes over them.
+
+    Rows are compared with those of the study that the plan lies in. Exit code 0: it fits; 2: it does
+    not.
+
+    Example: taskmix plan check advice/plan.json reviews
+    """
+    from taskmix.cli._printing._display import print_json
+    from taskmix.plans import Plan, check_fit
+    from taskmix.records import Subject
+
+    loaded = Plan.load(plan)
+    fit = check_fit(
+        loaded,
+        tasks.source().load(),
+        contents=Subject.known(plan.parent),
+        steps=steps,
+        batch_size=batch_size,
+    )
+    if json_:
+        print_json({"plan": str(plan), "fits": fit.fits, **asdict(fit)})
+    else:
+        _print_fit(fit)
+    if not fit.fits:
+        raise InputError(" ".join(fit.problems))
+    if not json_:
+        echo(f"The plan fits `{tasks.folder}`.")
+
+
+app.command("check")(grouped(plan_check))
+
+
+def _print_fit(fit: PlanFit) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1))
+    for name in ("task", "share of batches", "rows", "passes", "rows as planned"):
+        table.add_column(name, justify="left" if name == "task" else "right")
+    words = {True: "yes", False: "no", None: "not known"}
+    for each in fit.tasks:
+        passes = "not known" if each.passes is None else f"{each.passes:.2f}"
+        cells = (f"{each.share:.1%}", f"{each.rows:,}", passes, words[each.as_planned])
+        table.add_row(each.task, *cells)
+    show(table, wide=True)
+    for sentence in fit.warnings:
+        note(sentence)
+
+
+def _named_paths(given: list[str]) -> dict[str, str]:
+    paths = {}
+    for each in given:
+        name, equals, path = each.rpartition("=")
+        if not equals or not name or not path:
+            raise InputError(
+                f"`--path` should be the name of a task, `=` and its file. Found `{each}`."
+            )
+        paths[name] = path
+    return paths
 
 
 def _commands(plan: Plan, path: Path, train: str) -> dict[str, str]:

@@ -33,11 +33,16 @@ def predict(
         str,
         typer.Argument(
             metavar="INPUT",
-            help="A .jsonl, .csv, .parquet or .conll file, or - for JSON lines on standard input.",
+            help="A file of any format that tasks are read from (.csv, .jsonl, .parquet, .conll, ...), "
+            "a folder of `save_to_disk`, or - for JSON lines on standard input.",
         ),
     ],
     task: Annotated[
         str | None, typer.Option("--task", help="The task to answer for [where there is one only].")
+    ] = None,
+    task_column: Annotated[
+        str | None,
+        typer.Option("--task-column", help="The column that names the task of each row."),
     ] = None,
     base: Annotated[
         str | None,
@@ -84,45 +89,64 @@ def predict(
         remedy = "Choose another name, or replace it with --overwrite."
         check_output(answers, is_ours=lambda begin: overwrite, what="the answers", remedy=remedy)
     trained = load_model(model, base=base)
-    question = trained.question(task)
+    by_row = task_column is not None and task is None
+    questions = [trained.question(each) for each in (trained.tasks if by_row else (task,))]
+    name = "the tasks of the rows" if by_row else questions[0].name
     notes: list[str] = []
-    found = _answers(trained, rows, question.name, strict=strict, on_note=notes.append)
+    found = _answers(
+        trained,
+        rows,
+        task if by_row else name,
+        task_column,
+        strict=strict,
+        on_note=notes.append,
+    )
     if not json_:  # beside the answers, which may be piped on
-        echo(f"Read {len(found):,} rows for {question.name}: {question.reading}", err=True)
+        said = f"{len(questions)} tasks" if by_row else str(questions[0].reading)
+        echo(f"Read {len(found):,} rows for {name}: {said}", err=True)
         for note in notes:
             echo(f"Note: {note}", err=True)
     if answers is not None:
         _write(found, answers)
         if not json_:
-            echo(f"{len(found):,} answers for `{question.name}`: {answers}")
+            echo(f"{len(found):,} answers for {name if by_row else f'`{name}`'}: {answers}")
             return
     if json_:
-        document = {"task": question.name, "kind": question.kind, "rows": found}
-        reading = {"tasks": [question.name], **question.reading.document()}
-        print_json(document | {"readings": [reading], "reading_notes": notes})
+        only = None if by_row else questions[0]
+        document = {"task": only and only.name, "kind": only and only.kind, "rows": found}
+        readings = [{"tasks": [each.name], **each.reading.document()} for each in questions]
+        print_json(document | {"readings": readings, "reading_notes": notes})
         return
     for answer in found:
         print_json(answer, indent=None)
 
 
 def _answers(
-    trained: TrainedModel, rows: str, task: str, *, strict: bool, on_note: Callable[[str], None]
+    trained: TrainedModel,
+    rows: str,
+    task: str | None,
+    task_column: str | None,
+    *,
+    strict: bool,
+    on_note: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     if rows != "-":
-        return trained.predict(Path(rows), task, strict=strict, on_note=on_note)
+        return trained.predict(
+            Path(rows), task, task_column=task_column, strict=strict, on_note=on_note
+        )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "standard-input.jsonl"
         _copy_standard_input(path)
-        return trained.predict(path, task, strict=strict, on_note=on_note)
+        return trained.predict(path, task, task_column=task_column, strict=strict, on_note=on_note)
 
 
 def _cell(value: Any) -> Any:
-    """What stands in a cell of CSV: lists, of a sentence, as JSON, and no formula.
+    """What stands in a cell of CSV: lists, of a sentence or of labels, as JSON, and no formula.
 
     A spreadsheet computes a text that begins as a formula does, and labels come from files: an
     apostrophe before it makes it a text again.
     """
-    if isinstance(value, list):
+    if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value.startswith(FORMULA) and not NUMBER.fullmatch(value):
         return f"'{value}"

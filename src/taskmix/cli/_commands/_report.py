@@ -17,11 +17,19 @@ def report(
     page: Annotated[
         Path | None, typer.Option("--page", help="The file to write [STUDY/report.html].")
     ] = None,
+    delivered: Annotated[
+        Path | None,
+        typer.Option("--delivered", help="A study trained by its plan: shown beside the promise."),
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the final scores as JSON.")] = False,
 ) -> None:
     """Write one self-contained HTML page about a study.
 
-    Example: taskmix report study --page report.html
+    Examples:
+
+        taskmix report study --page report.html
+
+        taskmix report advice --delivered trained
     """
     from taskmix.cli._printing._display import print_json
     from taskmix.cli._printing._tables import score_table
@@ -39,7 +47,9 @@ def report(
             f"`{study}` should be a study, a folder with runs in it. Found no run there. "
             "Make one with `taskmix train FOLDER --out STUDY`."
         )
-    written = write_report(records, page or study / "report.html", on_note=note)
+    written = write_report(
+        records, page or study / "report.html", delivered=delivered, on_note=note
+    )
     if json_:
         shown = [each for summary in summaries for each in summary.under_each_label()]
         rows = [row for split in ("dev", "test") for row in score_table(shown, split).rows()]

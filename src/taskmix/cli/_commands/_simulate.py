@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._options import StrictOption
+from taskmix.cli._options import ReadingOptions
 from taskmix.cli._printing._display import echo, print_json, show
 from taskmix.cli._printing._reading import print_reading, reading_document
 from taskmix.errors import InputError, OptionError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def simulate(
+    reading: ReadingOptions,
     out: Annotated[Path, typer.Option("--out", help="The task folder to write, new or empty.")],
     folder: Annotated[
         str | None, typer.Argument(help="A task folder with one task, or --real says which.")
@@ -58,7 +59,6 @@ def simulate(
     real: Annotated[
         str | None, typer.Option("--real", help="The task to start from, where there are several.")
     ] = None,
-    strict: StrictOption = False,
     seed: Annotated[int, typer.Option("--seed")] = 0,
     json_: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
@@ -90,7 +90,7 @@ def simulate(
     if (alpha is None) == (ami is None):
         raise OptionError("Either --alpha or --ami should be given. Found both or neither.")
     _check_folder(out, folder)
-    loaded = load_tasks(folder, strict=strict)
+    loaded = load_tasks(folder, **reading.keywords())
     task = _real_task(loaded, real)
     loaded = loaded.select([task.name])
     print_reading(loaded, quiet=json_)

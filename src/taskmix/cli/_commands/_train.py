@@ -19,6 +19,12 @@ from taskmix.cli._options import (
     TrackingOptions,
     make_template,
 )
+from taskmix.cli._options._completing import (
+    plan_files,
+    policy_words,
+    reward_words,
+    weighting_words,
+)
 from taskmix.cli._options._extras import check_extras
 from taskmix.cli._options._methods import POLICY_HELP, REWARD_HELP, parse_policy, parse_reward
 from taskmix.cli._options._weightings import WEIGHTING_HELP, parse_weighting
@@ -55,21 +61,36 @@ class WayOptions:
     """Which task a step trains on, or all of them at which weight; one of the four ways."""
 
     policy: Annotated[
-        str | None, typer.Option("--policy", help=f"One task a step: {POLICY_HELP} [uniform].")
+        str | None,
+        typer.Option(
+            "--policy",
+            help=f"One task a step: {POLICY_HELP} [uniform].",
+            autocompletion=policy_words,
+        ),
     ] = None
     reward: Annotated[
         str | None,
         typer.Option(
             "--reward",
             help=f"What a step was worth: {REWARD_HELP} [hard; gain/scaled for exp3 and exp3s].",
+            autocompletion=reward_words,
         ),
     ] = None
     plan: Annotated[
         Path | None,
-        typer.Option("--plan", help="As a plan says; a model for each of its parts."),
+        typer.Option(
+            "--plan",
+            help="As a plan says; a model for each of its parts.",
+            autocompletion=plan_files,
+        ),
     ] = None
     weighting: Annotated[
-        str | None, typer.Option("--weighting", help=f"All tasks every step: {WEIGHTING_HELP}.")
+        str | None,
+        typer.Option(
+            "--weighting",
+            help=f"All tasks every step: {WEIGHTING_HELP}.",
+            autocompletion=weighting_words,
+        ),
     ] = None
     single: Annotated[
         bool, typer.Option("--single", help="One model for each task, for comparison.")

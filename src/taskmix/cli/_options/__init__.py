@@ -2,7 +2,7 @@
 
 from taskmix.cli._options._groups import grouped
 from taskmix.cli._options._model import ModelOptions, OptimizationOptions, make_template
-from taskmix.cli._options._tasks import CacheOption, StrictOption, TaskOptions
+from taskmix.cli._options._tasks import CacheOption, ReadingOptions, StrictOption, TaskOptions
 from taskmix.cli._options._tracking import TrackingOptions
 from taskmix.cli._options._where import (
     DeviceOption,
@@ -22,6 +22,7 @@ __all__ = [
     "ModelOptions",
     "OneByOneOptions",
     "OptimizationOptions",
+    "ReadingOptions",
     "ResumeOption",
     "StrictOption",
     "TaskOptions",

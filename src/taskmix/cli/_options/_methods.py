@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 MethodT = TypeVar("MethodT")
 
 POLICY_HELP = (
-    "uniform, proportional, tempered:T (sizes to the power 1/T), capped[:K] (sizes, none above "
-    "K [the median]), fixed:P1,P2,... in the order of the tasks, scheduled:0=P1,P2;500=P1,P2 (from a "
-    "step on), exp3[:exploration=G] or exp3s[:eta=H,epsilon=E,propensity=policy|mixture]"
+    "uniform, proportional, tempered:T[,limit=K] (sizes, none above K, to the power 1/T), capped[:K] "
+    "(sizes, none above K [the median]), fixed:P1,P2,... in the order of the tasks, "
+    "scheduled:0=P1,P2;500=P1,P2 (from a step on), exp3[:exploration=G] or "
+    "exp3s[:eta=H,epsilon=E,propensity=policy|mixture]"
 )
 REWARD_HELP = (
     "hard (progress on hard tasks), gain (prediction gain: one more forward pass) or score (rise of "
@@ -26,12 +27,12 @@ LEARNING = ("exp3", "exp3s")  # the policies that learn from a reward while they
 
 def parse_policy(word: str) -> AnyPolicy:
     """The policy a word such as `tempered:2` stands for."""
-    from taskmix.policies import Capped, Exp3, Exp3S, Fixed, SizeProportional, Tempered, Uniform
+    from taskmix.policies import Capped, Exp3, Exp3S, Fixed, SizeProportional, Uniform
 
     makers: dict[str, Callable[[str], AnyPolicy]] = {
         "uniform": lambda rest: _plain(Uniform(), "uniform", rest),
         "proportional": lambda rest: _plain(SizeProportional(), "proportional", rest),
-        "tempered": lambda rest: Tempered(temperature=_number(rest or "2", "tempered")),
+        "tempered": _tempered,
         "capped": lambda rest: Capped(limit=_whole(rest, "capped") if rest else None),
         "fixed": lambda rest: Fixed(_shares(rest, "fixed")),
         "scheduled": _scheduled,
@@ -73,6 +74,17 @@ def _chosen(name: str, makers: dict[str, MethodT], option: str, known: str) -> M
     return makers[name]
 
 
+def _tempered(rest: str) -> AnyPolicy:
+    """`2`, `2,limit=1000` or `limit=1000`."""
+    from taskmix.policies import Tempered
+
+    first, _, others = rest.partition(",")
+    if "=" in first:
+        first, others = "", rest
+    temperature = _number(first or "2", "tempered")
+    return Tempered(temperature=temperature, **_options(others, "tempered", limit=int))
+
+
 def _scheduled(rest: str) -> AnyPolicy:
     from taskmix.policies import Scheduled
 
@@ -96,7 +108,8 @@ def _options(rest: str, name: str, **kinds: type) -> dict[str, Any]:
             raise OptionError(
                 f"`{name}` should have no options but {', '.join(kinds)}. Found {key!r}."
             )
-        found[key] = value if kinds[key] is str else _number(value, f"{name}:{key}=")
+        read: dict[type, Callable[[str, str], Any]] = {float: _number, int: _whole}
+        found[key] = value if kinds[key] is str else read[kinds[key]](value, f"{name}:{key}=")
     return found
 
 

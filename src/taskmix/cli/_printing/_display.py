@@ -7,6 +7,8 @@ and may have anything in them.
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from taskmix.engine import Progress, Run
 
 
+_ARGUMENT = re.compile(r'`(?P<name>[a-z][a-z_]*)=(?:"(?P<value>[^"`]+)"|\.\.\.)`')
 _PATIENCE = 2.0  # seconds before a bar is drawn for what is often done at once
 
 
@@ -35,6 +38,19 @@ def echo(words: str, *, err: bool = False) -> None:
 def note(words: str) -> None:
     """What should be known and changes nothing, on standard error: JSON may be on the other."""
     echo(f"Note: {words}", err=True)
+
+
+def say_flags_of(note: str) -> str:
+    """A note of the loader with flags where it names arguments of a call.
+
+    What has `=` behind it in backticks is one: `label="stars"` is `--label stars` here.
+    """
+
+    def flag(found: re.Match[str]) -> str:
+        value = "..." if found["value"] is None else shlex.quote(found["value"])
+        return f"`--{found['name'].replace('_', '-')} {value}`"
+
+    return _ARGUMENT.sub(flag, note)
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from taskmix.cli._printing._display import echo
+from taskmix.cli._printing._display import echo, say_flags_of
 
 if TYPE_CHECKING:
     from taskmix.engine import Run
@@ -20,7 +20,7 @@ def print_reading(tasks: TaskSet, *, quiet: bool = False, err: bool = False) -> 
     for line in reading_lines(tasks):
         echo(line, err=err)
     for note in tasks.notes:
-        echo(f"Note: {note}", err=err)
+        echo(f"Note: {say_flags_of(note)}", err=err)
 
 
 def print_tuning(run: Run, *, quiet: bool = False) -> None:
@@ -55,4 +55,7 @@ def reading_document(tasks: TaskSet) -> dict[str, Any]:
     """The same for `--json`."""
     from taskmix.tasks import readings_document
 
-    return {"readings": readings_document(tasks), "reading_notes": list(tasks.notes)}
+    return {
+        "readings": readings_document(tasks),
+        "reading_notes": list(map(say_flags_of, tasks.notes)),
+    }

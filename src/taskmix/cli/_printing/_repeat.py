@@ -23,8 +23,13 @@ _SHARED = (
     "tasks",
     "only",
     "task_column",
+    "split_column",
     "label",
     "text",
+    "features",
+    "ignore",
+    "kind",
+    "separator",
     "metric",
     "strict",
     "cache",
@@ -48,7 +53,16 @@ def commands_of_advice(
     from taskmix.models import tuning_of
 
     plan = str(out / "plan.json")
-    train = ["taskmix", "train", folder, "--plan", plan, "--steps", str(batches), *_given(context)]
+    train = [
+        "taskmix",
+        "train",
+        folder,
+        "--plan",
+        plan,
+        "--steps",
+        str(batches),
+        *given_options(context),
+    ]
     train += ["--batch-size", str(template.batch_size)]
     train += ["--learning-rate", str(template.optimization.learning_rate)]
     tuning = tuning_of(template.architecture)
@@ -62,7 +76,7 @@ def commands_of_advice(
     }
 
 
-def _given(context: typer.Context) -> Iterator[str]:
+def given_options(context: typer.Context) -> Iterator[str]:
     """The shared options that were given on the command line, as words."""
     for parameter in context.command.params:
         name = parameter.name or ""

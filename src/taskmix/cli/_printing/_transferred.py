@@ -39,8 +39,12 @@ def print_transfer(
 
 
 def print_lessons(document: TransferDocument) -> None:
-    """Gains of sources for each target, what to train with it, and how far to trust that."""
+    """The answer, gains of sources for each target, what to train with it, and how far to trust that."""
+    from taskmix.transfer import transfer_answers
 
+    answers = transfer_answers(document)
+    for line in (answers.first, *answers.further):
+        echo(line)
     targets = document.targets
     how = " estimated from gradients" if document.estimate else ""
     echo(
@@ -68,10 +72,10 @@ def print_lessons(document: TransferDocument) -> None:
         for target in targets:
             _print_target(target, document.measure)
             _print_advice(target)
-    if document.groups:
-        echo("Groups to train together, by predicted gains:")
-        for group in document.groups:
-            echo(f"  {', '.join(group)}")
+    if answers.groups:
+        echo("Groups to train together, by what can be told:")
+        for group in answers.groups:
+            echo(f"  {', '.join(group.tasks)}: {group.words}")
     if document.comparison is not None:
         _print_comparison(document.comparison)
 

@@ -26,6 +26,8 @@ class Ahead:
     shares: Tensor  # [step, member * slot, row * word]: one over those with a target, 0 without one
     factors: Tensor  # [step], of the learning rates
     values: Tensor | None = None  # [step, member * slot, row * word], targets of regressions
+    marks: Tensor | None = None  # [step, member * slot, label, row]: 1, 0 or `MISSING`
+    present: Tensor | None = None  # [step, member * slot], whether any row has a target; None: all
     drawn: Tensor | None = None  # [step, member], the place of the drawn head among all heads
     seeds: Tensor | None = None  # [step, member], of dropout
 
@@ -65,15 +67,18 @@ class Targets:
     """The targets of all members' training rows, one after another.
 
     A row that is a sentence has as many as `words`, the longest sentence of any task; other rows have
-    one, and nothing in the places after it.
+    one, and nothing in the places after it. Rows that may have several labels have none of these, but a
+    mark for each of as many labels as `labels`.
     """
 
     def __init__(self, members: Sequence[EncodedTasks], slots: int, device: torch.device) -> None:
         starts = torch.zeros(len(members), slots, dtype=torch.long)
         known: dict[int, int] = {}
-        classes, values, begin = [], [], 0
+        classes, values, marks, begin = [], [], [], 0
         regressions = any(task.kind == "regression" for tasks in members for task in tasks)
         self.words = max(targets_of_a_row(task) for tasks in members for task in tasks)
+        several = [t for tasks in members for t in tasks if t.kind == "multilabel"]
+        self.labels = max([task.outputs for task in several], default=0)
         for member, tasks in enumerate(members):
             for slot, task in enumerate(tasks):
                 targets = task.splits["train"].targets
@@ -86,11 +91,21 @@ class Targets:
                     place = (slice(None), slice(wide.shape[1]))
                     classes.append(torch.full(shape, MISSING))
                     values.append(torch.full(shape, torch.nan))
-                    (values if real else classes)[-1][place] = wide
+                    marks.append(torch.full((len(targets), self.labels), MISSING, dtype=torch.int8))
+                    into = marks if task.kind == "multilabel" else values if real else classes
+                    into[-1][place] = wide
                 starts[member, slot] = known[id(targets)]
         self.starts = starts.to(device)  # [member, slot]
         self._classes = torch.cat(classes).to(device)
         self._values = torch.cat(values).to(device) if regressions else None
+        self._marks = torch.cat(marks).to(device) if several else None
+
+    def marks_of(self, places: Tensor, there: Tensor) -> Tensor | None:
+        """Of rows [step, slot, row] the marks, [step, slot, label, row]; None where no task has any."""
+        if self._marks is None:
+            return None
+        marks = self._marks[places].masked_fill_(~there.unsqueeze(-1), MISSING)
+        return marks.transpose(-1, -2).contiguous()
 
     def of(self, places: Tensor, there: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Of rows [step, slot, row] the classes, shares and values, [step, slot, row * word].
@@ -111,6 +126,10 @@ class Targets:
 
 
 def targets_of_a_row(task: EncodedTask, split: str = "train") -> int:
-    """How many targets a row of a task has: one, or one for each word of its longest sentence."""
-    targets = task.splits[split].targets
-    return 1 if targets.dim() == 1 else targets.shape[1]
+    """How many places a row's targets take: one, or one for each word of its longest sentence."""
+    return task.splits[split].targets.shape[1] if are_sentences(task, split) else 1
+
+
+def are_sentences(task: EncodedTask, split: str = "train") -> bool:
+    """Whether a row is a sentence, each of whose words has a target."""
+    return task.kind != "multilabel" and task.splits[split].targets.dim() > 1

@@ -8,7 +8,7 @@ from itertools import repeat
 import torch
 from torch import Tensor
 
-from taskmix.engine._fleet._ahead import targets_of_a_row
+from taskmix.engine._fleet._ahead import are_sentences, targets_of_a_row
 from taskmix.engine._fleet._fleet import StackedModels
 from taskmix.engine._fleet._layout import StackedParameters
 from taskmix.engine._fleet._members import Member
@@ -138,8 +138,8 @@ def _scores(
     for place, slot in enumerate(slots):
         task = member.tasks[slot]
         own = outputs[place, : task.outputs, : len(task.splits[split])].permute(1, 2, 0)
-        tagged = task.splits[split].targets.dim() > 1
-        own = (own[:, : targets_of_a_row(task, split)] if tagged else own[:, 0]).contiguous()
+        words = targets_of_a_row(task, split)
+        own = (own[:, :words] if are_sentences(task, split) else own[:, 0]).contiguous()
         if task.kind == "regression":
             mean, deviation = target_scale(member.tasks, task)
             own = (own * torch.tensor(deviation) + torch.tensor(mean)).squeeze(-1)

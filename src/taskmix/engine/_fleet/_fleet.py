@@ -94,16 +94,17 @@ class StackedModels:
         """Everything that depends on which members there are, besides their numbers."""
         members, device = self.members, self.device
         self._lookout = Lookout(members, self.numbering, self.slots_count, device)
-        self.groups, self.rows, self.active, self.words = (
+        self.groups, self.rows, self.active, self.words, self.labels = (
             self._lookout.groups,
             self._lookout.rows,
             self._lookout.active,
             self._lookout.words,
+            self._lookout.labels,
         )
         self.weighing: Weighing | None = None
         decisions = [each.decision for each in members if isinstance(each.decision, AllTasks)]
         if decisions:
-            self.weighing = build_weighing(decisions, device)
+            self.weighing = build_weighing(decisions, device, sparse=self._lookout.is_sparse)
             weights = torch.zeros(len(members), self.slots_count)
             for place, decision in enumerate(decisions):
                 if decision.weights is not None:
@@ -131,8 +132,11 @@ class StackedModels:
 
     @property
     def told(self) -> int:
-        """How many numbers a step tells of each loss: its value, and its weight where that changes."""
-        return 1 if self.weighing is None else 2
+        """How many numbers a step tells of each loss.
+
+        Its value, its weight where that changes, and whether there is one where there may be none.
+        """
+        return 1 if self.weighing is None else 3 if self._lookout.is_sparse else 2
 
     def take(self, ahead: Ahead, moment: Moment, room: Room) -> Tensor:
         """Trains every member by one step; what it tells, [told, member, active slot]."""
@@ -158,9 +162,10 @@ class StackedModels:
             else:
                 codes = self.encoder(leaves, now.rows, masks, room)
                 outputs = self._heads(flat, self._by_slot(codes), mask)
-                losses = losses_of(outputs, slots, now.classes, now.values, now.shares)
+                losses = losses_of(outputs, slots, now.classes, now.values, now.shares, now.marks)
             losses = losses.view(len(self.members), self.active)
-        weights = self._weigh(losses.detach(), moment)
+        present = None if now.present is None else now.present.view_as(losses)
+        weights = self._weigh(losses.detach(), moment, present)
         found = torch.autograd.grad(losses, list(leaves.values()), weights)
         gradients = {key: value.contiguous() for key, value in zip(leaves, found, strict=True)}
         if self._clips is not None:
@@ -173,15 +178,15 @@ class StackedModels:
                 of_heads = {key: gradients.pop(key) for key in heads}
                 self.optimizer.step_all(gradients, factor)
                 self.optimizer.step_drawn(now.drawn, heads, of_heads, factor)
-        values = losses.detach()
-        return values.unsqueeze(0) if self.weighing is None else torch.stack([values, weights])
+        told = [losses.detach(), weights] if self.weighing is not None else [losses.detach()]
+        return torch.stack(told if present is None else [*told, present.to(losses)])
 
     @torch.no_grad()
-    def _weigh(self, losses: Tensor, moment: Moment) -> Tensor:
+    def _weigh(self, losses: Tensor, moment: Moment, present: Tensor | None) -> Tensor:
         """What each loss counts in this step."""
         if self.one_task:
             return torch.ones_like(losses)
-        return self._weights if self.weighing is None else self.weighing(losses, moment)
+        return self._weights if self.weighing is None else self.weighing(losses, moment, present)
 
     def _by_slot(self, codes: Tensor) -> Tensor:
         """[member, group * row * word, feature] to [member * active slot, row * word, feature]."""

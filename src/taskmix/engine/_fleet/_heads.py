@@ -13,10 +13,11 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from taskmix.engine._fleet._perceptron import Parameters, linear, lower
 from taskmix.models import target_scale
-from taskmix.tasks import EncodedTasks
+from taskmix.tasks import MISSING, EncodedTasks
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ def losses_of(
     classes: Tensor,  # [slot, row]; any class where there is none
     values: Tensor | None,  # [slot, row], of regressions
     shares: Tensor,  # [slot, row], what a row counts in its task's mean; 0 without a target
+    marks: Tensor | None,  # [slot, label, row], of slots whose rows may have several labels
 ) -> Tensor:
     """The mean loss of each slot's rows, [slot]."""
     outputs = outputs.float()
@@ -116,4 +118,16 @@ def losses_of(
         predicted = outputs[:, 0] * slots.deviation + slots.mean
         squares = ((predicted - values) / slots.deviation).square()
         each = torch.where(slots.regression, squares, each)
-    return (each * shares).sum(dim=1)
+    found = (each * shares).sum(dim=1)
+    return found if marks is None else found + _losses_of_marks(outputs, marks)
+
+
+def _losses_of_marks(outputs: Tensor, marks: Tensor) -> Tensor:
+    """The mean loss of each slot's marks that are known, [slot]; 0 where none is."""
+    _, labels, rows = marks.shape
+    # Where other slots have sentences, a row's first place speaks for it.
+    own = outputs[:, :labels, :: outputs.shape[2] // rows]
+    known = marks != MISSING
+    each = functional.binary_cross_entropy_with_logits(own, (marks == 1).to(own), reduction="none")
+    total = torch.where(known, each, 0.0).sum(dim=(1, 2))
+    return total / known.sum(dim=(1, 2)).clamp(min=1)

@@ -10,7 +10,8 @@ from torch import Tensor
 from taskmix.engine._fleet._ahead import Ahead, Targets
 from taskmix.engine._fleet._members import Member
 from taskmix.engine._fleet._pool import Numbering
-from taskmix.training import mixed_seed
+from taskmix.tasks import MISSING
+from taskmix.training import mixed_seed, sparse_tasks
 
 
 class Lookout:
@@ -45,7 +46,11 @@ class Lookout:
         self._group_of, self._there = group_of.to(device), there.to(device)
         self._first_head = (torch.arange(count) * slots).to(device)
         self._targets = Targets([member.tasks for member in members], slots, device)
-        self.words = self._targets.words
+        self.words, self.labels = self._targets.words, self._targets.labels
+        # Whether a step may have no target of some task: then it says which tasks it has one of.
+        self.is_sparse = not self._one_task and any(
+            sparse_tasks(member.tasks, member.decision.groups) for member in members
+        )
         # [member * slot], which of the codes [member * group] a slot reads; None: its own.
         self.code_of: Tensor | None = None
         own = torch.arange(slots).expand(count, -1)
@@ -72,17 +77,24 @@ class Lookout:
             targets = targets.expand(count, -1, -1).gather(2, slots)
         else:
             if self.code_of is not None:
-                places = self._group_of[None, :, :, None].expand(count, -1, -1, self.rows)
-                read, is_read = rows.gather(2, places), known.gather(2, places)
+                batches = self._group_of[None, :, :, None].expand(count, -1, -1, self.rows)
+                read, is_read = rows.gather(2, batches), known.gather(2, batches)
             is_read = is_read & self._there.unsqueeze(-1)
-        classes, shares, values = self._targets.of(
-            (read + targets.unsqueeze(-1)).flatten(1, 2), is_read.flatten(1, 2)
-        )
+        places = (read + targets.unsqueeze(-1)).flatten(1, 2)
+        classes, shares, values = self._targets.of(places, is_read.flatten(1, 2))
+        marks = self._targets.marks_of(places, is_read.flatten(1, 2))
+        present = None
+        if self.is_sparse:
+            present = (shares > 0).any(dim=-1)
+            if marks is not None:
+                present |= (marks != MISSING).flatten(2).any(dim=-1)
         return Ahead(
             rows=rows + starts.unsqueeze(-1),
             classes=classes,
             shares=shares,
             values=values,
+            marks=marks,
+            present=present,
             factors=self._factors(step, count),
             drawn=slots.squeeze(2) + self._first_head if self._one_task else None,
             seeds=self._seeds(step, count) if with_seeds else None,

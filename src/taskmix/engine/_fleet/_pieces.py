@@ -100,6 +100,7 @@ class PiecePool:
         typed = any(part.types is not None for part in parts)
         self._types = torch.cat(types).to(device) if typed else None
         self._words = _word_starts(parts, device)
+        self._whole = _whole_rows(parts, device)
         self._tiles: dict[
             torch.Size, int
         ] = {}  # that steps of members and rows of these numbers had
@@ -200,17 +201,36 @@ class PiecePool:
     ) -> Tensor:
         """From states [piece, feature] to codes [row * word, feature]."""
         if self._words is None:
-            if pooling == "first":
-                return states.index_select(0, layout.starts)
-            if pooling == "last":
-                return states.index_select(0, layout.starts + layout.sizes - 1)
-            wide = states if layout.row_of_piece is None else padded_rows(states, layout)
-            wide = wide.view(len(layout.starts), layout.longest, -1)
-            return pool(wide, layout.inside().long(), pooling)
+            return _pooled(states, layout, pooling)
         places = self._words[rows.flatten()]
         more = words - places.shape[1]
         places = functional.pad(places, (0, more)) if more > 0 else places[:, :words]
-        return states.index_select(0, (layout.starts[:, None] + places).flatten())
+        codes = states.index_select(0, (layout.starts[:, None] + places).flatten())
+        if self._whole is None:
+            return codes
+        # Beside sentences, a row that is read as a whole has its code in the place of the first word.
+        codes = codes.view(len(places), words, -1)
+        whole = self._whole[rows.flatten()].view(-1, 1, 1)
+        first = torch.where(whole, _pooled(states, layout, pooling).unsqueeze(1), codes[:, :1])
+        return torch.cat([first, codes[:, 1:]], dim=1).flatten(0, 1)
+
+
+def _pooled(states: Tensor, layout: Layout, pooling: Pooling) -> Tensor:
+    """From states [piece, feature] to one code a row."""
+    if pooling == "first":
+        return states.index_select(0, layout.starts)
+    if pooling == "last":
+        return states.index_select(0, layout.starts + layout.sizes - 1)
+    wide = states if layout.row_of_piece is None else padded_rows(states, layout)
+    wide = wide.view(len(layout.starts), layout.longest, -1)
+    return pool(wide, layout.inside().long(), pooling)
+
+
+def _whole_rows(parts: Sequence[Any], device: torch.device) -> Tensor | None:
+    """[row], whether it is read as a whole; None where all are, or none is."""
+    whole = [torch.full((len(part),), part.word_starts is None) for part in parts]
+    found = torch.cat(whole)
+    return found.to(device) if 0 < int(found.sum()) < len(found) else None
 
 
 def _word_starts(parts: Sequence[Any], device: torch.device) -> Tensor | None:

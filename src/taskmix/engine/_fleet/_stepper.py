@@ -36,7 +36,7 @@ class Stepper:
 
     def __init__(self, fleet: StackedModels, *, graphs: bool | None = None) -> None:
         self._fleet = fleet
-        targets = 16 * fleet.active * fleet.words
+        targets = fleet.active * (16 * fleet.words + fleet.labels)
         bytes_a_step = len(fleet.members) * fleet.rows * (8 * fleet.groups + targets)
         self._most = int(np.clip(AHEAD_BYTES // bytes_a_step, 1, AHEAD_STEPS))
         self._pace = 0.0  # seconds a step, 0 until known

@@ -86,22 +86,28 @@ def _record_steps(
     for place in at_work:
         member = fleet.members[place]
         slots = 1 if fleet.one_task else len(member.tasks)
-        losses, *weights = told[:, :, place, :slots].swapaxes(0, 1)
+        losses, *more = told[:, :, place, :slots].swapaxes(0, 1)
         sound = np.isfinite(losses)
         if not sound.all():
             bad = int(np.flatnonzero(~sound.all(axis=1))[0])
             place_of_bad = int(np.flatnonzero(~sound[bad])[0])
             slot = place_of_bad if not fleet.one_task else member.decision.slot_at(bad)
             member.diverged(first + bad, slot, float(losses[bad, place_of_bad]))
-            losses, weights = losses[:bad], [each[:bad] for each in weights]
+            losses, more = losses[:bad], [each[:bad] for each in more]
+        weights, present = (*more, None, None)[:2]
         try:
-            columns = member.decision.learn(losses, weights[0] if weights else None)
+            columns = member.decision.learn(losses, weights)
         except TaskmixError as error:  # of the member's own reward: the others go on
             member.error = error
             continue
         if len(losses):
-            steps = np.repeat(np.arange(first, first + len(losses)), slots)
-            member.writer.add_steps(steps=steps, seconds=share / slots, **columns)
+            columns["steps"] = np.repeat(np.arange(first, first + len(losses)), slots)
+            columns["seconds"] = share / slots
+            if present is not None:  # a task without a target in a step has no loss to record
+                there = present > 0
+                columns["seconds"] = np.repeat(share / there.sum(axis=1), slots)
+                columns = {name: column[there.ravel()] for name, column in columns.items()}
+            member.writer.add_steps(**columns)
 
 
 def _after_steps(

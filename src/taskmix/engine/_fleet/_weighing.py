@@ -31,8 +31,11 @@ class Weighing(Protocol):
 
     on_device: bool  # whether a step needs nothing of the host
 
-    def __call__(self, losses: Tensor, moment: Moment) -> Tensor:
-        """The weights of losses [member, slot]; the methods learn from the step."""
+    def __call__(self, losses: Tensor, moment: Moment, present: Tensor | None) -> Tensor:
+        """The weights of losses [member, slot]; the methods learn from the step.
+
+        `present` [member, slot] says which tasks have a loss, where some may have none.
+        """
         ...
 
     def settle(self) -> None:
@@ -40,12 +43,17 @@ class Weighing(Protocol):
         ...
 
 
-def build_weighing(decisions: Sequence[AllTasks], device: torch.device) -> Weighing | None:
+def build_weighing(
+    decisions: Sequence[AllTasks],
+    device: torch.device,
+    *,
+    sparse: bool,  # whether some steps have no loss of some tasks
+) -> Weighing | None:
     """None where no member's weights ever change."""
-    if all(decision.weights is not None for decision in decisions):
+    if not sparse and all(decision.weights is not None for decision in decisions):
         return None
     asked: list[tuple[Any, int]] = [(each.method, len(each.sizes)) for each in decisions]
-    if all(can_be_stacked(method, tasks) for method, tasks in asked):
+    if all(can_be_stacked(method, tasks, sparse=sparse) for method, tasks in asked):
         return StackedWeighing(decisions, device)
     return MemberWeighing(decisions)
 
@@ -58,9 +66,10 @@ class MemberWeighing:
     def __init__(self, decisions: Sequence[AllTasks]) -> None:
         self._decisions = decisions
 
-    def __call__(self, losses: Tensor, moment: Moment) -> Tensor:
+    def __call__(self, losses: Tensor, moment: Moment, present: Tensor | None) -> Tensor:
         assert isinstance(moment, int), "a graph cannot ask the host"
         values = losses.cpu()
+        there = None if present is None else present.cpu()
         weights = torch.zeros_like(values)
         for place, decision in enumerate(self._decisions):
             count = len(decision.sizes)
@@ -68,8 +77,11 @@ class MemberWeighing:
             if not math.isfinite(sum(own.tolist())) and not bool(torch.isfinite(own).all()):
                 weights[place, :count] = torch.nan
                 continue
-            weights[place, :count] = method.weigh(decision.method_state, own)
-            state = method.update(decision.method_state, own)
+            here = None if there is None else there[place, :count]
+            if here is not None and bool(here.all()):
+                here = None
+            weights[place, :count] = method.weigh(decision.method_state, own, here)
+            state = method.update(decision.method_state, own, here)
             if decision.epoch_ends[moment] and isinstance(method, CountsEpochs):
                 state = method.end_epoch(state)
             decision.method_state = state
@@ -93,12 +105,17 @@ class StackedWeighing:
             for (method, _), places in alike.items()
         ]
 
-    def __call__(self, losses: Tensor, moment: Moment) -> Tensor:
+    def __call__(self, losses: Tensor, moment: Moment, present: Tensor | None) -> Tensor:
         if len(self._parts) == 1 and self._parts[0].slots == losses.shape[1]:
-            return self._parts[0].weigh(losses)
+            return self._parts[0].weigh(losses, present)
         weights = torch.zeros_like(losses)
         for part in self._parts:
-            found = part.weigh(losses.index_select(0, part.places)[:, : part.slots])
+            some, here = (
+                None if each is None else each.index_select(0, part.places)[:, : part.slots]
+                for each in (losses, present)
+            )
+            assert some is not None
+            found = part.weigh(some, here)
             weights.index_copy_(0, part.places, pad(found, (0, losses.shape[1] - part.slots)))
         return weights
 
@@ -127,8 +144,8 @@ class _Part:
             for state, like in zip(states, tensors_in(self._step.like), strict=True)
         ]
 
-    def weigh(self, losses: Tensor) -> Tensor:
-        weights, states = self._step(losses, self._states)
+    def weigh(self, losses: Tensor, present: Tensor | None) -> Tensor:
+        weights, states = self._step(losses, self._states, present)
         for old, new in zip(self._states, states, strict=True):
             old.copy_(new)  # a graph finds it where it was
         return weights
@@ -148,23 +165,31 @@ class _StackedStep:
         self.like = like  # a state, for its classes
         self._vmapped: Any = torch.func.vmap(self._one)
 
-    def __call__(self, losses: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        found: tuple[Tensor, list[Tensor]] = self._vmapped(losses, states)
+    def __call__(
+        self, losses: Tensor, states: list[Tensor], present: Tensor | None
+    ) -> tuple[Tensor, list[Tensor]]:
+        more = () if present is None else (present,)
+        found: tuple[Tensor, list[Tensor]] = self._vmapped(losses, states, *more)
         return found
 
-    def _one(self, losses: Tensor, tensors: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    def _one(
+        self, losses: Tensor, tensors: list[Tensor], present: Tensor | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
         state = with_tensors(self.like, iter(tensors))
         sound = torch.isfinite(losses).all()
-        weights = self._method.weigh(state, losses).to(losses.dtype)
+        weights = self._method.weigh(state, losses, present).to(losses.dtype)
         weights = torch.where(sound, weights, torch.nan)
-        after = tensors_in(self._method.update(state, losses))
+        after = tensors_in(self._method.update(state, losses, present))
         kept = [torch.where(sound, new, old) for new, old in zip(after, tensors, strict=True)]
         return weights, kept
 
 
 @lru_cache(maxsize=256)
-def can_be_stacked(method: Any, tasks: int) -> bool:
-    """Whether a method can be asked for many members at once: tried out, on losses of no meaning."""
+def can_be_stacked(method: Any, tasks: int, *, sparse: bool = False) -> bool:
+    """Whether a method can be asked for many members at once: tried out, on losses of no meaning.
+
+    With `sparse`, whether it also can where some tasks have no loss.
+    """
     if Needs.HOST in method.needs or Needs.EPOCH in method.needs:
         return False
     losses = torch.linspace(0.5, 1.5, 2 * tasks).view(2, tasks)
@@ -173,7 +198,8 @@ def can_be_stacked(method: Any, tasks: int) -> bool:
         return False
     before = [torch.stack([tensor, tensor]) for tensor in tensors_in(like)]
     try:
-        weights, after = _StackedStep(method, like)(losses, before)
+        present = torch.arange(2 * tasks).view(2, tasks) != 0 if sparse else None
+        weights, after = _StackedStep(method, like)(losses, before, present)
     except (RuntimeError, ValueError, TypeError):  # what vmap says to a value that is asked for
         return False
     alike = [

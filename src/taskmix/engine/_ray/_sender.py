@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from taskmix.engine._apart import take_apart
 from taskmix.engine._ray._cluster import Places, count_places, import_ray, is_ours
-from taskmix.engine._ray._data import take_apart
 from taskmix.engine._ray._jobs import Job
 from taskmix.engine._ray._post import Ear
 from taskmix.engine._ray._work import Common, do_job

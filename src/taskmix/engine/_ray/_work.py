@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from taskmix.engine._apart import put_together
 from taskmix.engine._fleet import plan_units
-from taskmix.engine._ray._data import put_together
 from taskmix.engine._ray._post import Snapshots, Voice
 from taskmix.engine._run import Executed, Run
 from taskmix.engine._source import TaskSource, has_tasks, keep_tasks

@@ -11,14 +11,26 @@ from taskmix.laws._learning._document import (
     write_laws,
 )
 from taskmix.laws._learning._learn import LearnedLaws, learn_laws
+from taskmix.laws._learning._picture import (
+    FarEnd,
+    LawCurve,
+    LawLine,
+    LawPicture,
+    ObservedRow,
+)
 from taskmix.laws._learning._regressor import LawRegressor
 from taskmix.laws._learning._shown import LawTable, describe_laws
 
 __all__ = [
+    "FarEnd",
+    "LawCurve",
+    "LawLine",
+    "LawPicture",
     "LawRegressor",
     "LawTable",
     "LawsDocument",
     "LearnedLaws",
+    "ObservedRow",
     "describe_laws",
     "is_laws_document",
     "learn_laws",

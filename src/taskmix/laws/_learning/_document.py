@@ -14,6 +14,7 @@ from typing import Any
 from taskmix.errors import InputError
 from taskmix.files import UnreadableError, has_keys, read_plain, write_bytes
 from taskmix.laws._judging import FittedConstant, FormulaComparison, FrontRow, GroupRow, LawRow
+from taskmix.laws._learning._picture import LawPicture
 from taskmix.records import LEFT_OUT_IF_NONE, from_plain, to_plain
 
 
@@ -78,6 +79,8 @@ class LawsDocument:
     between_groups: tuple[float, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     prediction: PredictionRow | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     gain: GainRow | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # What a page draws; None in documents of earlier versions.
+    picture: LawPicture | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     seconds: float
 
     def as_json(self) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from taskmix.laws._judging import (
     paper_comparisons,
 )
 from taskmix.laws._learning._document import GainRow, LawsDocument, LeftOutRange, PredictionRow
+from taskmix.laws._learning._picture import picture_laws
 from taskmix.laws._learning._regressor import LawRegressor, engine_name
 from taskmix.laws._learning._shown import LawTable, describe_laws, laws_html
 
@@ -133,6 +134,7 @@ def learn_laws(
         between_groups=tuple(grouped.between.tolist()) if grouped is not None else None,
         prediction=_prediction(law, at) if at else None,
         gain=_gain(law, at, to) if at and to else None,
+        picture=picture_laws(front, X, y),
         seconds=round(time.monotonic() - begin, 2),
     )
     return LearnedLaws(front, document, grouped, drawn)

@@ -157,7 +157,9 @@ class _Scaler:
             low, high = (self._quantile(share, filled) for share in (0.2, 0.8))
             width = np.where(high > low, high - low, 1.0)
             scaled = np.clip(2 * (rewards - low) / width - 1, -1.0, 1.0)
-            scaled = np.where(high > low, scaled, 0.0)
+            # Where the quantiles agree, the equation's first two cases still hold.
+            scaled = np.where(high > low, scaled, np.sign(rewards - low))
+            scaled[self._values[:, 0] == self._values[:, filled - 1]] = 0.0
         else:
             scaled = np.zeros_like(rewards)
         self._remember(rewards, filled, generator)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taskmix.report._drawing import FOCUS, PANEL, Spec
+from taskmix.report._drawing import FOCUS, NAMED_ROW, PANEL, ROW_LABELS, Spec
 
 STANDINGS = {"leads": "var(--accent)", "may be the best": "var(--ink)", "out": "var(--other)"}
 STAGES = (
@@ -14,7 +14,7 @@ STAGES = (
     "race",
     "longer",
 )  # their colours are those of labels
-_ROW_HEIGHT = 26  # pixels
+INSIDE, OUTSIDE = "inside", "outside"  # of the interval that was promised
 
 
 def _colour(colours: dict[str, str]) -> Spec:
@@ -28,7 +28,7 @@ def _rows(names: Sequence[str]) -> Spec:
         "type": "nominal",
         "sort": None,
         "scale": {"domain": list(names)},
-        "axis": {"title": None, "labelLimit": 128, "domain": False, "grid": True},
+        "axis": ROW_LABELS | {"title": None, "domain": False, "grid": True},
     }
 
 
@@ -42,13 +42,13 @@ def _across(title: str) -> Spec:
 
 
 def gap_dots(names: Sequence[str], title: str) -> Spec:
-    """How far each candidate is from the leader: fields `row`, `series`, `mean`, `low`, `high`."""
+    """How far each candidate is from the leader: fields `row`, `name`, `series`, `mean`, ..."""
     x = _across(title)
     x["scale"] = {"zero": True, "nice": True}
     where: Spec = {
         "y": _rows(names),
         "tooltip": [
-            {"field": "row", "title": "way"},
+            {"field": "name", "title": "way"},
             {"field": "series", "title": "standing"},
             {"field": "shown", "title": "difference"},
             {"field": "seeds", "title": "seeds"},
@@ -56,7 +56,7 @@ def gap_dots(names: Sequence[str], title: str) -> Spec:
     }
     zero = {"x": x | {"datum": 0}, "color": {"value": "var(--ink-soft)"}}
     return PANEL | {
-        "height": _ROW_HEIGHT * len(names),
+        "height": NAMED_ROW * len(names),
         "params": [FOCUS],
         "encoding": {"color": _colour(STANDINGS)},
         "layer": [
@@ -73,35 +73,50 @@ def gap_dots(names: Sequence[str], title: str) -> Spec:
     }
 
 
-def expected_bars(names: Sequence[str], title: str) -> Spec:
-    """A bar from `low` to `high` with a line at `mean`, and a dot where the `test` score came out."""
+def promise_bars(names: Sequence[str], title: str) -> Spec:
+    """A bar from `low` to `high` with a line at `mean`, and where the score was `found`.
+
+    One outside its bar is a diamond of another colour, so that neither colour nor shape is needed.
+    """
     x = _across(title)
     where: Spec = {
         "y": _rows(names),
         "tooltip": [
-            {"field": "row", "title": "task"},
+            {"field": "name", "title": "task"},
             {"field": "shown", "title": "expected"},
-            {"field": "observed", "title": "on test"},
+            {"field": "came", "title": "came"},
         ],
     }
-    ink = {"value": "var(--ink)"}
+    promised = {"value": "var(--label-1)"}
+    shape = {"domain": [INSIDE, OUTSIDE], "range": ["circle", "diamond"]}
+    size = {"condition": {"test": f"datum.series === '{OUTSIDE}'", "value": 130}, "value": 55}
     return PANEL | {
-        "height": _ROW_HEIGHT * len(names),
+        "height": NAMED_ROW * len(names),
         "params": [FOCUS],
-        "encoding": {"color": _colour({"expected": "var(--label-1)"})},
+        "encoding": {"color": _colour({INSIDE: "var(--ink)", OUTSIDE: "var(--label-2)"})},
         "layer": [
             {
                 "mark": {"type": "bar", "height": 12, "cornerRadius": 6, "opacity": 0.3},
-                "encoding": {"x": x | {"field": "low"}, "x2": {"field": "high"}, **where},
+                "encoding": {
+                    "x": x | {"field": "low"},
+                    "x2": {"field": "high"},
+                    **where,
+                    "color": promised,
+                },
             },
             {
                 "mark": {"type": "tick", "height": 12, "thickness": 2, "orient": "vertical"},
-                "encoding": {"x": x | {"field": "mean"}, **where},
+                "encoding": {"x": x | {"field": "mean"}, **where, "color": promised},
             },
             {
-                "transform": [{"filter": "isValid(datum.test)"}],
-                "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-                "encoding": {"x": x | {"field": "test"}, **where, "color": ink},
+                "transform": [{"filter": "isValid(datum.found)"}],
+                "mark": {"type": "point", "filled": True, "opacity": 1},
+                "encoding": {
+                    "x": x | {"field": "found"},
+                    "shape": {"field": "series", "scale": shape, "legend": None},
+                    "size": size,
+                    **where,
+                },
             },
         ],
     }

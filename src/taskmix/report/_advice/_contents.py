@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from taskmix.numerics import Interval
 from taskmix.report._advice._charts import STAGES
+from taskmix.report._advice._promises import (
+    PromiseRow,
+    delivered_rows,
+    expected_rows,
+    outside_words,
+)
 from taskmix.report._study import (
     ReportData,
     count_of,
     counted,
-    decimals_for,
     duration,
-    ends_words,
+    explain_way,
     number,
     signed,
 )
 
 if TYPE_CHECKING:
-    from taskmix.plans import AdviceDocument, RaceRow
+    from taskmix.plans import AdviceDocument, ComparisonDocument, RaceRow
 
 _STAGE_WORDS = {
     "baselines": "what anyone would try",
@@ -41,10 +47,25 @@ class PlanRow:
     group: str
     share: str
     metric: str
-    expected: str
-    ends: str
-    test: str
-    seeds: str
+    promise: PromiseRow | None
+
+
+@dataclass(frozen=True)
+class WayRow:
+    """A way of training: where it stands in the race, and what it is."""
+
+    row: RaceRow
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveredContents:
+    """What a plan promised beside what training by it brought."""
+
+    plan: str
+    lines: tuple[str, ...]
+    rows: list[PromiseRow]
+    lengths: str
 
 
 @dataclass(frozen=True)
@@ -72,7 +93,9 @@ class AdviceContents:
     tasks: list[PlanRow]
     grouped: bool
     plan_words: str
-    candidates: tuple[RaceRow, ...]
+    outside: str  # how many test scores lie outside their intervals
+    chosen: str  # what the chosen way does
+    candidates: list[WayRow]
     errors: bool  # whether some tasks are judged by one
     stages: list[StageRow]
     outlook: str
@@ -90,6 +113,7 @@ def advice_contents(data: ReportData) -> AdviceContents | None:
     from taskmix.plans import race_rows  # its package is loaded only where there is advice
 
     outlook = advice.outlook
+    rows = [WayRow(row, explain_way(row.name, row.words)) for row in race_rows(advice)]
     return AdviceContents(
         first=advice.lines[0] if advice.lines else "",
         lines=advice.lines[1:],
@@ -97,7 +121,9 @@ def advice_contents(data: ReportData) -> AdviceContents | None:
         tasks=_tasks(advice),
         grouped=len(advice.plan.groups) > 1,
         plan_words=_plan_words(advice),
-        candidates=race_rows(advice),
+        outside=outside_words(expected_rows(advice), advice.level),
+        chosen=_chosen(rows, advice.chosen),
+        candidates=rows,
         errors=any(not task.higher_is_better for task in data.tasks),
         stages=_stages(advice),
         outlook=outlook.words if outlook is not None else "",
@@ -166,30 +192,48 @@ def _plan_words(advice: AdviceDocument) -> str:
     return words
 
 
+def _chosen(rows: Sequence[WayRow], name: str) -> str:
+    """The chosen way by its name, with what it does."""
+    found = (each.sentence for each in rows if each.row.name == name and each.sentence)
+    return next((f"The way chosen is {name}. {sentence}" for sentence in found), "")
+
+
+def delivered_contents(comparison: ComparisonDocument | None) -> DeliveredContents | None:
+    """The promise and what came of it; None where nothing was trained by a plan."""
+    if comparison is None or not comparison.rows:
+        return None
+    promised, trained = comparison.promised, comparison.trained
+    seeds = max(row.seeds for row in comparison.rows)
+    words = (
+        f"Trained for {count_of(trained.batches)} batches of {count_of(trained.batch_size)} rows"
+    )
+    words += f", {counted(seeds, 'seed')}"
+    if promised is not None and promised != trained:
+        words += f"; promised for {count_of(promised.batches)} of {count_of(promised.batch_size)}"
+    return DeliveredContents(
+        plan=comparison.plan,
+        lines=comparison.lines,
+        rows=delivered_rows(comparison),
+        lengths=f"{words}.",
+    )
+
+
 def _tasks(advice: AdviceDocument) -> list[PlanRow]:
     """A row a task: where it is trained, how often it is drawn, what to expect of it."""
     plan = advice.plan
     shares = dict(zip(plan.tasks, plan.probabilities, strict=True))
     groups = {name: place for place, group in enumerate(plan.groups) for name in group}
-    expected = {row.task: row for row in advice.expected}
-    rows = []
-    for name in dict.fromkeys((*plan.tasks, *expected)):
-        row = expected.get(name)
-        decimals = decimals_for([row.value] if row else [])
-        test = row.test if row else None
-        rows.append(
-            PlanRow(
-                name=name,
-                group=str(groups[name] + 1) if name in groups else "",
-                share=f"{shares[name]:.1%}" if name in shares else "",
-                metric=row.metric if row else "",
-                expected=number(row.value, decimals) if row else "",
-                ends=ends_words(row.low, row.high, decimals) if row else "",
-                test=number(test.mean, decimals) if test else "",
-                seeds=str(test.n) if test else "",
-            )
+    expected = {row.task: row for row in expected_rows(advice)}
+    return [
+        PlanRow(
+            name=name,
+            group=str(groups[name] + 1) if name in groups else "",
+            share=f"{shares[name]:.1%}" if name in shares else "",
+            metric=expected[name].metric if name in expected else "",
+            promise=expected.get(name),
         )
-    return rows
+        for name in dict.fromkeys((*plan.tasks, *expected))
+    ]
 
 
 def _stages(advice: AdviceDocument) -> list[StageRow]:

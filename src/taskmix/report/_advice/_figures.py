@@ -6,9 +6,17 @@ import math
 from typing import TYPE_CHECKING
 
 from taskmix.numerics import Interval
-from taskmix.report._advice._charts import budget_steps, expected_bars, gap_dots, law_curve
-from taskmix.report._drawing import Columns, Figure, Panel, rounded
-from taskmix.report._study import count_of, decimals_for, duration, listed, number, spread_words
+from taskmix.report._advice._charts import budget_steps, gap_dots, law_curve
+from taskmix.report._drawing import (
+    Bounds,
+    Columns,
+    Figure,
+    Panel,
+    metric_bounds,
+    rounded,
+    row_names,
+)
+from taskmix.report._study import count_of, duration, listed, number, spread_words
 
 if TYPE_CHECKING:
     from taskmix.plans import AdviceDocument, CandidateRow
@@ -21,12 +29,15 @@ def gap_figure(advice: AdviceDocument | None) -> Figure | None:
     rows = advice.candidates
     nothing = Interval(0.0, math.nan, math.nan, 0)  # of the leader to itself
     gaps = [nothing, *(_turned(row.behind) for row in rows[1:])]
+    held = _difference_bounds(advice).held
+    names = row_names([row.name for row in rows])
     columns: Columns = {
-        "row": [row.name for row in rows],
+        "row": [names[row.name] for row in rows],
+        "name": [row.name for row in rows],
         "series": [_standing(row, advice) for row in rows],
-        "mean": [rounded(gap.mean) for gap in gaps],
-        "low": [rounded(_known(gap.low, gap.mean)) for gap in gaps],
-        "high": [rounded(_known(gap.high, gap.mean)) for gap in gaps],
+        "mean": [rounded(held(gap.mean)) for gap in gaps],
+        "low": [rounded(held(_known(gap.low, gap.mean))) for gap in gaps],
+        "high": [rounded(held(_known(gap.high, gap.mean))) for gap in gaps],
         "shown": [spread_words(gap.mean, gap.low, gap.high, 3) for gap in gaps],
         "seeds": [str(row.seeds) for row in rows],
     }
@@ -48,49 +59,18 @@ def gap_figure(advice: AdviceDocument | None) -> Figure | None:
     return Figure("gaps", caption, (panel,), "none", specs)
 
 
+def _difference_bounds(advice: AdviceDocument) -> Bounds:
+    """Of a difference of mean scores, by the widest of the metrics; without any, no bounds."""
+    every = [metric_bounds(row.metric).of_differences for row in advice.expected]
+    reach = max((bounds.high for bounds in every), default=math.inf)
+    return Bounds(-reach, reach)
+
+
 def _standing(row: CandidateRow, advice: AdviceDocument) -> str:
     """The colour of a candidate, in words."""
     if row is advice.leader:
         return "leads"
     return "may be the best" if row.open else "out"
-
-
-def expected_figure(advice: AdviceDocument | None) -> Figure | None:
-    """What each task's score should be, and what it was on test; a panel a metric."""
-    if advice is None or not advice.expected:
-        return None
-    panels, specs = [], {}
-    metrics = list(dict.fromkeys(row.metric for row in advice.expected))
-    for place, metric in enumerate(metrics):
-        rows = [row for row in advice.expected if row.metric == metric]
-        decimals = decimals_for(row.value for row in rows)
-        columns: Columns = {
-            "row": [row.task for row in rows],
-            "series": ["expected"] * len(rows),
-            "mean": [rounded(row.value) for row in rows],
-            "low": [rounded(row.low) for row in rows],
-            "high": [rounded(row.high) for row in rows],
-            "test": [row.test and rounded(row.test.mean) for row in rows],
-            "shown": [spread_words(row.value, row.low, row.high, decimals) for row in rows],
-            "observed": [
-                number(row.test.mean, decimals) if row.test else "no test rows" for row in rows
-            ],
-        }
-        words = "; ".join(
-            f"{name} {shown}, on test {observed}"
-            for name, shown, observed in zip(
-                columns["row"][:12], columns["shown"], columns["observed"], strict=False
-            )
-        )
-        name = f"expected-{place}"
-        specs[name] = expected_bars(columns["row"], metric)
-        panels.append(Panel(f"chart-{name}", metric, name, columns, f"Expected {metric}: {words}."))
-    caption = (
-        f"Bars hold the score of one new run on new rows in {advice.level:.0%} of cases; the line in "
-        "each is the mean on dev. Dots are the mean test scores of the runs at hand, by which nothing "
-        "was chosen."
-    )
-    return Figure("expected", caption, tuple(panels), "none", specs)
 
 
 def _spent_words(advice: AdviceDocument) -> str:

@@ -3,7 +3,16 @@
 Scores are in `_figures.py`, what happened on the way in `_traces.py`, the front of laws in `_front.py`.
 """
 
-from taskmix.report._drawing._charts import FOCUS, LABEL_COLOURS, PANEL, Spec
+from taskmix.report._drawing._bounds import Bounds, metric_bounds
+from taskmix.report._drawing._charts import (
+    FOCUS,
+    LABEL_COLOURS,
+    NAMED_ROW,
+    PANEL,
+    ROW_LABELS,
+    Spec,
+    predicted_against_observed,
+)
 from taskmix.report._drawing._figures import (
     Columns,
     Figure,
@@ -14,6 +23,7 @@ from taskmix.report._drawing._figures import (
     score_figure,
 )
 from taskmix.report._drawing._front import front_chart
+from taskmix.report._drawing._names import row_names
 from taskmix.report._drawing._traces import (
     curve_figure,
     loss_figure,
@@ -25,7 +35,10 @@ from taskmix.report._drawing._traces import (
 __all__ = [
     "FOCUS",
     "LABEL_COLOURS",
+    "NAMED_ROW",
     "PANEL",
+    "ROW_LABELS",
+    "Bounds",
     "Columns",
     "Figure",
     "Palette",
@@ -34,8 +47,11 @@ __all__ = [
     "curve_figure",
     "front_chart",
     "loss_figure",
+    "metric_bounds",
     "palette",
+    "predicted_against_observed",
     "rounded",
+    "row_names",
     "score_figure",
     "share_figure",
     "variance_figure",

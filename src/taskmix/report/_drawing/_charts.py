@@ -16,6 +16,14 @@ TASK_COLOURS = 9  # `--task-1` ... in page.css; more tasks are grey
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2])
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 PANEL: Spec = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+# Names of rows as `row_names` gives them, one or two lines each.
+ROW_LABELS: Spec = {
+    "labelExpr": "split(datum.label, '\\n')",
+    "labelLimit": 150,
+    "labelLineHeight": 11,
+    "labelOverlap": False,
+}
+NAMED_ROW = 26  # pixels, of a row whose name has two lines
 # One series may be singled out by its chip in the legend; then the others fade.
 FOCUS: Spec = {"name": "focus", "value": None}
 
@@ -154,7 +162,7 @@ def dots(
     row_height: int,
     zero_line: bool = False,
 ) -> Spec:
-    """A dot with its interval for each row and label: fields `row`, `series`, `mean`, `low`, `high`."""
+    """A dot with its interval for each row and label: fields `row`, `name`, `series`, `mean`, ..."""
     shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(labels))]
     x = {
         "type": "quantitative",
@@ -169,12 +177,12 @@ def dots(
             "type": "nominal",
             "sort": None,
             "scale": {"domain": list(rows), "paddingInner": 0.3, "paddingOuter": 0.15},
-            "axis": {"title": None, "labelLimit": 128, "domain": False, "grid": True},
+            "axis": ROW_LABELS | {"title": None, "domain": False, "grid": True},
         },
         "yOffset": {"field": "series", "scale": {"domain": list(labels)}},
         "opacity": _faded(1.0, 0.12),
         "tooltip": [
-            {"field": "row", "title": "task"},
+            {"field": "name", "title": "task"},
             {"field": "series", "title": "label"},
             {"field": "shown", "title": "difference" if zero_line else "score"},
             {"field": "seeds", "title": "seeds"},
@@ -199,4 +207,45 @@ def dots(
         "params": [FOCUS],
         "encoding": {"color": colour},
         "layer": layers,
+    }
+
+
+def predicted_against_observed(
+    *, low: float, high: float, title: str, series: str, tooltip: Sequence[tuple[str, str]]
+) -> Spec:
+    """Dots about the line of equality: fields `predicted`, `mean`, `series`, and those of `tooltip`."""
+
+    def axis(field: str, words: str) -> Spec:
+        return {
+            "field": field,
+            "type": "quantitative",
+            "title": words,
+            "scale": {"zero": False, "nice": True, "domain": [low, high]},
+            "axis": {"tickCount": 4},
+        }
+
+    x, y = axis("predicted", f"predicted {title}"), axis("mean", f"observed {title}")
+    colour = {"domain": [series], "range": ["var(--label-1)"]}
+    equal = {"values": [{"predicted": low, "mean": low}, {"predicted": high, "mean": high}]}
+    return PANEL | {
+        "height": 200,
+        "params": [FOCUS],
+        "encoding": {
+            "color": {"field": "series", "type": "nominal", "scale": colour, "legend": None}
+        },
+        "layer": [
+            {
+                "data": equal,
+                "mark": {"type": "line", "strokeDash": [4, 3], "strokeWidth": 1},
+                "encoding": {"x": x, "y": y, "color": {"value": "var(--ink-soft)"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 48, "opacity": 0.8},
+                "encoding": {
+                    "x": x,
+                    "y": y,
+                    "tooltip": [{"field": field, "title": words} for field, words in tooltip],
+                },
+            },
+        ],
     }

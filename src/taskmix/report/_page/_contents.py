@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 import taskmix
-from taskmix.report._advice import AdviceContents, advice_contents
+from taskmix.report._advice import AdviceContents, advice_contents, delivered_contents
 from taskmix.report._drawing import LABEL_COLOURS, Figure, palette
 from taskmix.report._page._rows import (
     PageContents,
@@ -24,17 +24,18 @@ from taskmix.report._study import (
     counted,
     decimals_for,
     duration,
+    explained_ways,
     headline,
     listed,
     number,
     overall_name,
     specifications,
 )
+from taskmix.report._transfer import TransferContents, transfer_contents
 
 _SHOWN_PANELS = 12  # of a figure, until the reader asks for all
 _LISTED_RUNS = 300
 _SECTIONS = {  # title, and its name in the list of sections
-    "transfer": ("Which tasks help which", "Transfer"),
     "effects": ("Gains from each source", "Gains"),
     "predictions": ("Predicted against observed", "Predictions"),
     "curves": ("Learning curves", "Curves"),
@@ -45,6 +46,7 @@ _SECTIONS = {  # title, and its name in the list of sections
 }
 _ADVICE_SECTIONS = {  # of a study with advice; the others are folded after these
     "expected": "The plan",
+    "delivered": "Delivered",
     "comparison": "Comparison",
     "transfer": "Transfer",
     "spending": "Budget",
@@ -52,7 +54,14 @@ _ADVICE_SECTIONS = {  # of a study with advice; the others are folded after thes
     "warnings": "Warnings",
     "repeat": "Repeat it",
 }
-_UNTITLED = ("scores", "variance", "transfer", "gaps", "spending", "law")  # one panel says no more
+_TRANSFER_SECTIONS = {  # of a study of transfer without advice
+    "answers": "Answers",
+    "transfer": "Map",
+    "groups": "Groups",
+    "effects": "Gains",
+    "predictions": "Predictions",
+}
+_UNTITLED = ("scores", "variance", "gaps", "spending", "law")  # one panel says no more
 _HOW_TO_READ = (
     "How to read an interval: repeated with other seeds, 95 of 100 such intervals hold the true mean "
     "(Student's t over seeds). Labels are compared seed by seed; where the interval of the difference "
@@ -62,11 +71,13 @@ _HOW_TO_READ = (
 
 def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure]) -> PageContents:
     """Everything the template shows, as text."""
-    advice = advice_contents(data)
+    advice, transfer = advice_contents(data), transfer_contents(data.transfer)
+    first = _first_sections(advice, transfer, figures)
+    delivered = delivered_contents(data.comparison)
     drawn = {
         section: names
         for section, names in _SECTIONS.items()
-        if section in figures and not (advice and section in _ADVICE_SECTIONS)
+        if section in figures and section not in dict(first)
     }
     tail = [
         ("specification", "Specification"),
@@ -81,7 +92,7 @@ def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure])
         for package, version in run.versions.items():
             versions.setdefault(package, {})[version] = None
     return PageContents(
-        version=taskmix.__version__,
+        kicker=f"taskmix {'advice' if advice else 'transfer' if transfer else 'report'}",
         title=data.title,
         labels=data.labels,
         label_colours=LABEL_COLOURS,
@@ -90,16 +101,19 @@ def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure])
         headline=headline(data, board),
         facts=_facts(data),
         advice=advice,
+        transfer=transfer,
+        delivered=delivered,
+        ways=[] if advice else explained_ways(data.labels),
         untitled=_UNTITLED,
-        first_sections=_advice_sections(advice, figures),
+        first_sections=first,
         sections=[
+            *([("delivered", "Delivered")] if delivered and "delivered" not in dict(first) else []),
             ("scores", "Scores"),
             *((section, short) for section, (_, short) in drawn.items()),
             *tail,
         ],
         figure_sections=[(section, title) for section, (title, _) in drawn.items()],
         best=board.lead.best if board.lead is not None else "",
-        figures=figures,
         table=_table(board),
         table_caption=_table_caption(board),
         specification=specifications(data.runs, data.labels),
@@ -135,19 +149,27 @@ def contents(data: ReportData, board: Scoreboard, figures: Mapping[str, Figure])
     )
 
 
-def _advice_sections(
-    advice: AdviceContents | None, figures: Mapping[str, Figure]
+def _first_sections(
+    advice: AdviceContents | None,
+    transfer: TransferContents | None,
+    figures: Mapping[str, Figure],
 ) -> list[tuple[str, str]]:
-    """Those that the page has, with their names."""
-    if advice is None:
+    """Those that stand before the details, with their names; none on a page of plain runs."""
+    if advice is None and transfer is None:
         return []
     absent = {
-        "transfer": "transfer" not in figures,
+        "transfer": transfer is None,
+        "answers": transfer is None or len(transfer.answers) < 2,
+        "groups": transfer is None or not transfer.groups,
+        "effects": "effects" not in figures,
+        "predictions": "predictions" not in figures,
         "spending": "spending" not in figures,
-        "outlook": not advice.outlook,
-        "warnings": not (advice.warnings or advice.remarks),
+        "delivered": "delivered" not in figures,
+        "outlook": advice is None or not advice.outlook,
+        "warnings": advice is None or not (advice.warnings or advice.remarks),
     }
-    return [pair for pair in _ADVICE_SECTIONS.items() if not absent.get(pair[0], False)]
+    wanted = _TRANSFER_SECTIONS if advice is None else _ADVICE_SECTIONS
+    return [pair for pair in wanted.items() if not absent.get(pair[0], False)]
 
 
 def _facts(data: ReportData) -> list[tuple[str, str]]:

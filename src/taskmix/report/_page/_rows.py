@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from taskmix.report._advice import AdviceContents
-from taskmix.report._drawing import Figure, Palette
+from taskmix.report._advice import AdviceContents, DeliveredContents
+from taskmix.report._drawing import Palette
 from taskmix.report._study import Specifications, Standing
+from taskmix.report._transfer import TransferContents
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class RunTableRow:
 class PageContents:
     """Everything the template shows, as text."""
 
-    version: str
+    kicker: str  # which command the page is of
     title: str
     labels: tuple[str, ...]
     label_colours: int
@@ -70,12 +71,14 @@ class PageContents:
     headline: tuple[str, ...]
     facts: list[tuple[str, str]]
     advice: AdviceContents | None
+    transfer: TransferContents | None
+    delivered: DeliveredContents | None
+    ways: list[tuple[str, str]]  # labels, each with what it does
     untitled: tuple[str, ...]  # figures whose one panel needs no title
-    first_sections: list[tuple[str, str]]  # of advice
+    first_sections: list[tuple[str, str]]  # of advice, or of transfer
     sections: list[tuple[str, str]]
     figure_sections: list[tuple[str, str]]
     best: str
-    figures: Mapping[str, Figure]
     table: list[ScoreTableRow]
     table_caption: str
     specification: Specifications

@@ -8,7 +8,8 @@ from pathlib import Path
 from taskmix.extras import require
 from taskmix.records import Study
 from taskmix.report._files import write_whole
-from taskmix.report._page._html import PACKAGES, PURPOSE, report_html
+from taskmix.report._page._html import report_html
+from taskmix.report._shell import CHART_PACKAGES, PURPOSE
 from taskmix.report._study import gather_report
 
 
@@ -20,15 +21,19 @@ def write_report(
     title: str | None = None,
     command: str = "",
     notes: Sequence[str] = (),
+    delivered: Path | None = None,
     on_note: Callable[[str], object] = lambda note: None,
 ) -> Path:
     """Writes the page of a study to `out` and gives its path; its notes are told to `on_note`.
 
-    `taskmix report STUDY` does it.
+    `delivered` is another study, trained by this one's plan: what came of it stands beside what was
+    promised. `taskmix report STUDY` does it.
     """
-    require(*PACKAGES, purpose=PURPOSE)  # before everything is read
+    require(*CHART_PACKAGES, purpose=PURPOSE)  # before everything is read
     command = command or f"taskmix report {study.path if isinstance(study, Study) else study}"
-    data = gather_report(study, labels=labels, title=title, command=command, notes=notes)
+    data = gather_report(
+        study, labels=labels, title=title, command=command, notes=notes, delivered=delivered
+    )
     # Names may come from file names that are no Unicode; those characters show as `?`.
     page = report_html(data).encode("utf-8", "replace")
     written = write_whole(out, page, "the report")

@@ -2,7 +2,7 @@
 
 Records become the rows of a report (`_gather.py`, `_data.py`, thinned by `_thin.py`), rows become
 a table of scores with the one in the lead (`_scoreboard.py`), and all of it words (`_words.py`,
-`_specification.py`).
+`_specification.py`, `_ways.py`).
 """
 
 from taskmix.report._study._data import Binned, ReportData, ReportScore, RunRow, TaskRow, Trace
@@ -23,8 +23,10 @@ from taskmix.report._study._thin import (
     divided,
     mean_over,
 )
+from taskmix.report._study._ways import explain_way, explained_ways
 from taskmix.report._study._words import (
     MINUS,
+    UNKNOWN,
     count_of,
     counted,
     decimals_for,
@@ -41,6 +43,7 @@ from taskmix.report._study._words import (
 
 __all__ = [
     "MINUS",
+    "UNKNOWN",
     "Binned",
     "ReportData",
     "ReportScore",
@@ -62,6 +65,8 @@ __all__ = [
     "divided",
     "duration",
     "ends_words",
+    "explain_way",
+    "explained_ways",
     "gather_report",
     "headline",
     "listed",

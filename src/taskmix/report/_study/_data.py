@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from taskmix.plans import AdviceDocument
+    from taskmix.plans import AdviceDocument, ComparisonDocument
     from taskmix.transfer import TransferDocument
 
 Binned = NDArray[np.float64]  # [task, bin]; NaN where nothing was seen
@@ -133,6 +133,7 @@ class ReportData:
     command: str = ""
     transfer: TransferDocument | None = None  # the study's `transfer.json`
     advice: AdviceDocument | None = None  # the study's `advice.json`
+    comparison: ComparisonDocument | None = None  # `comparison.json` of a training by a plan
 
     def bin_steps(self, label: str) -> NDArray[np.float64]:
         """The step that stands for each bin: its last."""

@@ -19,7 +19,7 @@ from taskmix.report._study._thin import bin_edges, bin_of, binned_sum, divided
 from taskmix.report._study._words import counted
 
 if TYPE_CHECKING:
-    from taskmix.plans import AdviceDocument
+    from taskmix.plans import AdviceDocument, ComparisonDocument
     from taskmix.transfer import TransferDocument
 
 _MOST_LABELS = 12  # beside each other in a table
@@ -39,6 +39,7 @@ def gather_report(
     title: str | None = None,
     command: str = "",
     notes: Sequence[str] = (),
+    delivered: Path | None = None,  # a study trained by the plan; None: this one, where it was
 ) -> ReportData:
     """Reads all summaries, and the steps of as many runs as a chart has use for.
 
@@ -81,6 +82,7 @@ def gather_report(
         command=command,
         transfer=_transfer(study.path),
         advice=advice,
+        comparison=_comparison(study.path, delivered),
     )
     data = _fewer_labels(data)
     return _with_traces(data, study, [run for run in summaries if run.label in data.labels])
@@ -102,6 +104,21 @@ def _advice(folder: Path) -> AdviceDocument | None:
     from taskmix.plans import load_advice
 
     return load_advice(folder)
+
+
+def _comparison(folder: Path, delivered: Path | None) -> ComparisonDocument | None:
+    """What `taskmix train --plan` wrote beside the runs, if it did."""
+    if delivered is None and not (folder / "comparison.json").exists():
+        return None
+    from taskmix.plans import load_comparison
+
+    found = load_comparison(delivered or folder)
+    if found is None:
+        raise InputError(
+            f"`{delivered}` should be a study that was trained by a plan. Found no comparison.json in "
+            "it. Make one with `taskmix train FOLDER --plan PLAN --out STUDY`."
+        )
+    return found
 
 
 def _rows(summaries: Sequence[RunSummary]) -> tuple[RunRow, ...]:

@@ -6,9 +6,11 @@ Left out are, unless `features` names them:
 - whole numbers that count the rows: 0 to n - 1 or 1 to n in any order, over all files or in each of
   them, or from any number on in the order of the rows (of 20 rows or more);
 - whatever differs in every row and is called like it: `id`, `user_id`, `PassengerId`, `uuid`, `index`,
-  `Unnamed: 0`, `row`.
+  `Unnamed: 0`, `row`; of an `id` also whole numbers or text that differ in half of the rows: two rows of
+  one patient do not make his number a measurement.
 
-Measurements that happen to differ in every row are numbers with no such name, and stay.
+Measurements that happen to differ in every row are numbers with no such name, and stay; so does a
+`body mass index`, whose numbers are not whole.
 """
 
 from __future__ import annotations
@@ -26,8 +28,10 @@ from taskmix.tasks._columns._stack import StackedFiles
 DISTINCT_SHARE = 0.95  # a few double rows, such as posts sent twice, do not make names a feature
 LEAST_ROWS = 20  # fewer may differ, or count up, by chance
 _LEAST_ROWS_IF_NAMED = 3  # with two rows even a feature differs in both
+_MOSTLY_DISTINCT_SHARE = 0.5  # of what is called an id: groups of rows are larger
+_IDS = re.compile(r"(.*[_\s.-])?(id|ids|uuid|guid|idx)|unnamed: ?\d+", re.IGNORECASE)
 _NAMES = re.compile(
-    r"(.*[_\s.-])?(id|ids|uuid|guid|idx|index|key)|unnamed: ?\d+|row|row[_\s.-]?(number|no|nr|num)",
+    r"(.*[_\s.-])?(index|key)|row|row[_\s.-]?(number|no|nr|num)",
     re.IGNORECASE,
 )
 _CAMEL_CASE_NAMES = re.compile(r".*[a-z](Id|ID|UUID)")
@@ -42,15 +46,24 @@ def identifies(stack: StackedFiles, name: str) -> str | None:
         return "differs in every row"
     if kind == "number" and not cells.null_count and _counts_rows(stack, cells):
         return "numbers the rows"
-    is_named = _NAMES.fullmatch(name.strip()) or _CAMEL_CASE_NAMES.fullmatch(name.strip())
-    if (
-        is_named
-        and count >= _LEAST_ROWS_IF_NAMED
-        and not cells.null_count
-        and _always_differs(stack, cells)
-    ):
+    is_id = _IDS.fullmatch(name.strip()) or _CAMEL_CASE_NAMES.fullmatch(name.strip())
+    if not is_id and not (_NAMES.fullmatch(name.strip()) and _is_whole(cells)):
+        return None
+    if count >= _LEAST_ROWS_IF_NAMED and not cells.null_count and _always_differs(stack, cells):
         return "differs in every row"
+    if is_id and count >= LEAST_ROWS and _is_whole(cells):
+        return (
+            "differs in most rows" if _distinct(cells) >= _MOSTLY_DISTINCT_SHARE * count else None
+        )
     return None
+
+
+def _is_whole(cells: pa.ChunkedArray) -> bool:
+    """Whether these are words or whole numbers."""
+    if not pa.types.is_floating(cells.type):
+        return True
+    values = cells.drop_null().to_numpy()
+    return bool((values == np.rint(values)).all())
 
 
 def _distinct(cells: pa.ChunkedArray) -> int:

@@ -16,12 +16,16 @@ _AROUND = (
     " \t\r\n\f\v\u00a0\u200b\u2060\ufeff\"'`"  # what may stand around a name and is none of it
 )
 
-
-# Where no column is called `label`, the only one of these is meant.
-_LABELS = frozenset(
-    {"labels", "target", "targets", "class", "class_name", "y", "category", "sentiment", "polarity"}
-    | {"intent", "topic", "outcome", "gold", "gold_label", "label_text"}
+# Where no column is called `label`, one of these is meant; the second lot only beside a text.
+USUAL_LABELS = frozenset(
+    {"labels", "target", "targets", "class", "classes", "y", "gold", "gold_label", "outcome"}
 )
+_OF_TEXTS = """
+    category categories sentiment rating ratings score scores stars star overall intent emotion emotions
+    polarity stance tag tags grade toxicity toxic hate spam is_spam verdict relevance similarity
+    entailment topic topics type label_text label_name is_duplicate class_name
+"""
+USUAL_LABELS_OF_TEXTS = frozenset(_OF_TEXTS.split())
 
 
 def folded_name(name: str) -> str:
@@ -61,5 +65,8 @@ def usual_label(names: Iterable[str]) -> str | None:
     >>> usual_label(["Text", "Category"]), usual_label(["class", "target"])
     ('Category', None)
     """
-    found = [name for name in names if folded_name(name) in _LABELS]
-    return found[0] if len(found) == 1 else None
+    names = list(names)
+    for usual in (USUAL_LABELS, USUAL_LABELS_OF_TEXTS):
+        if found := [name for name in names if folded_name(name) in usual]:
+            return found[0] if len(found) == 1 else None
+    return None

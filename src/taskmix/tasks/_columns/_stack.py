@@ -51,7 +51,7 @@ class StackedFiles:
         wanted: Mapping[str, Literal["number", "text"]] | None = None,  # known from training
     ) -> None:
         self.strict = strict
-        self._wanted = wanted or {}
+        self.wanted = wanted or {}
         self.splits = tuple(parts)
         self.parts = tuple(parts.values())
         self.sizes = np.array([part.table.num_rows for part in self.parts], dtype=np.int64)
@@ -186,7 +186,7 @@ class StackedFiles:
         typed -= {"nothing"}
         if any(name in part.mixed for part in self.parts):
             typed.add("number")
-        if self._wanted.get(name) == "number" and typed == {"text"}:
+        if self.wanted.get(name) == "number" and typed == {"text"}:
             return True  # numbers in quotes, in rows for a model that learned numbers
         return typed in (set(), {"number"}, {"number", "text"})
 
@@ -201,7 +201,7 @@ class StackedFiles:
         typed = sum(len(each) - each.null_count for each in others)
         numbers = typed + sum(pc.sum(mask).as_py() or 0 for mask in masks.values())
         valid = typed + sum(len(mask) - mask.null_count for mask in masks.values())
-        wanted = self._wanted.get(name)
+        wanted = self.wanted.get(name)
         is_number = wanted == "number" or (
             wanted is None and valid > 0 and numbers >= NUMERIC_SHARE * valid
         )

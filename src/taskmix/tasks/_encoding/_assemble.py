@@ -78,8 +78,10 @@ def distinct_tables(
 
 
 def plain_targets(task: Task, split_name: str) -> Tensor:
-    """One number a row: a class (or `MISSING`), or a value (or NaN)."""
+    """A class a row (or `MISSING`), a value (or NaN), or a mark for each of its labels."""
     values = task.splits[split_name].targets
+    if task.kind == "multilabel":
+        return torch.from_numpy(values.astype(np.int8))
     if task.kind != "regression":
         return torch.from_numpy(values.astype(np.int64))
     large = np.flatnonzero(np.abs(values) > np.finfo(np.float32).max)

@@ -25,7 +25,8 @@ from taskmix.tasks._reading import TaskKind
 class EncodedSplit:
     """Rows as tensors.
 
-    `targets` is [row], or [row, word] padded with `MISSING` where a row is a whole sentence.
+    `targets` is [row], or [row, word] padded with `MISSING` where a row is a whole sentence, or
+    [row, label] where a row has several labels: 1, 0 or `MISSING`, in eight bits.
     `sentences` marks where sentences begin when every token is a row of its own, and where texts begin
     that are several rows each. Where text is to be written, `targets` [row, place] are its pieces,
     and `target_bytes` the length of what they spell.

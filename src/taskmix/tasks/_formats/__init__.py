@@ -29,10 +29,12 @@ from taskmix.tasks._formats._rows import Rows
 from taskmix.tasks._formats._streams import (
     DamagedError,
     FileAllowance,
+    allowance,
     open_file,
     text_lines,
     unpacked,
 )
+from taskmix.tasks._formats._values import table_of_values
 from taskmix.tasks._formats._words import bad_file, is_too_long, quoted, show_path, tame
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "FileAllowance",
     "OddCells",
     "Rows",
+    "allowance",
     "are_numbers",
     "bad_file",
     "column_names",
@@ -60,6 +63,7 @@ __all__ = [
     "refuse_ending",
     "show_path",
     "spell_number",
+    "table_of_values",
     "tame",
     "text_lines",
     "trimmed_cells",

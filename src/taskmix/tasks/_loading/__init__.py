@@ -7,24 +7,30 @@
 
 from taskmix.tasks._loading._build import Origin, Wanted, make_tasks
 from taskmix.tasks._loading._folder import load_tasks
+from taskmix.tasks._loading._in_memory import find_shapes, split_pairs
 from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_cells
 from taskmix.tasks._loading._names import called
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import Target, choose_metric, guess_kind
+from taskmix.tasks._loading._watching import SeenFiles, watching
 
 __all__ = [
     "InputPlan",
     "Notes",
     "Origin",
+    "SeenFiles",
     "Target",
     "TaskSettings",
     "Wanted",
     "build_inputs",
     "called",
     "choose_metric",
+    "find_shapes",
     "guess_kind",
     "load_tasks",
     "make_tasks",
     "remarks_on_cells",
+    "split_pairs",
+    "watching",
 ]

@@ -27,6 +27,7 @@ from taskmix.tasks._loading._inputs import (
     target_column,
     tokens_column,
 )
+from taskmix.tasks._loading._label import guess_label
 from taskmix.tasks._loading._layout import (
     RowLayout,
     find_split_column,
@@ -42,6 +43,7 @@ from taskmix.tasks._loading._missing import (
     remarks_on_target,
     what_is_missing,
 )
+from taskmix.tasks._loading._multilabel import mark_labels
 from taskmix.tasks._loading._names import alike, as_written
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._sequences import gather_sequences, holds_sequences
@@ -53,6 +55,8 @@ from taskmix.tasks._loading._targets import (
     read_target,
     settle_labels,
 )
+from taskmix.tasks._loading._task_like import suggest_task_column
+from taskmix.tasks._loading._watching import SeenFiles, watcher
 from taskmix.tasks._loading._written import find_written
 from taskmix.tasks._reading import WRITTEN, Reading, TaskKind
 from taskmix.tasks._scoring import metric_of_imbalance
@@ -74,7 +78,7 @@ class Wanted:
 class Origin:
     """Where tasks come from: a file for each split, or one table that is still to be divided."""
 
-    name: str  # of the task; with several targets, the first part of their names
+    name: str  # of the task; with several targets, the first part of their names; a frame has none
     parts: Mapping[str, Rows]  # by split; a whole table under any name
     whole: bool = False
     is_only: bool = False  # so that names from a task column need nothing before them
@@ -88,10 +92,10 @@ class Origin:
         """The folder, the value of the task column, the target: as many as are needed."""
         if want.name is not None:
             return want.name if group is None else f"{want.name}/{group}"
-        parts = [] if group is not None and self.is_only else [self.name]
+        parts = [] if (group is not None and self.is_only) or not self.name else [self.name]
         parts += [] if group is None else [group]
-        parts += [] if alone or want.label is None else [want.label]
-        return "/".join(parts)
+        parts += [] if (alone and parts) or want.label is None else [want.label]
+        return "/".join(parts) or "task"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +133,7 @@ def make_tasks(
             stack, split_column
         )  # what is wrong with it comes before what is wrong elsewhere
     beside = [name for name in (task_column, split_column) if name is not None]
+    files = stack
     targets: list[Target | None] = [None]
     if holds_sequences(stack, settings):
         stack, inner = gather_sequences(stack, settings, beside)
@@ -172,6 +177,26 @@ def make_tasks(
     ]
     about = [(*left_out, *remarks[column.plan], *column.remarks) for column in columns]
     _take_notes(tasks, about, layout, notes)
+    if len(columns) == len(tasks) == 1 and task_column is None:
+        notes.suggest(_suggestion(stack, columns[0], features_not), tasks[0].name)
+    notes.count(len(tasks))
+    if (seen := watcher()) is not None:
+        words = None if targets[0] is None else targets[0].words
+        seen.append(
+            SeenFiles(
+                stack=files,
+                tasks=tuple(task.name for task in tasks),
+                targets=tuple(None if each is None else each.column for each in targets),
+                plans=tuple(column.plan for column in columns),
+                task_column=task_column,
+                split_column=split_column,
+                ignored=frozenset({*apart, *(settings.ignore or ())}),
+                layout=layout if files is stack else None,
+                classes=words.codes
+                if words is not None and len(words.codes) == len(stack)
+                else None,
+            )
+        )
     return tasks
 
 
@@ -227,6 +252,17 @@ def _leave_out(
     return [remark for remark in remarks if remark is not None]
 
 
+def _suggestion(stack: StackedFiles, column: _Column, apart: Collection[str]) -> str | None:
+    """A column that may name tasks, where all rows became one."""
+    target = column.target
+    if target is None or stack.parts[0].format == "conll":
+        return None
+    words = target.words if target.kind == "classification" else None
+    used = {*apart, *(column.plan.columns if column.plan.kind != "table" else ())}
+    labels = None if words is None else words.codes
+    return suggest_task_column(stack, column.plan.kind, used, labels)
+
+
 def _read_target(stack: StackedFiles, want: Wanted, beside: Sequence[str]) -> Target:
     column = target_column(stack, want.settings, want.label)
     said = want.settings.kind in WRITTEN or want.settings.prompt or want.settings.answer
@@ -234,14 +270,12 @@ def _read_target(stack: StackedFiles, want: Wanted, beside: Sequence[str]) -> Ta
         written = find_written(stack, want.settings, want.label, beside)
         if written is not None:
             return Target(written.answer or written.columns[0], written.kind, written=written)
-    usual = None
+    tokens = tokens_column(stack, want.settings)
     has_names = not stack.parts[0].begins_with_data()
-    if want.label is None and column not in stack.names and has_names:
-        usual = usual_label(name for name in stack.names if name not in beside)
-    target = read_target(stack, usual or column, want.settings, tokens_column(stack, want.settings))
-    if usual is None:
-        return target
-    remark = f"`{usual}` was taken for the label, as no column is called `label`"
+    if column in stack.names or want.label is not None or not has_names:
+        return read_target(stack, column, want.settings, tokens)
+    column, remark = guess_label(stack, want.settings, beside)
+    target = read_target(stack, column, want.settings, tokens)
     return replace(target, remarks=(remark, *target.remarks))
 
 
@@ -284,6 +318,9 @@ def _column(
         kept=kept,
         known=layout.known,
     )
+    if target.sets is not None:
+        marks = mark_labels(indices, target.sets, len(labels))
+        return _Column(want, target, plan, labels, layout.arrays(marks), remarks + own)
     values = layout.arrays(indices, target.offsets)
     return _Column(want, target, plan, labels, values, remarks + own)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,9 +23,11 @@ from taskmix.tasks._formats import (
     quoted,
     refuse_ending,
 )
+from taskmix.tasks._frames import is_saved
 from taskmix.tasks._loading._build import Origin, Wanted, make_tasks
 from taskmix.tasks._loading._flat import files_by_label, group_splits, is_hidden, task_files
-from taskmix.tasks._loading._hub import hub_parts
+from taskmix.tasks._loading._hub import hub_parts, saved_origin
+from taskmix.tasks._loading._in_memory import origins_in_memory
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import (
     TaskEntry,
@@ -51,10 +54,13 @@ class Loader:
     only: tuple[str, ...] | None  # the tasks asked for
     strict: bool = False  # whether cells that are no numbers, among numbers, are refused
 
-    def load(self, source: str | Path, settings: Path | None) -> list[Task]:
+    def load(self, source: Any, settings: Path | None) -> list[Task]:
         """All tasks of the source, or at least those asked for."""
         if settings is not None:
             return self._load_entries(source, Path(settings))
+        if not isinstance(source, str | Path):
+            origins = origins_in_memory(source, self.notes)
+            return [task for origin in origins for task in self._make(origin, self.given)]
         if isinstance(source, str) and source.startswith(_HUB):
             return self._make(self._hub(source), self.given)
         path = Path(source)
@@ -75,7 +81,11 @@ class Loader:
         if not groups and (origin := self._split_folder(path)):
             return self._make(origin, own)
         folders = [] if groups else [entry for entry in entries if entry.is_dir()]
-        with_tasks = [folder for folder in folders if split_files(folder, _entries(folder))]
+        with_tasks = [
+            folder
+            for folder in folders
+            if is_saved(folder) or split_files(folder, _entries(folder))
+        ]
         if not with_tasks and not task_files(entries):  # folders with one table each are tasks too
             with_tasks = [folder for folder in folders if len(task_files(_entries(folder))) == 1]
         if not with_tasks:
@@ -156,6 +166,8 @@ class Loader:
         return Origin(name=name or _stem(path), parts={"": rows}, whole=True, is_only=name is None)
 
     def _split_folder(self, folder: Path) -> Origin | None:
+        if is_saved(folder):
+            return saved_origin(folder, _name(folder), self.notes, self.reader.byte_limit)
         files = split_files(folder, _entries(folder))
         if not files:
             return None
@@ -236,7 +248,7 @@ class Loader:
                 return ()
             raise
 
-    def _load_entries(self, source: str | Path, path: Path) -> list[Task]:
+    def _load_entries(self, source: Any, path: Path) -> list[Task]:
         """The tasks of a settings file, in its order."""
         if self.given.label is not None:
             raise OptionError(
@@ -272,15 +284,15 @@ class Loader:
         made: list[list[Task]] = [[] for _ in entries]
         for (place, _), members in jobs.items():
             wanted = [want for _, want in members]
-            origin = self._origin(place, wanted[0].settings)
+            origin = self._origin(place, wanted[0].settings, source)
             tasks = make_tasks(origin, wanted, self.notes, targets[place], strict=self.strict)
             for position, (number, _) in enumerate(members):
                 made[number] += tasks[position :: len(members)]
         return [task for tasks in made for task in tasks]
 
-    def _place(self, source: str | Path, entry: TaskEntry, settings: Path) -> _Place:
-        root = Path(source)
-        if root.is_dir():
+    def _place(self, source: Any, entry: TaskEntry, settings: Path) -> _Place:
+        root = Path(source) if isinstance(source, str | Path) else None
+        if root is not None and root.is_dir():
             folder = path_inside(root, root, entry.folder, settings)
             file = None if entry.file is None else path_inside(root, folder, entry.file, settings)
             if not folder.is_dir():
@@ -291,25 +303,32 @@ class Loader:
             return _Place(folder, file)
         if entry.folder != "." or entry.file is not None:
             should = "`folder` and `file` should be given where the source is a folder."
-            found = f"them for the source {quoted(str(source))}"
+            given = type(source).__name__ if root is None else str(source)
+            found = f"them for the source {quoted(given)}"
             bad_file(settings, should, found, "Leave them out, or give the folder as the source.")
         if isinstance(source, str) and source.startswith(_HUB):
             return _Place(None, None, hub=source)
         return _Place(None, root)
 
-    def _origin(self, place: _Place, settings: TaskSettings) -> Origin:
+    def _origin(self, place: _Place, settings: TaskSettings, source: Any) -> Origin:
         if place.hub is not None:
             return self._hub(place.hub)
         if place.file is not None:
             return self._whole(place.file)
         if place.folder is None:
-            raise AssertionError("a place is a folder, a file or a name")
+            origins = origins_in_memory(source, self.notes)
+            if len(origins) > 1:
+                raise OptionError(
+                    f"A settings file should go with one frame. Found {len(origins)}. Load the tasks "
+                    "of each frame alone, or leave the settings out."
+                )
+            return origins[0]
         return self._split_folder(place.folder) or self._table_of(place.folder, settings)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the files of a [[task]] lie."""
+    """Where the files of a [[task]] lie; nowhere, if the rows were given."""
 
     folder: Path | None
     file: Path | None

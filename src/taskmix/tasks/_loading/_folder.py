@@ -1,9 +1,10 @@
-"""`load_tasks`: from a folder, a file or the name of a data set to a `TaskSet`."""
+"""`load_tasks`: from a folder, a file, the name of a data set or a frame to a `TaskSet`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from taskmix.errors import InputError, OptionError
 from taskmix.tasks._formats import quoted
@@ -16,7 +17,7 @@ from taskmix.tasks._task import TaskSet
 
 
 def load_tasks(
-    source: str | Path,
+    source: Any,  # a path, `hf:` and a name, or whatever has columns
     *,
     tasks: str | Sequence[str] | None = None,
     settings: Path | None = None,
@@ -31,6 +32,7 @@ def load_tasks(
     split_column: str | None = None,
     columns: str | Sequence[str] | None = None,
     kind: TaskKind | None = None,
+    separator: str | None = None,
     metric: str | None = None,
     labels: str | Sequence[str] | None = None,
     extend_labels: bool | None = None,
@@ -43,9 +45,15 @@ def load_tasks(
     cache: Path | None = None,
     byte_limit: int | None = None,
 ) -> TaskSet:
-    r"""Load tasks from a folder, a file, or the Hugging Face hub (`hf:name` or `hf:name:config`).
+    r"""Load tasks from a folder, a file, the Hugging Face hub (`hf:name`, `hf:name:config`) or a frame.
+
+    A frame (pandas, polars, anything that speaks Arrow, a Hugging Face data set, a mapping from columns
+    to values, a list of mappings) is read as a file is, by the same options. A mapping from names to
+    frames has a task, or several, for each name; from `train`, `dev` and `test`, the splits of one.
 
     A folder is one of these, and the first that fits is taken:
+
+    - it is what `datasets` leaves by `save_to_disk`;
 
     - it holds `train`, `dev` (or `valid`, `val`, `validation`) and `test` files: one task, named as
       the folder, or with several columns as `label` one for each, named `folder/column`;
@@ -71,9 +79,10 @@ def load_tasks(
       with the columns `sequence`, `t` and values. `symbols` says whether a cell is cut at white
       space or into characters; `first_symbol_is_task` that a line begins with its task's name.
 
-    Whether classes or numbers are predicted follows from the labels (`_targets.py` has the rule);
-    `kind` overrides it. `labels` keeps the rows with these labels. `settings` is a TOML file with a
-    `[[task]]` for each task, and `task.toml` in a folder has the same keys; keywords go before both.
+    Whether classes, sets of labels or numbers are predicted follows from the labels (`_targets.py` has
+    the rule); `kind` overrides it, and `separator` is what stands between the labels of a cell. `labels`
+    keeps the rows with these labels. `settings` is a TOML file with a `[[task]]` for each task, and
+    `task.toml` in a folder has the same keys; keywords go before both.
 
     A column that is a number in 95 of 100 cells is one of numbers, and its other cells are missing,
     which is noted; rows without a label or task are left out. With `strict` both are an error.
@@ -90,6 +99,9 @@ def load_tasks(
     >>> _ = (folder / "dev.csv").write_text("text,label\nawful,no\n")
     >>> load_tasks("reviews")["films"].sizes
     {'train': 3, 'dev': 1}
+    >>> rows = {"about": ["film", "book"] * 20, "pages": [5, 7, 7, 9] * 10, "good": ["y", "n"] * 20}
+    >>> load_tasks(rows, task_column="about", label="good").names
+    ('book', 'film')
     """
     texts = _text_columns(text)
     given = TaskSettings(
@@ -97,6 +109,7 @@ def load_tasks(
         labels=_names("labels", labels),
         metric=metric,
         kind=kind,
+        separator=separator,
         text=texts[0],
         text2=texts[1],
         tokens=tokens,

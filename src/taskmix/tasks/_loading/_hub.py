@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face hub, by name, through the `datasets` package.
+"""Data sets of the Hugging Face hub, by name, and those that `save_to_disk` has left in a folder.
 
 Their splits are named as files are (`validation` is `dev`), class numbers become the class names, and
 a split whose classes are hidden (-1 in every row, as in the test sets of GLUE) is left out.
@@ -7,15 +7,16 @@ a split whose classes are hidden (-1 in every row, as in the test sets of GLUE) 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import pyarrow as pa
 
 from taskmix.errors import InputError
 from taskmix.extras import load
 from taskmix.tasks._formats import Rows, quoted
+from taskmix.tasks._frames import Given, rows_of, saved_splits
+from taskmix.tasks._loading._build import Origin
+from taskmix.tasks._loading._in_memory import WHOLE
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._splits import name_splits, order_splits
 
@@ -37,40 +38,36 @@ def hub_parts(name: str, config: str | None, notes: Notes) -> dict[str, Rows]:
 def dataset_parts(name: str, found: Any, notes: Notes) -> dict[str, Rows]:
     """The splits of a `DatasetDict`; a `Dataset` is one split, `train`."""
     splits: Mapping[str, Any] = found if isinstance(found, Mapping) else {"train": found}
-    names = name_splits(splits)
+    given = {key: each for key, each in splits.items() if key in name_splits(splits)}
+    return _named_splits(
+        name,
+        tuple(splits),
+        {key: rows for key, each in given.items() if (rows := rows_of(each, f"{name}/{key}"))},
+        notes,
+    )
+
+
+def saved_origin(folder: Path, name: str, notes: Notes, byte_limit: int | None = None) -> Origin:
+    """The folder of a saved `Dataset`, to be divided, or of a saved `DatasetDict`."""
+    found = saved_splits(folder, byte_limit=byte_limit)
+    if WHOLE in found:
+        return Origin(name=name, parts={WHOLE: found[WHOLE].rows}, whole=True, is_only=True)
+    parts = _named_splits(str(folder), tuple(found), found, notes)
+    return Origin(name=name, parts=parts, is_only=True)
+
+
+def _named_splits(
+    name: str, known: tuple[str, ...], found: Mapping[str, Given], notes: Notes
+) -> dict[str, Rows]:
     parts: dict[str, Rows] = {}
-    for key, split in names.items():
-        table, hidden = _table(splits[key])
-        if hidden:
+    for key, split in name_splits(known).items():
+        if found[key].hidden:
             notes.add(f"the split `{key}` of {name} was left out, because its labels are hidden")
         else:
-            parts[split] = Rows(table, Path(f"{name}/{key}"), "hub")
+            parts[split] = replace(found[key].rows, format="hub")
     if not parts:
         raise InputError(
             f"`{name}` should have a split named train, dev, validation or test. Found "
-            f"{', '.join(map(str, splits)) or 'none'}. Load it yourself and write the splits to files."
+            f"{', '.join(map(str, known)) or 'none'}. Load it yourself and write the splits to files."
         )
     return {split: parts[split] for split in order_splits(parts)}
-
-
-def _table(dataset: Any) -> tuple[pa.Table, bool]:
-    """The rows with names in place of class numbers, and whether all of those are hidden."""
-    table: pa.Table = dataset.with_format("arrow")[:]
-    hidden = False
-    for column, feature in dataset.features.items():
-        cells = table.column(column).combine_chunks()
-        inner = getattr(feature, "feature", None)  # of a list of classes
-        if names := getattr(feature, "names", None):
-            hidden |= len(cells) > 0 and all(cell == -1 for cell in cells.unique().to_pylist())
-            cells = _named(cells, names)
-        elif names := getattr(inner, "names", None):
-            cells = pa.ListArray.from_arrays(cells.offsets, _named(cells.flatten(), names))
-        table = table.set_column(table.column_names.index(column), column, cells)
-    return table, hidden
-
-
-def _named(codes: pa.Array, names: list[str]) -> pa.Array:
-    """The name of each class; nothing for a class that is hidden or unknown."""
-    places = codes.fill_null(-1).to_numpy(zero_copy_only=False)
-    known = (places >= 0) & (places < len(names))
-    return pa.array(names, pa.string()).take(pa.array(np.where(known, places, 0), mask=~known))

@@ -1,8 +1,8 @@
 """What a task reads: which columns are its inputs, and how they are called in `Split.inputs`.
 
 Text is the column named in settings, the one called `text` (or `Text`), or the only one that holds
-sentences (`_sentences.py` has the rule). Without any the inputs are a table, of the columns that are
-neither something else nor names of rows (`_identifiers.py`).
+sentences. Without any the inputs are a table, of the columns that are neither something else nor names
+of rows; dates become numbers. `tasks/_columns/_roles.py` says what each column is.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ import pyarrow.compute as pc
 
 from taskmix.errors import OptionError
 from taskmix.tasks._columns import (
+    UNUSABLE,
+    ColumnRole,
+    DateColumn,
     StackedFiles,
     as_pair,
     cell_family,
-    holds_sentences,
-    identifies,
+    dates_of,
     match_column,
     normal_cells,
+    role_of,
 )
 from taskmix.tasks._formats import Rows, quoted
 from taskmix.tasks._loading._settings import TaskSettings
@@ -33,6 +36,7 @@ from taskmix.tasks._reading import InputKind
 _REMEDY = "Correct that row or take it out."
 _LEFT_OUT = {
     "differs in every row": "differs in every row, as names of rows do,",
+    "differs in most rows": "differs in most rows, as names of things do,",
     "numbers the rows": "numbers the rows",
 }
 
@@ -146,7 +150,7 @@ def _find_text(
     stack: StackedFiles, names: Collection[str]
 ) -> tuple[str | None, str | None, tuple[str, ...]]:
     """The columns that hold sentences, if it can be told which are meant."""
-    found = [name for name in names if holds_sentences(stack, name)]
+    found = [name for name in names if role_of(stack, name).kind == "text"]
     if not found:
         return None, None, ()
     pair = as_pair(found)
@@ -154,12 +158,12 @@ def _find_text(
         stack.parts[0].bad(
             "One column should hold the text, or two that are called as pairs usually are.",
             f"sentences in the columns {', '.join(found[:8])}",
-            "Say which are meant: as text columns, or `text` and `text2` in task.toml; or `features` "
-            "there, for a table.",
+            "Say which are meant: as text columns, or `text` and `text2` in task.toml; or `features`, "
+            "for a table.",
         )
     shown = " and ".join(f"`{name}`" for name in pair or found)
     hold = "hold sentences and were" if pair else "holds sentences and was"
-    remark = f"{shown} {hold} taken for the text; `text` or `features` in task.toml says otherwise"
+    remark = f"{shown} {hold} taken for the text; `text=...` or `features=...` says otherwise"
     return *(pair or (found[0], None)), (remark,)
 
 
@@ -176,13 +180,26 @@ def _plan_table(
 ) -> InputPlan:
     """The columns that can be features, and the others."""
     left_out: list[tuple[str, str]] = []
+    remarks: list[str] = []
     for name in names:
-        kind = cell_family(stack.column(name).type)
-        if kind in ("list", "other", "nothing"):
-            why = "no values" if kind == "nothing" else "neither numbers nor text"
+        role = role_of(stack, name)
+        if role.kind == "other":
+            stack.column(name)  # raises what is wrong with it, if it could not be read
+        if role.kind in UNUSABLE:
+            why = "no values" if role.kind == "empty" else "neither numbers nor text"
             left_out.append((name, why))
-        elif not are_chosen and (reason := identifies(stack, name)) is not None:
-            left_out.append((name, reason))
+            remarks.append(f"the column `{name}` has {why} and was left out")
+        elif role.kind == "id" and not are_chosen:
+            left_out.append((name, role.why))
+            words = _LEFT_OUT[role.why]
+            remarks.append(f"the column `{name}` {words} and was left out; `features=...` keeps it")
+        elif role.kind == "date":
+            dates = dates_of(stack, name)
+            if dates is None:
+                raise AssertionError("a column of dates should have dates")
+            if not dates.can_be_told:
+                left_out.append((name, role.why))
+            remarks.append(_remark_on_dates(role, dates))
     without = dict(left_out)
     columns = tuple(name for name in names if name not in without)
     if not columns:
@@ -192,12 +209,19 @@ def _plan_table(
         should = "A table should have at least one column beside the target."
         remedy = "Add one, or name them in `features`; a column of text is named by `text`."
         stack.parts[0].bad(should, found, remedy)
-    remarks = tuple(
-        f"the column `{name}` {_LEFT_OUT.get(why, f'has {why}')} and was left out"
-        + ("; `features` in task.toml keeps it" if why in _LEFT_OUT else "")
-        for name, why in left_out
-    )
-    return InputPlan("table", columns, tuple(left_out), remarks)
+    return InputPlan("table", columns, tuple(left_out), tuple(remarks))
+
+
+def _remark_on_dates(role: ColumnRole, dates: DateColumn) -> str:
+    holds = f"the column `{role.name}` holds dates from {dates.first} to {dates.last}"
+    if not dates.can_be_told:
+        return (
+            f"{holds}, written as {dates.way}, and was left out, as a single new row would not tell day "
+            "and month apart; write them as 2021-12-31 or 31.12.2021"
+        )
+    others = "" if not dates.others else f" ({role.why} count as missing)"
+    written = "" if dates.way == "a type of its own" else f", written as {dates.way},"
+    return f"{holds}{written} and was read as days since 1970-01-01{others}; `ignore=...` leaves it out"
 
 
 def build_inputs(stack: StackedFiles, plan: InputPlan) -> pa.Table:
@@ -247,6 +271,9 @@ def _build_tokens(stack: StackedFiles, name: str) -> pa.ChunkedArray:
 def _build_table(stack: StackedFiles, names: tuple[str, ...]) -> pa.Table:
     columns = {}
     for name in names:
+        if (dates := dates_of(stack, name)) is not None:
+            columns[name] = dates.days
+            continue
         cells = stack.column(name)
         kind = cell_family(cells.type)
         if kind == "text":
@@ -260,7 +287,7 @@ def remarks_on_cells(stack: StackedFiles, plan: InputPlan) -> tuple[str, ...]:
     """What was decided about cells of a table that are no numbers although most of a column are."""
     remarks = []
     for name in plan.columns if plan.kind == "table" else ():
-        if odd := stack.odd(name):
+        if dates_of(stack, name) is None and (odd := stack.odd(name)):
             several = "1 other cell" if odd.count == 1 else f"{odd.count} other cells"
             what = "counted as missing" if odd.are_missing else "so all were read as categories"
             remarks.append(

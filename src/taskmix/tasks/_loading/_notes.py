@@ -1,4 +1,8 @@
-"""What the loader decided by itself, one sentence for all tasks it holds for."""
+"""What the loader decided by itself, one sentence for all tasks it holds for.
+
+A word in backticks with `=` behind it is an argument of `load_tasks`, as in `label="stars"` or
+`features=...`; the command line shows the flag instead.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,23 @@ class Notes:
     def __init__(self) -> None:
         # By remark, in the order they came up; the inner one is an ordered set.
         self._tasks: dict[str, dict[str, None]] = {}
+        self._suggestions: dict[str, str] = {}  # by task, where it is the only one
+        self._made = 0  # tasks
 
     def add(self, remark: str, task: str | None = None) -> None:
         """Keep a remark (without a full stop), about one task or about the whole."""
         tasks = self._tasks.setdefault(remark, {})
         if task is not None:
             tasks[task] = None
+
+    def suggest(self, question: str | None, task: str) -> None:
+        """Keep a question (with its mark) that is asked only if this is the only task there is."""
+        if question is not None:
+            self._suggestions[task] = question
+
+    def count(self, tasks: int) -> None:
+        """So many more tasks were made."""
+        self._made += tasks
 
     def sentences(self, kept: Collection[str]) -> tuple[str, ...]:
         """One sentence a remark, as far as it is about the tasks kept."""
@@ -33,4 +48,6 @@ class Notes:
                 result.append(tame(f"{named}: {remark}."))
             elif not tasks:
                 result.append(tame(f"{remark[0].upper()}{remark[1:]}."))
+        if self._made == 1:
+            result += [tame(words) for task, words in self._suggestions.items() if task in kept]
         return tuple(result)

@@ -39,6 +39,7 @@ class TaskSettings:
     labels: tuple[str, ...] | None = None  # keep the rows with these labels; their order
     metric: str | None = None
     kind: TaskKind | None = None
+    separator: str | None = None  # what stands between the labels of a cell that has several
     text: str | None = None  # the column that holds the text
     text2: str | None = None  # the column that holds the second text of a pair
     tokens: str | None = None  # the column that holds lists of tokens

@@ -1,9 +1,10 @@
-"""What is predicted: from a column to class indices, numbers or tags.
+"""What is predicted: from a column to class indices, sets of labels, numbers or tags.
 
 The kind of a task, where settings do not name it, follows from its target column:
 
-- lists beside a list of tokens: `tagging`;
-- text, true or false: `classification`;
+- lists beside a list of tokens: `tagging`; other lists, of words or whole numbers: `multilabel`;
+- text with a separator between several labels, where that is plain (`_multilabel.py` has the rule):
+  `multilabel`; other text, true or false: `classification`;
 - integers (also when written 1.0): `classification` if there are at most 20 different ones, or if
   they are exactly 0, 1, ..., k - 1 as class numbers are; otherwise `regression`;
 - other numbers: `regression`.
@@ -16,7 +17,8 @@ Labels are text as it is written (`_spelling.py` has the rule): numbers in their
 the alphabet, tags with `O` first.
 
 A label that no row of `train` has is an error for `classification`, because it is nearly always a
-slip. Where the loader itself divided the rows it is chance. It is accepted, with a note, for tags; and
+slip. Where the loader itself divided the rows it is chance. It is accepted, with a note, for tags and
+for several labels a row; and
 where labels are text and train, with 100 rows or more, has labels that occur only once: by Good and
 Turing's estimate there are then more to come, and real data (the intents of ATIS) are like that.
 `extend_labels` overrides this.
@@ -35,6 +37,16 @@ from numpy.typing import NDArray
 from taskmix.errors import OptionError
 from taskmix.tasks._columns import SpelledColumn, StackedFiles, cell_family, normal, spell, words_of
 from taskmix.tasks._formats import quoted
+from taskmix.tasks._loading._multilabel import (
+    LabelSets,
+    are_bracketed,
+    find_separator,
+    likely_remark,
+    rarest_labels,
+    read_label_sets,
+    refuse_vectors,
+    safe_remark,
+)
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._written import WrittenColumns
 from taskmix.tasks._reading import WRITTEN, TaskKind
@@ -44,18 +56,19 @@ from taskmix.tasks._task import MISSING
 _MOST_CLASSES = 20  # whole numbers of more values are a regression, unless `kind` says otherwise
 _MANY_ROWS = 100  # among which a label that stands once tells that more labels are to come
 _REMEDY = "Correct that row or take it out."
-_ASK_KIND = "; `kind` in task.toml says otherwise"
+_ASK_KIND = "; `kind=...` says otherwise"
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A target column, not yet encoded: classes, tags or numbers."""
+    """A target column, not yet encoded: classes, sets of labels, tags or numbers."""
 
     column: str
     kind: TaskKind
-    words: SpelledColumn | None = None  # of rows, or of tokens
+    words: SpelledColumn | None = None  # of rows, of tokens, or of all labels of the rows
     is_text: bool = False  # before it was made words
-    offsets: NDArray[np.int64] | None = None  # [row + 1], the first token of each row
+    offsets: NDArray[np.int64] | None = None  # [row + 1], the first token, or label, of each row
+    sets: LabelSets | None = None  # where a row has several labels
     values: NDArray[np.float64] | None = None  # [row]
     remarks: tuple[str, ...] = ()  # what was decided about it
     written: WrittenColumns | None = None  # where text is to be written
@@ -63,6 +76,8 @@ class Target:
     @property
     def missing(self) -> NDArray[np.bool_] | None:
         """[row], whether it has no target; None where every row must have one."""
+        if self.sets is not None:
+            return self.sets.missing
         if self.values is not None:
             return np.isnan(self.values)
         if self.words is None or self.offsets is not None:
@@ -71,7 +86,9 @@ class Target:
 
     @property
     def strata(self) -> NDArray[np.int64] | None:
-        """[row], what splits should have in equal shares: the class."""
+        """[row], what splits should have in equal shares: the class, or the rarest label of a row."""
+        if self.sets is not None:
+            return rarest_labels(self.sets)
         if self.words is None or self.offsets is not None:
             return None
         return self.words.codes
@@ -82,10 +99,30 @@ def read_target(
 ) -> Target:
     """The target column; `tokens` names the column of tokens where there is one."""
     cells = stack.column(column)
-    kind = settings.kind or guess_kind(cells)
+    kind = settings.kind or ("multilabel" if settings.separator else guess_kind(cells, tokens))
+    remark = None
+    if kind == "classification" and settings.kind is None and settings.labels is None:
+        kind, remark = _several_or_one(column, cells)
+    if kind == "multilabel":
+        if settings.kind is None and cell_family(cells.type) == "list":
+            _refuse_tags(stack, column)
+        separator = settings.separator or (remark[0] if remark else None)
+        sets = read_label_sets(stack, column, separator)
+        remarks = (*sets.remarks, *([remark[1]] if remark else []))
+        return Target(
+            column,
+            kind,
+            words=sets.words,
+            is_text=True,
+            offsets=sets.offsets,
+            sets=sets,
+            remarks=remarks,
+        )
     if kind == "regression":
+        if cell_family(cells.type) == "list":
+            refuse_vectors(stack, column, cells)
         values = stack.numbers(column, "as the target of a regression", may_miss=True)
-        remarks: tuple[str, ...] = ()
+        remarks = ()
         if settings.kind is None and pa.types.is_integer(cells.type):
             remarks = (
                 f"`{column}` has many whole numbers and was taken for regression{_ASK_KIND}",
@@ -101,7 +138,44 @@ def read_target(
     words = spell(stack, column)
     is_text = cell_family(cells.type) == "text"
     remarks = (*words.remarks, *_remarks_on_labels(stack, column, words, settings))
+    remarks += (remark[1],) if remark else ()
     return Target(column, kind, words=words, is_text=is_text, remarks=remarks)
+
+
+def _several_or_one(
+    column: str, cells: pa.ChunkedArray
+) -> tuple[TaskKind, tuple[str | None, str] | None]:
+    """Whether text cells hold several labels or one; where it is no matter of course, a separator
+    and what is to be said."""
+    if cell_family(cells.type) != "text":
+        return "classification", None
+    if are_bracketed(cells):
+        return "multilabel", None
+    found = find_separator(cells)
+    if found is None:
+        return "classification", None
+    if found.is_safe:
+        return "multilabel", (found.mark, safe_remark(column, found))
+    return "classification", (None, likely_remark(column, found))
+
+
+def _refuse_tags(stack: StackedFiles, column: str) -> None:
+    """Lists that are as long as those of another column are tags, whose words have to be named."""
+    lengths = pc.list_value_length(stack.column(column))
+    if not (pc.max(lengths).as_py() or 0) > 1:
+        return
+    for name in stack.names:
+        if name == column or cell_family(stack.parts[0].table[name].type) != "list":
+            continue
+        words = stack.column(name)
+        inside = cell_family(words.type.value_type) == "text"
+        if inside and pc.all(pc.equal(pc.list_value_length(words), lengths)).as_py():
+            should = "Tags should stand beside `tokens`."
+            found = f"none, but lists of the same lengths in `{name}`"
+            remedy = (
+                'Say which column has the tokens; or `kind = "multilabel"` if these are no tags.'
+            )
+            stack.bad(0, should, found, remedy)
 
 
 def _remarks_on_labels(
@@ -136,11 +210,11 @@ def _first(cells: pa.ChunkedArray) -> object:
     return next((cell.as_py() for cell in cells if cell.is_valid), None)
 
 
-def guess_kind(cells: pa.ChunkedArray) -> TaskKind:
-    """The kind of task that such a target column makes."""
+def guess_kind(cells: pa.ChunkedArray, tokens: str | None = None) -> TaskKind:
+    """The kind of task that such a target column makes; `tokens` names that of tokens beside it."""
     kind = cell_family(cells.type)
     if kind == "list":
-        return "tagging"
+        return "multilabel" if tokens is None else "tagging"
     if kind != "number":
         return "classification"
     values = pc.unique(cells.drop_null()).cast(pa.float64(), safe=False).to_numpy()
@@ -203,6 +277,7 @@ def choose_metric(target: Target | None, labels: Sequence[str], wanted: str | No
     kind: TaskKind = "sequences" if target is None else target.kind
     usual = {
         "classification": "accuracy",
+        "multilabel": "micro_f1",
         "regression": "rmse",
         "sequences": "log_loss",
         "generation": "exact_match",
@@ -213,6 +288,7 @@ def choose_metric(target: Target | None, labels: Sequence[str], wanted: str | No
     metric = find_metric(wanted)
     needs = metric.needs
     fits = (needs == "values") == (kind == "regression") and (needs != "tags" or kind == "tagging")
+    fits &= metric.is_of_sets if kind == "multilabel" else needs != "sets"
     fits &= metric.is_of_text == (kind in WRITTEN)
     if kind == "language":  # the windows of a passage are no answers
         fits &= not {"exact_match", "word_f1", "rouge_l"} & set(wanted.split("+"))
@@ -225,10 +301,13 @@ def choose_metric(target: Target | None, labels: Sequence[str], wanted: str | No
 
 
 def keep_labels(stack: StackedFiles, target: Target, wanted: Sequence[str]) -> NDArray[np.bool_]:
-    """[row], whether its label is among the wanted ones; each of them has to occur."""
-    if target.kind != "classification" or target.words is None:
+    """[row], whether its label is among the wanted ones, each of which has to occur.
+
+    Where a row has several labels, all rows are kept, and of their labels the wanted ones.
+    """
+    if target.kind not in ("classification", "multilabel") or target.words is None:
         raise OptionError(
-            f"`labels` should be given for classification. Found {target.kind} of "
+            f"`labels` should be given for classification or multilabel. Found {target.kind} of "
             f"`{target.column}`. Leave it out."
         )
     known = target.words.words
@@ -239,6 +318,8 @@ def keep_labels(stack: StackedFiles, target: Target, wanted: Sequence[str]) -> N
                 f"no row with {quoted(label)}",
                 "Correct `labels`.",
             )
+    if target.sets is not None:
+        return np.ones(len(target.sets.missing), dtype=np.bool_)
     places = [known.index(normal(label)) for label in wanted]
     return np.isin(target.words.codes, places)
 
@@ -254,7 +335,7 @@ def settle_labels(
     """The labels in their order, the class index of every cell, and what is to be noted."""
     words = target.words
     if words is None:
-        raise AssertionError("labels are asked of classes and tags only")
+        raise AssertionError("labels are asked of classes, sets of labels and tags only")
     if target.offsets is not None:
         lengths = np.diff(target.offsets)
         kept, known = np.repeat(kept, lengths), np.repeat(known, lengths)
@@ -276,7 +357,7 @@ def settle_labels(
         more_to_come = target.is_text and in_train.sum() >= _MANY_ROWS and 1 in in_train
         accept = settings.extend_labels
         if accept is None:
-            accept = target.kind == "tagging" or settings.labels is not None or more_to_come
+            accept = target.offsets is not None or settings.labels is not None or more_to_come
         if not accept:
             _refuse(stack, target, words, kept & ~known, unseen, in_train)
     index = np.full(len(words.words) + 1, MISSING, dtype=np.int64)  # the last one: of no label

@@ -26,9 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.tasks._scoring._entities import sentence_chunks
+from taskmix.tasks._scoring._influence import (
+    Values,
+    area_credits,
+    precision_credits,
+    ratio_credits,
+    share_below,
+)
+from taskmix.tasks._scoring._label_sets import SET_CREDITS
 from taskmix.tasks._scoring._metrics import ScoredRows, find_metric, scored_rows
-
-Values = NDArray[np.float64]
 
 
 def row_credits(
@@ -58,24 +64,10 @@ def row_credits(
     return found
 
 
-def ratio_credits(
-    parts: NDArray[Any],  # [row]
-    wholes: NDArray[Any],  # [row]
-) -> Values:
-    """[row] of the sum of `parts` divided by the sum of `wholes`; where that is 0, the ratio is too.
-
-    The ratio's own change with a row: R + (part - R * whole) / the mean whole.
-    """
-    total = wholes.sum()
-    if total == 0:
-        return np.zeros(len(parts))
-    ratio = parts.sum() / total
-    result: Values = ratio + (parts - ratio * wholes) * (len(wholes) / total)
-    return result
-
-
 def _credits(metric: str, rows: ScoredRows) -> Values:
     """Of each row, or of each sentence that has words to score."""
+    if rows.are_sets:
+        return SET_CREDITS[metric](rows.outputs, rows.targets)
     if rows.sentences is None:
         if metric == "entity_f1":  # all of it is one sentence: no row has a share of its own
             return np.full(len(rows.targets), find_metric(metric).compute(rows))
@@ -160,7 +152,7 @@ def _pearson(rows: ScoredRows) -> Values:
 
 def _spearman(rows: ScoredRows) -> Values:
     # Pearson's of the shares of rows below each, which a row that weighs more changes as well.
-    a, b = (_share_below(np.sort(each), each) - 0.5 for each in (rows.outputs, rows.targets))
+    a, b = (share_below(np.sort(each), each) - 0.5 for each in (rows.outputs, rows.targets))
     above_a, above_b = _MeansAbove(a), _MeansAbove(b)
 
     def moment(first: Values, second: Values, changes: Values) -> tuple[float, Values]:
@@ -220,11 +212,11 @@ class _MeansAbove:
 
 
 def _auc(rows: ScoredRows) -> Values:
-    return _of_each_class(_area_credits, rows)
+    return _of_each_class(area_credits, rows)
 
 
 def _average_precision(rows: ScoredRows) -> Values:
-    return _of_each_class(_precision_credits, rows)
+    return _of_each_class(precision_credits, rows)
 
 
 def _of_each_class(
@@ -240,52 +232,6 @@ def _of_each_class(
         ]
     defined = [each for each in found if each is not None]
     return np.mean(defined, axis=0) if defined else np.full(len(rows.targets), np.nan)
-
-
-def _area_credits(scores: Values, positive: NDArray[np.bool_]) -> Values | None:
-    above, below = np.sort(scores[positive]), np.sort(scores[~positive])
-    if len(above) == 0 or len(below) == 0:
-        return None
-    # A row's placement: the share of the rows of the other kind that it is on the right side of.
-    placements = np.empty(len(scores))
-    placements[positive] = _share_below(below, scores[positive])
-    placements[~positive] = 1 - _share_below(above, scores[~positive])
-    area = placements[positive].mean()
-    shares = np.where(positive, len(above), len(below)) / len(scores)
-    result: Values = area + (placements - area) / shares
-    return result
-
-
-def _share_below(ordered: Values, scores: Values) -> Values:
-    """[row] the share of some ordered scores that is lower than each, equal ones half."""
-    lower = np.searchsorted(ordered, scores, side="left")
-    result: Values = (lower + np.searchsorted(ordered, scores, side="right")) / (2 * len(ordered))
-    return result
-
-
-def _precision_credits(scores: Values, positive: NDArray[np.bool_]) -> Values | None:
-    count, total = int(positive.sum()), len(scores)
-    if count in (0, total):
-        return None
-    order = np.argsort(-scores, kind="stable")
-    ordered = -scores[order]
-    last = np.searchsorted(ordered, ordered, side="right")  # rows at or above each one, by score
-    precision = np.cumsum(positive[order])[last - 1] / last
-    value = precision[positive[order]].mean()
-    # A row moves the precision at its own place and at every positive row's below it or beside it.
-    weights = np.where(positive[order], 1 / last, 0.0)
-    first = np.searchsorted(ordered, ordered, side="left")
-
-    def at_or_below(values: Values) -> Values:
-        sums = np.concatenate([[0.0], np.cumsum(values)])
-        result: Values = sums[-1] - sums[first]
-        return result
-
-    moved = positive[order] * at_or_below(weights) - at_or_below(weights * precision)
-    changes = positive[order] * (precision - value) + moved
-    result = np.empty(total)
-    result[order] = value + changes * (total / count)
-    return result
 
 
 CREDITS: Mapping[str, Callable[[ScoredRows], Values]] = MappingProxyType(

@@ -1,7 +1,8 @@
 """Metrics by name, from what a head gives to one number.
 
 A classifier's outputs are logits [row, class], a regressor's are values [row]; of what a model writes
-there are sums and texts (`_written.py`). Rows whose target is
+there are sums and texts (`_written.py`). Where rows have several labels, the targets are marks
+[row, label] beside logits of the same shape (`_label_sets.py`). Rows whose target is
 `MISSING` or NaN are left out. Every metric is a fraction or in the unit of the target, never a
 percentage. Where a metric is not defined it is one of these, so that a run goes on:
 
@@ -11,7 +12,7 @@ percentage. Where a metric is not defined it is one of these, so that a run goes
 | `bits_per_byte`: a text without a byte                   | NaN   |
 | `pearson`, `spearman`: predictions or targets constant   | 0     |
 | `matthews`: predictions or targets of one class          | 0     |
-| `f1`, `macro_f1`, `entity_f1`: nothing right             | 0     |
+| `f1`, `micro_f1`, `macro_f1`, `entity_f1`: nothing right | 0     |
 | `auc`: no class has both positive and negative rows      | NaN   |
 | `average_precision`: the same                            | NaN   |
 """
@@ -28,7 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError, ShapeError
+from taskmix.tasks._scoring import _label_sets as sets
 from taskmix.tasks._scoring._entities import entity_counts, keep_offsets
+from taskmix.tasks._scoring._ranking import area_of_ranks, precision_of_ranks
 from taskmix.tasks._scoring._written import (
     WrittenText,
     bits_per_byte,
@@ -39,7 +42,7 @@ from taskmix.tasks._scoring._written import (
 )
 from taskmix.tasks._task import MISSING
 
-Needs = Literal["classes", "scores", "values", "tags", "pieces", "answers"]
+Needs = Literal["classes", "scores", "sets", "values", "tags", "pieces", "answers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +50,14 @@ class ScoredRows:
     """Outputs beside their targets; rows without a target are gone."""
 
     outputs: NDArray[np.float64]  # [row, class], logits, or [row], values
-    targets: NDArray[Any]  # [row]
+    targets: NDArray[Any]  # [row], or marks [row, label] where a row has several labels
     labels: tuple[str, ...] = ()
     sentences: NDArray[np.int64] | None = None  # [sentence + 1], where rows are tokens
+
+    @property
+    def are_sets(self) -> bool:
+        """Whether a row may have several labels."""
+        return self.targets.ndim == 2
 
     @property
     def are_sound(self) -> bool:
@@ -88,6 +96,13 @@ class Metric:
     higher_is_better: bool
     needs: Needs
     compute: Callable[[Any], float]  # of `ScoredRows`, or of `WrittenText`
+    # Of logits and marks [row, label], where rows may have several labels; None: not defined for them.
+    of_sets: Callable[[NDArray[Any], NDArray[Any]], float] | None = None
+
+    @property
+    def is_of_sets(self) -> bool:
+        """Whether it can score tasks in which a row may have several labels."""
+        return self.of_sets is not None
 
     @property
     def is_of_text(self) -> bool:
@@ -99,20 +114,30 @@ def evaluate_outputs(
     metric: str,
     *,
     outputs: NDArray[Any],  # logits [row, class] or [row, word, class]; values [row] or [row, 1]
-    targets: NDArray[Any],  # [row] or [row, word]
+    targets: NDArray[Any],  # [row], [row, word], or [row, class] beside logits of that shape
     labels: tuple[str, ...] = (),
     sentences: NDArray[Any] | None = None,  # [sentence + 1], where every token is a row
 ) -> float:
-    """The metric of that name. Where `targets` is [row, word], each row is a sentence.
+    """The metric of that name. Where `targets` is [row, word], each row is a sentence; where it has the
+    shape of `outputs`, it marks which of the labels a row has.
 
     >>> logits, targets = np.array([[2.0, 1.0], [0.0, 3.0], [1.0, 0.0]]), np.array([0, 1, 1])
     >>> round(evaluate_outputs("accuracy", outputs=logits, targets=targets, labels=("no", "yes")), 4)
     0.6667
     >>> evaluate_outputs("rmse", outputs=np.array([1.0, 5.0]), targets=np.array([3.0, 3.0]))
     2.0
+    >>> marks = np.array([[1, 0], [0, 0], [0, 1]])  # the last row's label is not found
+    >>> logits = np.array([[2.0, -1.0], [-3.0, -1.0], [-1.0, -0.5]])
+    >>> round(evaluate_outputs("micro_f1", outputs=logits, targets=marks, labels=("a", "b")), 4)
+    0.6667
     """
     rows, _ = scored_rows(metric, outputs, targets, labels, sentences)
-    return float(find_metric(metric).compute(rows)) if rows.are_sound else float("nan")
+    if not rows.are_sound:
+        return float("nan")
+    chosen = find_metric(metric)
+    if rows.are_sets and chosen.of_sets is not None:
+        return float(chosen.of_sets(rows.outputs, rows.targets))
+    return float(chosen.compute(rows))
 
 
 def scored_rows(
@@ -124,13 +149,20 @@ def scored_rows(
 ) -> tuple[ScoredRows, NDArray[np.bool_]]:
     """The rows that a metric counts, words as rows of their own, and [row or word] which these are."""
     chosen = find_metric(metric)
-    if (chosen.needs == "values") == bool(labels) or chosen.is_of_text:
+    if labels and targets.ndim == 2 and outputs.shape == targets.shape:
+        return _scored_sets(chosen, outputs, targets, labels)
+    if (chosen.needs == "values") == bool(labels) or chosen.is_of_text or chosen.needs == "sets":
         has = f"{len(labels)} classes" if labels else "no classes"
         fitting = [
             m.name
             for m in METRICS.values()
-            if (m.needs == "values") != bool(labels) and not m.is_of_text
+            if (m.needs == "values") != bool(labels) and not m.is_of_text and m.needs != "sets"
         ]
+        if chosen.needs == "sets":
+            raise OptionError(
+                f"`{metric}` should be asked of a task in which a row may have several labels. Found "
+                f"one with {has}. Choose one of {', '.join(fitting)}."
+            )
         if chosen.is_of_text:
             raise OptionError(
                 f"`{metric}` should be asked of a task in which text is written. Found one with {has}. "
@@ -158,6 +190,19 @@ def scored_rows(
         sentences = keep_offsets(np.asarray(sentences), kept)
     outputs, targets = outputs[kept].astype(np.float64), targets[kept]
     return ScoredRows(outputs, targets, labels, sentences), kept
+
+
+def _scored_sets(
+    chosen: Metric, outputs: NDArray[Any], targets: NDArray[Any], labels: tuple[str, ...]
+) -> tuple[ScoredRows, NDArray[np.bool_]]:
+    if not chosen.is_of_sets:
+        fitting = [m.name for m in METRICS.values() if m.is_of_sets]
+        raise OptionError(
+            f"`{chosen.name}` should be asked of a task with one answer a row. Found one in which a row "
+            f"may have several labels. Choose one of {', '.join(fitting)}."
+        )
+    kept: NDArray[np.bool_] = (targets != MISSING).any(axis=1)
+    return ScoredRows(outputs[kept].astype(np.float64), targets[kept], labels), kept
 
 
 def evaluate_written(metric: str, text: WrittenText) -> float:
@@ -189,16 +234,28 @@ def find_metric(name: str) -> Metric:
     """
     if "+" in name:
         parts = [find_metric(part) for part in name.split("+")]
-        if len({(p.higher_is_better, p.needs == "values", p.is_of_text) for p in parts}) > 1:
+        of_sets_only = any(p.needs == "sets" for p in parts)
+        mixed = of_sets_only and not all(p.is_of_sets for p in parts)
+        if (
+            mixed
+            or len({(p.higher_is_better, p.needs == "values", p.is_of_text) for p in parts}) > 1
+        ):
             raise OptionError(
                 f"The metrics of a mean should improve in the same direction and be asked of the "
                 f"same kind of task. Found `{name}`."
             )
+        needs = parts[0].needs
+        for decisive in ("answers", "sets"):
+            needs = next((part.needs for part in parts if part.needs == decisive), needs)
+        of_sets = [part.of_sets for part in parts if part.of_sets is not None]
         return Metric(
             name,
             parts[0].higher_is_better,
-            "answers" if any(part.needs == "answers" for part in parts) else parts[0].needs,
+            needs,
             lambda rows: float(np.mean([part.compute(rows) for part in parts])),
+            (lambda outputs, marks: float(np.mean([each(outputs, marks) for each in of_sets])))
+            if len(of_sets) == len(parts)
+            else None,
         )
     if name not in METRICS:
         raise OptionError(
@@ -264,11 +321,11 @@ def _entity_f1(rows: ScoredRows) -> float:
 
 
 def _auc(rows: ScoredRows) -> float:
-    return _ranked(rows, _rank_auc)
+    return _ranked(rows, area_of_ranks)
 
 
 def _average_precision(rows: ScoredRows) -> float:
-    return _ranked(rows, _rank_precision)
+    return _ranked(rows, precision_of_ranks)
 
 
 def _ranked(rows: ScoredRows, area: Callable[[NDArray[Any], NDArray[np.bool_]], float]) -> float:
@@ -284,29 +341,6 @@ def _ranked(rows: ScoredRows, area: Callable[[NDArray[Any], NDArray[np.bool_]], 
     return float(np.mean(defined)) if defined else float("nan")
 
 
-def _rank_auc(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:
-    from scipy.stats import rankdata
-
-    count, others = int(positive.sum()), int((~positive).sum())
-    if count == 0 or others == 0:
-        return float("nan")
-    # Mann and Whitney: how often a positive row ranks above a negative one, ties half.
-    above = rankdata(scores)[positive].sum() - count * (count + 1) / 2
-    return float(above / (count * others))
-
-
-def _rank_precision(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:
-    """The mean over positive rows of the precision among all that rank as high (ties together)."""
-    count = int(positive.sum())
-    if count == 0 or count == len(positive):
-        return float("nan")
-    order = np.argsort(-scores, kind="stable")
-    ranked, hits = scores[order], positive[order]
-    last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)  # of each group of ties
-    found = np.cumsum(hits)[last]
-    return float((np.diff(found, prepend=0) * found / (last + 1)).sum() / count)
-
-
 def _rmse(rows: ScoredRows) -> float:
     return float(np.sqrt(np.mean((rows.outputs - rows.targets) ** 2)))
 
@@ -315,21 +349,26 @@ def _log_loss(rows: ScoredRows) -> float:
     return float(-rows.log_probabilities[np.arange(len(rows.targets)), rows.targets].mean())
 
 
+def _not_one_label(rows: ScoredRows) -> float:
+    raise AssertionError("of one label a row, micro F1 is accuracy")
+
+
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         metric.name: metric
         for metric in (
-            Metric("accuracy", True, "classes", _accuracy),
+            Metric("accuracy", True, "classes", _accuracy, sets.accuracy),
             Metric("f1", True, "classes", _f1),
-            Metric("macro_f1", True, "classes", _macro_f1),
+            Metric("micro_f1", True, "sets", _not_one_label, sets.micro_f1),
+            Metric("macro_f1", True, "classes", _macro_f1, sets.macro_f1),
             Metric("matthews", True, "classes", _matthews),
             Metric("pearson", True, "values", _pearson),
             Metric("spearman", True, "values", _spearman),
             Metric("entity_f1", True, "tags", _entity_f1),
-            Metric("auc", True, "scores", _auc),
-            Metric("average_precision", True, "scores", _average_precision),
+            Metric("auc", True, "scores", _auc, sets.auc),
+            Metric("average_precision", True, "scores", _average_precision, sets.average_precision),
             Metric("rmse", False, "values", _rmse),
-            Metric("log_loss", False, "scores", _log_loss),
+            Metric("log_loss", False, "scores", _log_loss, sets.log_loss),
             Metric("exact_match", True, "pieces", exact_match),
             Metric("token_accuracy", True, "pieces", token_accuracy),
             Metric("word_f1", True, "answers", word_f1),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.tasks._scoring._credits import ratio_credits
+from taskmix.tasks._scoring._influence import ratio_credits
 from taskmix.tasks._scoring._metrics import evaluate_written
 from taskmix.tasks._scoring._written import WrittenText
 

@@ -30,7 +30,7 @@ class LinearRows:
 
     outputs: Tensor  # [row, output]
     jacobian: Tensor  # [row, output, dimension]
-    targets: Tensor  # [row]
+    targets: Tensor  # [row], or [row, label]
 
     def moved(self, move: Tensor) -> Tensor:
         """The outputs after a move [dimension]."""
@@ -50,13 +50,14 @@ def linearise_rows(
     if split not in task.splits:
         return None
     data = task.splits[split]
-    if data.targets.dim() > 1:
+    if data.targets.dim() > 1 and task.kind != "multilabel":
         raise InputError(
             "The gradient-based estimate should have one output a row. Found whole sentences in "
             f"`{task.name}`. Train the subsets, or use a model that reads windows, `model` bilstm.",
             arguments=("model",),
         )
     known = ~data.targets.isnan() if task.kind == "regression" else data.targets != MISSING
+    known = known.any(dim=1) if known.dim() > 1 else known
     places = known.nonzero().flatten().cpu().numpy()
     if len(places) == 0:
         return None

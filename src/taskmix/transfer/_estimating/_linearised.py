@@ -32,7 +32,7 @@ from torch import Tensor
 
 from taskmix.errors import InputError, OptionError
 from taskmix.models import HardSharing, target_scale
-from taskmix.tasks import EncodedTask, EncodedTasks, evaluate_outputs
+from taskmix.tasks import MISSING, EncodedTask, EncodedTasks, evaluate_outputs
 from taskmix.training import mean_margin, task_loss
 from taskmix.transfer._estimating._jacobian import LinearRows, linearise_rows, without_dropout
 from taskmix.transfer._estimating._projection import SparseProjection
@@ -154,6 +154,18 @@ def _gradient_and_curvature(
         away = (rows.outputs.squeeze(-1) - rows.targets) / deviation
         scaled = rows.jacobian.squeeze(1) / deviation
         return 2 * away @ scaled / count, 2 * scaled.t() @ scaled / count
+    if (
+        task.kind == "multilabel"
+    ):  # each label is a question of its own; the mean is over those known
+        known = (rows.targets != MISSING).to(rows.outputs)
+        cells = known.sum().clamp(min=1)
+        shares = rows.outputs.sigmoid()
+        away = (shares - (rows.targets == 1).to(shares)) * known
+        weighted = ((shares * (1 - shares) * known).sqrt().unsqueeze(-1) * rows.jacobian).flatten(
+            0, 1
+        )
+        gradient = (away.unsqueeze(-1) * rows.jacobian).sum(dim=(0, 1)) / cells
+        return gradient, weighted.t() @ weighted / cells
     shares = rows.outputs.softmax(dim=1)
     # The gradients of log-probabilities: their covariance under the model is the curvature.
     scores = rows.jacobian - (shares.unsqueeze(-1) * rows.jacobian).sum(dim=1, keepdim=True)

@@ -41,6 +41,9 @@ from taskmix.transfer._surrogates import (
     fit_pair_surrogate,
 )
 
+# Of a gain that was told: so little that no number of untold pairs outweighs one that was.
+UNTOLD_COUNTS = 1e-6
+
 
 @dataclass(frozen=True, kw_only=True)
 class LearningOptions:
@@ -108,8 +111,24 @@ def learn(
         surrogates=tuple(surrogates),
         failed=tuple(table.failed for table in tables),
     )
-    grouping = best_grouping(matrix.relative_gains, limits)
+    grouping = best_grouping(_told_gains(matrix, lessons), limits)
     return TransferLessons(measured=measured, targets=lessons, matrix=matrix, grouping=grouping)
+
+
+def _told_gains(matrix: TransferMatrix, lessons: Sequence[TargetLesson]) -> NDArray[np.float64]:
+    """[target, source], the gains that verdicts tell of; all others keep tasks apart, if barely.
+
+    Groups by everything that was found would contradict the verdicts: a source that harms a target
+    would join it for a gain of its own that is noise, and largest where outcomes are near zero. What is
+    not told still orders the companions where limits force tasks together.
+    """
+    gains = np.nan_to_num(matrix.relative_gains)
+    told = np.zeros(gains.shape, dtype=np.bool_)
+    for target, lesson in enumerate(lessons):
+        answers = [verdict.answer in ("helps", "harms") for verdict in lesson.verdicts]
+        told[target] = np.insert(answers, target, False)
+    largest = np.abs(gains).max(initial=0.0) or 1.0
+    return np.where(told, gains, UNTOLD_COUNTS * (gains - largest))
 
 
 def _lesson(

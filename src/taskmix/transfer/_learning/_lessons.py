@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taskmix._html import html_lines, html_table
 from taskmix.numerics import Interval
 from taskmix.plans import Expected, Part, Plan, Shares
 from taskmix.transfer._grouping import Grouping
@@ -68,6 +69,31 @@ class TransferLessons:
         if self.matrix is None or self.grouping is None:
             return ()
         return self.grouping.named(self.matrix.tasks)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each target and source, as `pandas.DataFrame(lessons.rows())` takes them.
+
+        `effect` is on the target's loss, beside the target alone: below zero is help.
+        """
+        return [
+            {
+                "target": lesson.target,
+                "source": verdict.source,
+                "answer": verdict.answer,
+                "effect": verdict.effect,
+                "low": verdict.low,
+                "high": verdict.high,
+                "p_value": verdict.p_value,
+                "chosen": verdict.source in lesson.chosen.sources,
+            }
+            for lesson in self.targets
+            for verdict in lesson.verdicts
+        ]
+
+    def _repr_html_(self) -> str:
+        """For notebooks: which tasks to train together, and what helps which."""
+        groups = [f"Train together: {', '.join(group)}" for group in self.groups]
+        return f"<div>{html_lines(groups) if groups else ''}{html_table(self.rows())}</div>"
 
     def plan(self, evidence: Mapping[str, Any] | None = None) -> Plan:
         """What follows from it: which tasks to train together, and for which of them."""

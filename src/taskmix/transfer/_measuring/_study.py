@@ -237,6 +237,6 @@ def _check_task(task: Task, outcome: OutcomeKind, *, is_target: bool, one_class:
         )
     if is_target and outcome == "margin" and task.kind not in ("classification", "tagging"):
         raise InputError(
-            f"The margin should be that of a task with classes. Found the {task.kind} task "
+            f"The margin should be that of a task with one class a row. Found the {task.kind} task "
             f"`{task.name}`. Ask for another outcome."
         )

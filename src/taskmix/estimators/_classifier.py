@@ -1,0 +1,61 @@
+"""`MultitaskClassifier`: classes of several tasks by one shared model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from taskmix.estimators._multitask import Multitask
+from taskmix.tasks import TaskKind
+
+
+class MultitaskClassifier(ClassifierMixin, Multitask):
+    """A classifier whose rows belong to one task or several, trained as one model.
+
+    `classes_` has the classes of all tasks; a row's probabilities are zero for those its task does not
+    have. `policy`, `weighting` or a `plan` of `taskmix.advise` says how tasks are drawn and weighed;
+    without any all are drawn alike. `model_` is the `TrainedModel`.
+
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]] * 8)
+    >>> y = np.array(["low", "low", "high", "high"] * 8)
+    >>> classifier = MultitaskClassifier(steps=60, random_state=0).fit(X, y)
+    >>> classifier.predict([[0.0], [3.0]]).tolist(), classifier.score(X, y)
+    (['low', 'high'], 1.0)
+    >>> frame = {"kind": ["a", "b"] * 16, "x": X[:, 0], "size": y}
+    >>> several = MultitaskClassifier(steps=60, random_state=0)
+    >>> several.fit(frame, task_column="kind", label="size").tasks_
+    ('a', 'b')
+    """
+
+    _kind: TaskKind = "classification"
+
+    def _learn_targets(self, target: Any, tasks: NDArray[Any]) -> Any:
+        target = column_or_1d(target, warn=True)
+        check_classification_targets(target)
+        self.classes_, codes = np.unique(target, return_inverse=True)
+        return codes.astype(str).astype(object)
+
+    def predict_proba(self, X: Any, tasks: Any = None) -> NDArray[np.float64]:
+        """[row, class of `classes_`]."""
+        rows = self._rows_to_answer(X, tasks)
+        found = np.zeros((rows.inputs.num_rows, len(self.classes_)))
+        for name, places, part in self._by_task(rows):
+            columns = [int(label) for label in self.model_.question(name).labels]
+            found[np.ix_(places, columns)] = self.model_.probabilities(part, name)
+        return found
+
+    def predict(self, X: Any, tasks: Any = None) -> NDArray[Any]:
+        """[row], the most likely class of its task."""
+        places = self.predict_proba(X, tasks).argmax(axis=1)
+        return np.asarray(self.classes_[places])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, tasks: Any = None) -> float:
+        """The accuracy over all rows."""
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(X, tasks), sample_weight=sample_weight))

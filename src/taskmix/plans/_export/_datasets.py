@@ -1,0 +1,55 @@
+"""Hugging Face `datasets`: a script with `interleave_datasets` and the shares as probabilities.
+
+`all_exhausted` starts a source again that has ended, so that the shares hold until every row was seen.
+"""
+
+from __future__ import annotations
+
+from taskmix.plans._export._mixture import Mixture
+from taskmix.plans._export._target import Target
+from taskmix.plans._export._text import header, number, text
+
+
+def _write(mixture: Mixture) -> dict[str, str]:
+    lines = [
+        *header(
+            "Hugging Face datasets", "mixture() is the data to train on; cut it at STEPS batches."
+        ),
+        "from datasets import interleave_datasets, load_dataset",
+        "",
+        "SOURCES = {  # task: builder, file, share of the batches",
+        *(
+            f"    {source.task!r}: ({source.builder!r}, {source.file!r}, {number(share)}),"
+            for source, share in zip(mixture.sources, mixture.shares, strict=True)
+        ),
+        "}",
+        f"STEPS = {mixture.steps}  # batches that the plan has for it",
+        f"BATCH_SIZE = {mixture.batch_size}",
+        "",
+        "",
+        "def mixture(seed=0, streaming=False):",
+        "    rows = [",
+        '        load_dataset(builder, data_files=file, split="train", streaming=streaming)',
+        "        for builder, file, _ in SOURCES.values()",
+        "    ]",
+        "    if streaming:",
+        "        shuffled = [each.shuffle(seed=seed, buffer_size=10_000) for each in rows]",
+        "    else:",
+        "        shuffled = [each.shuffle(seed=seed) for each in rows]",
+        "    shares = [share for _, _, share in SOURCES.values()]",
+        "    return interleave_datasets(",
+        '        shuffled, probabilities=shares, seed=seed, stopping_strategy="all_exhausted"',
+        "    )",
+    ]
+    return {mixture.file("mixture", "py"): text(lines)}
+
+
+DATASETS = Target(
+    word="datasets",
+    trainer="Hugging Face datasets",
+    write=_write,
+    usage="Import the file and train on `mixture()`; it ends when every row was seen, so say the steps.",
+    documentation="https://huggingface.co/docs/datasets/process#interleave",
+    checked="datasets 5.2.0, by running the script",
+    any_rows=True,
+)

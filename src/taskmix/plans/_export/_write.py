@@ -1,0 +1,210 @@
+"""`export_plan`: from a plan to the files that another trainer reads.
+
+Nothing is written over a file that is not ours. A file that is read as Python or YAML says in its first
+line who wrote it; where a trainer's format has no comments, the files lie in a folder with a README that
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from taskmix.errors import InputError
+from taskmix.files import (
+    check_output,
+    check_output_folder,
+    list_folder,
+    make_folder,
+    read_plain,
+    write_bytes,
+)
+from taskmix.plans._export._axolotl import AXOLOTL
+from taskmix.plans._export._datasets import DATASETS
+from taskmix.plans._export._levanter import LEVANTER
+from taskmix.plans._export._llamafactory import LLAMAFACTORY
+from taskmix.plans._export._megatron import MEGATRON
+from taskmix.plans._export._mixture import Mixture, mixtures_of
+from taskmix.plans._export._nemo import NEMO
+from taskmix.plans._export._sources import PLACEHOLDER, find_sources
+from taskmix.plans._export._target import Target
+from taskmix.plans._export._text import MARK, text
+from taskmix.plans._export._torchtitan import TORCHTITAN
+from taskmix.plans._export._trl import TRL
+from taskmix.plans._plan import Plan
+
+TARGETS: Mapping[str, Target] = {
+    target.word: target
+    for target in (
+        DATASETS,
+        TRL,
+        AXOLOTL,
+        LLAMAFACTORY,
+        TORCHTITAN,
+        MEGATRON,
+        NEMO,
+        LEVANTER,
+    )
+}
+README = "README.md"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportedPlan:
+    """What was written, and what to know of it.
+
+    >>> ExportedPlan(files=(), notes=("Replace the placeholders.",), usage="trl sft").notes
+    ('Replace the placeholders.',)
+    """
+
+    files: tuple[Path, ...]
+    notes: tuple[str, ...]
+    usage: str
+
+
+def export_plan(
+    plan: Plan,
+    target: str,  # a key of `TARGETS`
+    out: Path | str,
+    *,
+    data: Path | None = None,  # a folder with the tasks' files
+    paths: Mapping[str, str] | None = None,  # the file of a task, by its name
+    steps: int | None = None,  # batches of all models; None: as many as the plan promises for
+    batch_size: int | None = None,
+) -> ExportedPlan:
+    """Writes a plan as what another trainer reads: one file for each model, into a file or a folder.
+
+    >>> from taskmix.plans import Part, Shares
+    >>> shares = Shares(probabilities=(0.25, 0.75))
+    >>> part = Part(tasks=("a", "b"), scored=("a", "b"), share=1.0, division=shares)
+    >>> exported = export_plan(Plan(parts=(part,)), "trl", "mixture.yaml", paths={"a": "a.csv"})
+    >>> [line.strip() for line in exported.files[0].read_text().splitlines()[4:6]]
+    ['data_files: "a.csv"', 'split: train']
+    """
+    known = TARGETS.get(target)
+    if known is None:
+        raise InputError(
+            f"A plan should be exported to one of {', '.join(TARGETS)}. Found `{target}`."
+        )
+    for name, value in (("steps", steps), ("batch_size", batch_size)):
+        if value is not None and value < 1:
+            raise InputError(f"`{name}` should be a whole number above 0. Found {value}.")
+    length = plan.length
+    sources = find_sources(plan.tasks, folder=data, paths=paths or {}, tokens=known.tokens)
+    mixtures = list(
+        mixtures_of(
+            plan,
+            sources,
+            steps=steps if steps is not None or length is None else length.batches,
+            batch_size=batch_size
+            if batch_size is not None or length is None
+            else length.batch_size,
+            says_stages=known.says_stages,
+        )
+    )
+    files: dict[str, str] = {}
+    for mixture in mixtures:
+        files |= known.write(mixture)
+    notes = tuple(_notes(plan, known, mixtures))
+    return ExportedPlan(
+        files=_put(files, Path(out), known, notes),
+        notes=notes,
+        usage=known.usage,
+    )
+
+
+def _notes(plan: Plan, target: Target, mixtures: list[Mixture]) -> Iterator[str]:
+    missing = [
+        each.task
+        for each in dict.fromkeys(source for mixture in mixtures for source in mixture.sources)
+        if each.path is None
+    ]
+    if missing:
+        some = ", ".join(missing[:5]) + (" ..." if len(missing) > 5 else "")
+        yield (
+            f"Nobody said where the rows of {some} are: replace what begins with {PLACEHOLDER}, or "
+            "export again with --data FOLDER or --path TASK=FILE."
+        )
+    strange = next(
+        (
+            each
+            for mixture in mixtures
+            for each in mixture.sources
+            if each.columns and each.form == "unknown"
+        ),
+        None,
+    )
+    if strange is not None and not target.any_rows:
+        yield (
+            f"{target.trainer} trains on conversations, prompts with answers, or texts. The rows of "
+            f"{strange.task} have the columns {', '.join(strange.columns[:5])}: rewrite them first."
+        )
+    if len(plan.parts) > 1:
+        yield f"The plan trains {len(plan.parts)} models: there is one file for each."
+    if plan.merge is not None:
+        yield "The plan merges its models at the end, which the trainer does not do."
+    if any("stage" in mixture.label for mixture in mixtures):
+        yield (
+            f"The shares change while the plan runs. {target.trainer} keeps them, so there is one file "
+            "for each stage: train them one after the other, each from where the last one ended."
+        )
+    if target.packs:
+        yield (
+            f"{target.trainer} packs rows into sequences of one length, so a share is one of tokens "
+            "there, and one of rows in the plan."
+        )
+
+
+def _put(
+    files: Mapping[str, str], out: Path, target: Target, notes: tuple[str, ...]
+) -> tuple[Path, ...]:
+    if out.suffix and not out.is_dir():
+        if len(files) > 1 or not target.has_comments:
+            raise InputError(
+                f"`--out` should be a folder: {target.trainer} gets {len(files)} files and a README. "
+                f"Found `{out}`. Leave the ending away."
+            )
+        (content,) = files.values()
+        check_output(out, is_ours=lambda begin: begin.startswith(MARK.encode()), what="the export")
+        make_folder(out.parent)
+        write_bytes(out, content.encode())
+        return (out,)
+    everything = {README: _readme(files, target, notes), **files}
+    check_output_folder(out, is_ours=lambda path: _is_ours(path, everything), what="the export")
+    for name, content in everything.items():
+        make_folder((out / name).parent)
+        write_bytes(out / name, content.encode())
+    return tuple(out / name for name in everything)
+
+
+def _is_ours(folder: Path, files: Mapping[str, str]) -> bool:
+    """Whether it is an export of before that has no other files than the new one."""
+    try:
+        mine = read_plain(folder / README).startswith(MARK.encode())
+    except OSError:
+        return False
+    return mine and set(_names(folder)) <= set(files)
+
+
+def _names(folder: Path, inside: str = "") -> Iterator[str]:
+    for name in list_folder(folder):
+        if (folder / name).is_dir() and not (folder / name).is_symlink():
+            yield from _names(folder / name, f"{inside}{name}/")
+        else:
+            yield inside + name
+
+
+def _readme(files: Mapping[str, str], target: Target, notes: tuple[str, ...]) -> str:
+    return text(
+        [
+            f"{MARK} for {target.trainer}",
+            "",
+            *(f"- `{name}`" for name in files),
+            "",
+            f"Use: {target.usage}",
+            "",
+            *(line for note in notes for line in (note, "")),
+            f"The format: {target.documentation}",
+        ]
+    )

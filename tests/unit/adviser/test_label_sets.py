@@ -1,0 +1,103 @@
+"""What is known of a task whose rows may have several labels before anything is trained."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+from taskmix.adviser._guess import guessed_score, positives_of, rows_of_metric
+from taskmix.tasks import MISSING, Split, Task, TaskSet, look_at
+
+# Label a: 3 of 4 rows; b: 1 of 4.
+MARKS = np.array([[1, 0], [1, 0], [1, 1], [0, 0]], dtype=np.int8)
+
+
+def task(marks: NDArray[np.int8] = MARKS, texts: list[str] | None = None, name: str = "t") -> Task:
+    words = texts or [f"text {row}" for row in range(len(marks))]
+    others = [f"other {row}" for row in range(len(marks))]
+    return Task(
+        name=name,
+        kind="multilabel",
+        inputs="text",
+        labels=tuple("abcd"[: marks.shape[1]]),
+        metric="micro_f1",
+        source=name,
+        splits={
+            "train": Split(pa.table({"text": words}), marks),
+            "dev": Split(pa.table({"text": others}), marks),
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ("micro_f1", 2 * 3 / (4 + 4)),  # `a` for every row: 3 right, 4 said, 4 true
+        ("macro_f1", (2 * 3 / 7 + 2 * 1 / 5) / 2),  # both for every row
+        ("accuracy", 2 / 4),  # `a` alone, the commonest set
+        ("average_precision", (3 / 4 + 1 / 4) / 2),
+        ("auc", 0.5),
+    ],
+)
+def test_the_guess_is_the_best_set_of_labels_for_every_row(metric: str, expected: float) -> None:
+    assert guessed_score(replace(task(), metric=metric)) == pytest.approx(expected)
+
+
+def test_the_guess_of_log_loss_is_that_of_the_shares() -> None:
+    found = guessed_score(replace(task(), metric="log_loss"))
+    shares = np.array([3.5 / 5, 1.5 / 5])
+    entropy = -(MARKS * np.log(shares) + (1 - MARKS) * np.log(1 - shares)).mean()
+    assert found == pytest.approx(entropy)
+
+
+def test_rows_and_positives_are_those_that_are_known() -> None:
+    marks = MARKS.copy()
+    marks[3] = MISSING
+    some = replace(task(marks), metric="average_precision")
+    assert rows_of_metric(some) == 3
+    assert positives_of(some) == int(2 / (1 / 3 + 1 / 1))
+    assert math.isnan(guessed_score(replace(task(np.ones_like(MARKS)), metric="auc")))
+
+
+def test_labels_that_all_or_few_rows_have_are_said() -> None:
+    def kinds(each: Task) -> dict[str, str]:
+        return {finding.kind: finding.words for finding in look_at(TaskSet((each,)))}
+
+    same = kinds(task(np.tile(np.array([[1, 0]], dtype=np.int8), (120, 1))))
+    assert "the same labels in all rows" in same["one class"]
+    rare = np.zeros((200, 2), dtype=np.int8)
+    rare[::2, 0], rare[0, 1] = 1, 1
+    found = kinds(task(rare))
+    assert "under 2% of its rows have: b" in found["rare class"]
+    assert "one class" not in found
+
+
+def test_equal_inputs_with_other_labels_contradict_and_copies_of_a_task_are_found() -> None:
+    generator = np.random.default_rng(0)
+    marks = (generator.random((120, 2)) < 0.4).astype(np.int8)
+    texts = [f"row {row}" for row in range(120)]
+    twice = task(marks, texts), task(marks, texts, name="u")
+    assert "same task twice" in {finding.kind for finding in look_at(TaskSet(twice))}
+    texts[1], marks[0], marks[1] = texts[0], [1, 0], [1, 1]
+    assert "contradiction" in {each.kind for each in look_at(TaskSet((task(marks, texts),)))}
+
+
+def test_labels_that_stand_in_the_text_are_a_leak_where_all_of_them_do() -> None:
+    generator = np.random.default_rng(1)
+    marks = (generator.random((200, 2)) < 0.5).astype(np.int8)
+
+    def texts(named: tuple[str, ...]) -> list[str]:
+        return [
+            " ".join([f"w{generator.integers(50)}" for _ in range(6)] + said)
+            for said in ([n for n, mark in zip(named, row, strict=False) if mark] for row in marks)
+        ]
+
+    leaking = look_at(TaskSet((task(marks, texts(("alpha", "beta"))),)))
+    assert "leak" in {finding.kind for finding in leaking}
+    one_of_two = look_at(TaskSet((task(marks, texts(("alpha",))),)))
+    assert "leak" not in {finding.kind for finding in one_of_two}

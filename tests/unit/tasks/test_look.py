@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from taskmix.tasks import MISSING, Finding, Split, Task, TaskSet, digits_tasks, look_at
+
+
+def texts(name: str, **splits: list[tuple[str, int]]) -> Task:
+    return Task(
+        name=name,
+        kind="classification",
+        inputs="text",
+        labels=("no", "yes"),
+        metric="accuracy",
+        source=name,
+        splits={
+            split: Split(
+                pa.table({"text": pa.array([text for text, _ in rows], pa.string())}),
+                np.array([label for _, label in rows], dtype=np.int64),
+            )
+            for split, rows in splits.items()
+        },
+    )
+
+
+def plain(name: str, count: int = 120, *, first: int = 0) -> list[tuple[str, int]]:
+    return [(f"{name} {number}", number % 2) for number in range(first, first + count)]
+
+
+def kinds(findings: tuple[Finding, ...]) -> list[str]:
+    return [finding.kind for finding in findings]
+
+
+def test_sound_tasks_give_no_finding() -> None:
+    tasks = TaskSet(
+        tuple(
+            texts(n, train=plain(n), dev=plain(n, 20, first=500), test=plain(n, 20, first=700))
+            for n in "ab"
+        )
+    )
+    assert look_at(tasks) == ()
+
+
+def test_test_rows_seen_in_training_are_counted() -> None:
+    task = texts(
+        "a",
+        train=plain("a"),
+        dev=plain("a", 10, first=500),
+        test=plain("a", 30, first=90) + plain("a", 10, first=600),
+    )
+    (finding,) = look_at(TaskSet((task,)))
+    assert finding.kind == "seen in training"
+    assert finding.share == pytest.approx(30 / 40)
+    assert "75.0% of its test rows" in finding.words
+
+
+def test_test_rows_that_another_task_trains_on_are_counted() -> None:
+    a = texts("a", train=plain("a"), dev=plain("a", 5, first=500), test=plain("b", 10))
+    b = texts("b", train=plain("b"), dev=plain("b", 5, first=500))
+    (finding,) = look_at(TaskSet((a, b)))
+    assert (finding.kind, finding.tasks) == ("seen in another task", ("a", "b"))
+    assert finding.share == 1.0
+
+
+def test_a_copy_of_a_task_is_found_with_rows_in_another_order_and_labels_renamed() -> None:
+    rows = plain("a", 200)
+    dev = plain("d", 5)
+    copy = [(text, 1 - label) for text, label in rows[::-1]][:150]
+    found = look_at(
+        TaskSet((texts("a", train=rows, dev=dev), texts("b", train=copy, dev=plain("e", 5))))
+    )
+    assert ("same task twice", ("a", "b")) in [(each.kind, each.tasks) for each in found]
+
+
+def test_the_same_inputs_with_other_labels_are_no_copy() -> None:
+    generator = np.random.default_rng(0)
+    rows = plain("a", 200)
+    other = [(text, int(generator.integers(2))) for text, _ in rows]
+    found = look_at(
+        TaskSet(
+            (texts("a", train=rows, dev=plain("d", 5)), texts("b", train=other, dev=plain("e", 5)))
+        )
+    )
+    assert kinds(found) == ["same inputs"]
+    assert not found[0].is_warning
+
+
+def test_the_digits_tasks_share_their_inputs_and_none_is_a_copy() -> None:
+    assert "same task twice" not in kinds(look_at(digits_tasks()))
+
+
+@pytest.mark.parametrize(
+    ("rows", "wrong"),
+    [
+        ([(f"x {n}", 0) for n in range(120)], ["one class"]),
+        ([(f"x {n}", int(n == 0)) for n in range(120)], ["rare class", "imbalance"]),
+        ([(f"x {n}", int(n < 7)) for n in range(120)], ["imbalance"]),
+        ([(f"x {n % 60}", n // 60) for n in range(120)], ["contradiction"]),
+        (plain("x", 99), ["few rows"]),
+        (plain("x", 20), ["few rows"]),
+    ],
+)
+def test_what_is_wrong_within_a_task_is_named(
+    rows: list[tuple[str, int]], wrong: list[str]
+) -> None:
+    assert kinds(look_at(TaskSet((texts("a", train=rows, dev=plain("d", 4)),)))) == wrong
+
+
+def test_imbalance_misleads_only_where_accuracy_is_the_score() -> None:
+    rows = [(f"x {n}", int(n < 7)) for n in range(120)]
+    task = texts("a", train=rows, dev=plain("d", 4))
+    (finding,) = look_at(TaskSet((task,)))
+    assert finding.words.endswith("a constant answer has accuracy 0.94, so auc says more.")
+    assert finding.is_warning
+    (finding,) = look_at(TaskSet((replace(task, metric="auc"),)))
+    assert not finding.is_warning
+
+
+def test_rows_without_a_label_count_for_nothing() -> None:
+    rows = [*plain("a"), ("a 0", MISSING)]
+    assert look_at(TaskSet((texts("a", train=rows, dev=plain("d", 4)),))) == ()
+
+
+def test_a_task_without_dev_rows_is_named() -> None:
+    (finding,) = look_at(TaskSet((texts("a", train=plain("a")),)))
+    assert finding.kind == "no dev rows"
+
+
+def tables(name: str, values: list[float], targets: list[float]) -> Task:
+    return Task(
+        name=name,
+        kind="regression",
+        inputs="table",
+        labels=(),
+        metric="rmse",
+        source=name,
+        splits={
+            "train": Split(
+                pa.table({"x": values, "y": [2.0 * value for value in values]}), np.array(targets)
+            ),
+            "dev": Split(pa.table({"x": [-1.0], "y": [float("nan")]}), np.array([0.0])),
+        },
+    )
+
+
+def test_a_copied_regression_is_found_by_its_numbers() -> None:
+    values = [float(value) for value in range(150)]
+    targets = [value**0.5 for value in values]
+    other = list(np.random.default_rng(0).normal(size=150))
+    found = look_at(
+        TaskSet(
+            (tables("a", values, targets), tables("b", values, targets), tables("c", values, other))
+        )
+    )
+    assert [each.tasks for each in found if each.kind == "same task twice"] == [("a", "b")]
+
+
+def prompts(name: str, **splits: list[tuple[str, str]]) -> Task:
+    return Task(
+        name=name,
+        kind="generation",
+        inputs="prompt",
+        labels=(),
+        metric="exact_match",
+        source=name,
+        splits={
+            split: Split(
+                pa.table({"prompt": [ask for ask, _ in rows], "answer": [say for _, say in rows]}),
+                np.empty(0),
+            )
+            for split, rows in splits.items()
+        },
+    )
+
+
+def answered(count: int, *, first: int = 0) -> list[tuple[str, str]]:
+    return [(f"what is {n}", f"word {n % 7}") for n in range(first, first + count)]
+
+
+def test_a_prompt_seen_in_training_is_found_whatever_its_answer() -> None:
+    seen = [(ask, "another") for ask, _ in answered(5)] + answered(15, first=500)
+    tasks = TaskSet((prompts("a", train=answered(120), dev=answered(20, first=300), test=seen),))
+    (finding,) = look_at(tasks)
+    assert (finding.kind, finding.share) == ("seen in training", 0.25)
+
+
+def test_tasks_that_are_written_are_looked_at_like_others() -> None:
+    rows, dev = answered(120), answered(20, first=300)
+    twice = TaskSet((prompts("a", train=rows, dev=dev), prompts("b", train=rows[::-1], dev=dev)))
+    assert "same task twice" in kinds(look_at(twice))
+    texts_only = Task(
+        name="books",
+        kind="language",
+        inputs="passage",
+        labels=(),
+        metric="bits_per_byte",
+        source="books",
+        splits={
+            "train": Split(pa.table({"text": [f"text {n}" for n in range(120)]}), np.empty(0)),
+            "dev": Split(pa.table({"text": ["text 3", "new"]}), np.empty(0)),
+        },
+    )
+    (finding,) = look_at(TaskSet((texts_only,)))
+    assert (finding.kind, finding.share) == ("seen in training", 0.5)

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from taskmix.transfer import (
+    SourceRow,
+    TargetRow,
+    TransferDocument,
+    UsedDesign,
+    transfer_answers,
+)
+
+VERDICTS = ("helps", "harms", "negligible", "cannot tell")
+
+
+def source(name: str, verdict: str, gain: float, width: float = 0.05) -> SourceRow:
+    return SourceRow(
+        source=name,
+        gain=gain,
+        low=gain - width,
+        high=gain + width,
+        p_value=0.01,
+        verdict=verdict,  # type: ignore[arg-type]
+        relative_gain=gain,
+        relative_low=gain - width,
+        relative_high=gain + width,
+    )
+
+
+def target(name: str, *sources: SourceRow, alone: float = 0.8) -> TargetRow:
+    return TargetRow(
+        target=name,
+        higher_is_better=True,
+        alone=alone,
+        alone_runs=10,
+        alone_deviation=0.02,
+        subsets=30,
+        subset_runs=30,
+        noise=0.03,
+        sources=sources,
+        chosen=(),
+    )
+
+
+def document(*targets: TargetRow, groups: tuple[tuple[str, ...], ...] = ()) -> TransferDocument:
+    names = [each.target for each in targets]
+    others = [row.source for each in targets for row in each.sources]
+    return TransferDocument(
+        command="taskmix transfer x",
+        outcome="metric",
+        measure="accuracy",
+        budget="per-task",
+        steps=10,
+        estimate=None,
+        design=UsedDesign(),
+        runs=60,
+        tasks=tuple(dict.fromkeys([*names, *others])),
+        targets=targets,
+        groups=groups,
+    )
+
+
+def test_one_target_is_answered_in_one_sentence() -> None:
+    found = transfer_answers(
+        document(
+            target(
+                "T",
+                source("D", "cannot tell", 0.01),
+                source("B", "helps", 0.1),
+                source("C", "harms", -0.2),
+                source("A", "helps", 0.3),
+                source("E", "negligible", 0.0),
+            )
+        )
+    )
+    assert found.first == (
+        "A by 0.30 (0.25 to 0.35) and B by 0.10 (0.05 to 0.15) help T; "
+        "C hurts it by 0.20 (0.15 to 0.25); E makes no difference that matters; D cannot be told."
+    )
+    assert found.further == ()
+    (answer,) = found.targets
+    assert (answer.helps, answer.hurts, answer.untold, answer.is_told) == (2, 1, 1, True)
+
+
+def test_where_nothing_can_be_told_that_is_the_answer() -> None:
+    found = transfer_answers(document(target("T", source("A", "cannot tell", 0.1))))
+    assert found.first == "What helps or hurts T cannot be told from these runs."
+
+
+def test_an_interval_that_excludes_zero_does_not_read_as_if_it_held_it() -> None:
+    rows = (source("A", "helps", 0.3), source("B", "harms", -0.021, width=0.02))
+    words = transfer_answers(document(target("T", *rows))).first
+    assert "B hurts it by 0.021 (0.001 to 0.041)" in words, "not 0.00 to 0.04"
+
+
+def test_many_sources_are_counted_beyond_the_first() -> None:
+    rows = [source(f"s{place}", "helps", 0.5 - 0.01 * place) for place in range(9)]
+    words = transfer_answers(document(target("T", *rows))).first
+    assert "s5 by" in words
+    assert "s6" not in words
+    assert words.endswith("and 3 more help T.")
+
+
+def test_many_targets_are_summed_up_with_the_largest_share_first() -> None:
+    found = transfer_answers(
+        document(
+            target("T", source("A", "helps", 0.3), source("B", "harms", -0.1), alone=0.9),
+            target("U", source("A", "helps", 0.2), source("B", "cannot tell", 0.0), alone=0.1),
+        )
+    )
+    assert found.first == (
+        "Of 4 pairs of a source and a target, 2 help, 1 hurts and 1 cannot be told."
+    )
+    most, harm = found.further
+    assert most.startswith("Most help: A helps U by 0.20 (0.15 to 0.25) and A helps T"), (
+        "0.2 of 0.1 is more than 0.3 of 0.9"
+    )
+    assert harm == "Most harm: B hurts T by 0.10 (0.05 to 0.15)."
+
+
+def test_a_group_says_which_verdicts_made_it() -> None:
+    found = transfer_answers(
+        document(
+            target("T", source("U", "helps", 0.3), source("V", "cannot tell", 0.1)),
+            target("U", source("T", "harms", -0.1), source("V", "harms", -0.2)),
+            target("V", source("T", "cannot tell", 0.0), source("U", "cannot tell", 0.0)),
+            groups=(("T", "U"), ("V",)),
+        )
+    )
+    together, alone = found.groups
+    assert together.words == (
+        "U helps T by 0.30 (0.25 to 0.35), which outweighs that T hurts U by 0.10 (0.05 to 0.15)."
+    )
+    assert alone.words == "Alone: nothing is known to help it."
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_numbers_that_are_not_known_cost_no_sentence(verdict: str) -> None:
+    row = replace(source("A", verdict, 0.1), low=math.nan, high=math.nan)
+    lost = replace(source("B", verdict, 0.1), gain=math.nan)
+    words = transfer_answers(document(target("T", row, lost, alone=0.0))).first
+    assert words.endswith(".")
+    assert "A" in words or verdict == "cannot tell"
