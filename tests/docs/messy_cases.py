@@ -146,7 +146,7 @@ CASES: dict[str, list[Case]] = {
         Case(
             have="no `label`, but one column called `target`, `class`, `category` or the like",
             happens="taken for the label",
-            says="`Sentiment` was taken for the label, as no column is called `label`",
+            says="`Sentiment` was taken for the label, as columns of that name usually are",
             files={"a.csv": TABLE.replace("label", "Sentiment")},
             source="a.csv",
             tasks=ALL,
@@ -154,8 +154,8 @@ CASES: dict[str, list[Case]] = {
         Case(
             have="two such columns",
             happens="refused: name one with `--label`",
-            says="There should be a column `label`. Found the columns text, class, target",
-            files={"a.csv": "text,class,target\n" + "a b,1,2\n" * 9},
+            says="There should be a column named label, or one that is plainly to be predicted",
+            files={"a.csv": "text,class,target\n" + "a b,1,2\nc d,2,1\n" * 9},
             source="a.csv",
             tasks=None,
         ),

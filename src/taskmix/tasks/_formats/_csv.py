@@ -101,7 +101,17 @@ class CsvFile:
             for _, cells in records(stream, replace(dialect, has_quotes=False)):
                 widths.add(len(cells))
                 is_open |= any(c[:1] == '"' and (len(c) < 2 or c[-1] != '"') for c in cells)
-        return is_open and len(widths) == 1
+        return is_open and len(widths) == 1 and not self._is_quoted_well(dialect)
+
+    def _is_quoted_well(self, dialect: Dialect) -> bool:
+        """Whether all rows are as wide, and every quote closes where a cell ends."""
+        with self.open() as stream, io.TextIOWrapper(io.BufferedReader(stream), "utf-8") as text:
+            lines = islice(_bounded(text, stream, dialect.separator), dialect.skipped, None)
+            try:
+                rows = csv.reader(lines, delimiter=dialect.separator, strict=True)
+                return len({len(cells) for cells in rows if cells}) == 1
+            except csv.Error:
+                return False
 
     def records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
         """The row, as an editor shows it, where each record begins, and its cells; the header first."""
