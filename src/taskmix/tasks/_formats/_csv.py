@@ -142,8 +142,12 @@ def records(
         buffer = io.BufferedReader(stream, _BLOCK)
         with io.TextIOWrapper(buffer, encoding="utf-8", newline="") as text:
             lines = islice(_bounded(text, stream, dialect.separator), dialect.skipped, None)
-            quoting = csv.QUOTE_MINIMAL if dialect.has_quotes else csv.QUOTE_NONE
-            reader = csv.reader(lines, delimiter=dialect.separator, quoting=quoting, strict=strict)
+            reader = csv.reader(
+                lines,
+                delimiter=dialect.separator,
+                quoting=csv.QUOTE_MINIMAL if dialect.has_quotes else csv.QUOTE_NONE,
+                strict=strict,
+            )
             for cells in reader:
                 if cells:  # a blank row is none
                     yield start, cells
