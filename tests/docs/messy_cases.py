@@ -155,7 +155,7 @@ CASES: dict[str, list[Case]] = {
             have="two such columns",
             happens="refused: name one with `--label`",
             says="There should be a column named label, or one that is plainly to be predicted",
-            files={"a.csv": "text,class,target\n" + "a b,1,2\n" * 9},
+            files={"a.csv": "text,class,target\n" + "a b,1,2\nc d,2,1\n" * 9},
             source="a.csv",
             tasks=None,
         ),

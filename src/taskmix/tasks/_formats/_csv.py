@@ -68,7 +68,7 @@ class CsvFile:
 
     @cached_property
     def dialect(self) -> Dialect:
-        with self.open() as stream:
+        with self.stream() as stream:
             data = stream.read(_HEAD)
             is_whole = len(data) < _HEAD
         dialect = find_dialect(data.decode("utf-8", "ignore"), self.usual, is_whole=is_whole)
@@ -80,11 +80,11 @@ class CsvFile:
     @cached_property
     def header(self) -> list[str]:
         header = next((cells for _, cells in self.records()), [])
-        with self.open() as stream:
+        with self.stream() as stream:
             stream.allowance.check(_COLUMN * len(header))
         return header
 
-    def open(self) -> CheckedStream:
+    def stream(self) -> CheckedStream:
         return CheckedStream(self.path, byte_limit=self.byte_limit, remarks=self.remarks)
 
     def _has_quotes_as_letters(self, dialect: Dialect) -> bool:
@@ -92,20 +92,30 @@ class CsvFile:
 
         Text between tabs is often written without quoting; a lone quote would swallow rows.
         """
-        with self.open() as stream:
+        with self.stream() as stream:
             if not any(b'"' in block for block in iter(lambda: stream.read(_BLOCK), b"")):
                 return False
         widths: set[int] = set()
         is_open = False
-        with self.open() as stream:
+        with self.stream() as stream:
             for _, cells in records(stream, replace(dialect, has_quotes=False)):
                 widths.add(len(cells))
                 is_open |= any(c[:1] == '"' and (len(c) < 2 or c[-1] != '"') for c in cells)
-        return is_open and len(widths) == 1
+        return is_open and len(widths) == 1 and not self._is_quoted_well(dialect)
+
+    def _is_quoted_well(self, dialect: Dialect) -> bool:
+        """Whether all rows are as wide, and every quote closes where a cell ends."""
+        with self.stream() as stream, io.TextIOWrapper(io.BufferedReader(stream), "utf-8") as text:
+            lines = islice(_bounded(text, stream, dialect.separator), dialect.skipped, None)
+            try:
+                rows = csv.reader(lines, delimiter=dialect.separator, strict=True)
+                return len({len(cells) for cells in rows if cells}) == 1
+            except csv.Error:
+                return False
 
     def records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
         """The row, as an editor shows it, where each record begins, and its cells; the header first."""
-        with self.open() as stream:
+        with self.stream() as stream:
             yield from records(stream, self.dialect, strict=strict)
 
     def row_numbers(self) -> Iterator[int]:
@@ -132,8 +142,12 @@ def records(
         buffer = io.BufferedReader(stream, _BLOCK)
         with io.TextIOWrapper(buffer, encoding="utf-8", newline="") as text:
             lines = islice(_bounded(text, stream, dialect.separator), dialect.skipped, None)
-            quoting = csv.QUOTE_MINIMAL if dialect.has_quotes else csv.QUOTE_NONE
-            reader = csv.reader(lines, delimiter=dialect.separator, quoting=quoting, strict=strict)
+            reader = csv.reader(
+                lines,
+                delimiter=dialect.separator,
+                quoting=csv.QUOTE_MINIMAL if dialect.has_quotes else csv.QUOTE_NONE,
+                strict=strict,
+            )
             for cells in reader:
                 if cells:  # a blank row is none
                     yield start, cells
@@ -176,7 +190,7 @@ def _read_with_arrow(file: CsvFile) -> pa.Table | None:
     types = {f"f{place}": pa.string() for place in range(len(file.header))}
     dialect = file.dialect
     for is_long in (False, True):
-        with file.open() as stream, arrow_file(stream) as source:
+        with file.stream() as stream, arrow_file(stream) as source:
             block = 2 * stream.allowance.line if is_long else _BLOCK
             try:
                 return arrow_csv.read_csv(
@@ -189,7 +203,10 @@ def _read_with_arrow(file: CsvFile) -> pa.Table | None:
                         quote_char='"' if dialect.has_quotes else False,
                         newlines_in_values=dialect.has_quotes,
                     ),
-                    convert_options=arrow_csv.ConvertOptions(column_types=types),
+                    convert_options=arrow_csv.ConvertOptions(
+                        column_types=types,
+                        check_utf8=False,  # the stream did
+                    ),
                 )
             except pa.ArrowException as error:
                 if stream.problem is not None:
@@ -205,7 +222,7 @@ def _read_with_python(file: CsvFile) -> pa.Table | None:
     width = len(file.header)
     columns: list[list[str]] = [[] for _ in range(width)]
     wider, first, taken = 0, 0, 0
-    with file.open() as stream:
+    with file.stream() as stream:
         bounds = stream.allowance
     for number, cells in islice(file.records(), 1, None):
         if len(cells) < width and "\n" in cells[-1]:  # perhaps a quote that swallowed what follows

@@ -25,7 +25,9 @@ _ZEROS, _NO_ZEROS = (
     0.5,
     0.05,
 )  # shares of zeros in the bytes that have them in UTF-16, and the others
+_MANY = 3  # characters of UTF-8, which cp1252 has by chance where two rare ones meet
 _WIDE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_ASCII = bytes(range(128))
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _NAMES = {"utf-16": "UTF-16", "utf-32": "UTF-32", "cp1252": "Windows-1252 (cp1252)"}
 
@@ -48,6 +50,7 @@ class TextDecoder:
         self._is_start = True
         self._held = b""  # the beginning of a character that the last block cut in two
         self._has_wide = False  # whether a character beyond ASCII was UTF-8
+        self._wide = self._odd = 0  # of what is read as cp1252: UTF-8 after all, and other bytes
         self._decoder: codecs.IncrementalDecoder | None = None
 
     @property
@@ -73,7 +76,7 @@ class TextDecoder:
             _, used = codecs.utf_8_decode(data, "strict", final)
         except UnicodeDecodeError as error:
             return self._fall_back(data, error, final=final)
-        self._has_wide = True
+        self._has_wide |= not data[:used].isascii()
         self._held = data[used:]
         return data[:used]
 
@@ -95,20 +98,28 @@ class TextDecoder:
     def _transcode(self, data: bytes, *, final: bool) -> bytes:
         if self._decoder is None:
             raise AssertionError("there is a decoder of what is not UTF-8")
-        if self.encoding == "cp1252" and (control := _CONTROL.search(data)):
-            self._refuse(data, control.start())
+        if self.encoding == "cp1252":
+            self._check_guess(data)
         try:
             return self._decoder.decode(data, final).encode()
         except UnicodeDecodeError as error:
             self._refuse(bytes(error.object), error.start)
 
     def _fall_back(self, data: bytes, error: UnicodeDecodeError, *, final: bool) -> bytes:
-        wide = _WIDE.findall(data)
-        odd = sum(byte > 127 for byte in _WIDE.sub(b"", data))
-        if self._has_wide or len(wide) > odd or not data[: error.start].isascii():
+        if self._has_wide or not data[: error.start].isascii():
             self._refuse(data, error.start)
         self._choose("cp1252")
         return self._transcode(data, final=final)
+
+    def _check_guess(self, data: bytes) -> None:
+        """Refuse what is binary, and what is UTF-8 but for a few bytes."""
+        if control := _CONTROL.search(data):
+            self._refuse(data, control.start())
+        wide = _WIDE.findall(data)
+        self._wide += len(wide)
+        self._odd += len(data.translate(None, _ASCII)) - sum(map(len, wide))
+        if self._wide > self._odd and self._wide >= _MANY:
+            self._refuse(data, data.index(wide[0]))
 
     def _refuse(self, data: bytes, place: int) -> NoReturn:
         raise NotTextError(data, place, f"the bytes {data[place : place + 12]!r}")

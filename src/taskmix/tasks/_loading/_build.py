@@ -129,9 +129,7 @@ def make_tasks(
     task_column = settings.task_column or _own_task_column(origin, stack)
     split_column = find_split_column(stack, settings, origin.whole)
     if split_column is not None:
-        read_splits(
-            stack, split_column
-        )  # what is wrong with it comes before what is wrong elsewhere
+        read_splits(stack, split_column)  # raises what is wrong with it, before anything else
     beside = [name for name in (task_column, split_column) if name is not None]
     files = stack
     targets: list[Target | None] = [None]

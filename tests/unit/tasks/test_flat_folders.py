@@ -1,0 +1,118 @@
+"""Folders with one file for each task, and names that differ in case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from taskmix.errors import InputError, TaskFileError
+from taskmix.tasks import Question, load_tasks
+from taskmix.tasks._columns import folded_name, match_column
+from taskmix.tasks._loading._flat import group_splits, is_hidden, is_prose
+
+TABLE = "text,label\n" + "".join(f"a film number {n} ok,{'ab'[n % 2]}\n" for n in range(20))
+
+
+def write(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(TABLE)
+    return folder
+
+
+def test_only_the_files_asked_for_are_read(tmp_path: Path) -> None:
+    write(tmp_path, "books.csv", "dvd.csv")
+    (tmp_path / "dvd.csv").write_text("text,label\nonly one cell\n")
+    assert load_tasks(tmp_path, tasks="books").names == ("books",)
+    with pytest.raises(InputError, match="Found books, dvd"):
+        load_tasks(tmp_path, tasks="music")
+
+
+@pytest.mark.parametrize(
+    ("names", "groups"),
+    [
+        (("books_train", "books_test"), {"books": ["train", "test"]}),
+        (("train.books", "dev.books"), {"books": ["train", "dev"]}),
+        (("a-b_Train", "a-b VALID"), {"a-b": ["train", "dev"]}),
+        (("train", "test_a", "test_b"), {}),  # one task with two splits to test on
+        (("test_a", "dev_b"), {}),  # nothing to train on
+        (("books", "training_set"), {"set": ["train"]}),
+        (("retrain", "contest"), {}),
+    ],
+)
+def test_tasks_and_splits_are_found_in_names(
+    tmp_path: Path, names: tuple[str, ...], groups: dict[str, list[str]]
+) -> None:
+    found = group_splits(tmp_path, [tmp_path / f"{name}.csv" for name in names])
+    assert {name: list(files) for name, files in found.items()} == groups
+
+
+def test_two_files_for_one_split_get_a_sentence(tmp_path: Path) -> None:
+    write(tmp_path, "books_train.csv", "books_dev.csv", "books.valid.csv")
+    with pytest.raises(TaskFileError, match="one file for each split, and `books` for `dev`"):
+        load_tasks(tmp_path)
+
+
+def test_two_files_of_one_stem_get_a_sentence(tmp_path: Path) -> None:
+    write(tmp_path, "books.csv", "dvd.csv")
+    (tmp_path / "books.jsonl").write_text('{"text": "a b", "label": "c"}\n')
+    with pytest.raises(TaskFileError, match="should have different names"):
+        load_tasks(tmp_path)
+
+
+def test_what_lies_beside_data_is_no_task() -> None:
+    for name in (".DS_Store", "~$books.xlsx", "books.csv~", "Thumbs.db", "__MACOSX"):
+        assert is_hidden(Path(name))
+    for name in ("README.md", "readme.txt", "LICENSE", "licence.csv", "requirements-dev.txt"):
+        assert is_prose(Path(name))
+    for name in ("books.csv", "readmes.csv", "noticeboard.csv"):
+        assert not is_prose(Path(name))
+        assert not is_hidden(Path(name))
+
+
+def test_a_folder_of_spreadsheets_that_are_not_read_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "books.xls").write_bytes(b"\xd0\xcf\x11\xe0")
+    with pytest.raises(TaskFileError, match=r"'books.xls'. Save it as .xlsx or .csv"):
+        load_tasks(tmp_path)
+
+
+def test_a_metadata_file_beside_several_tables_is_left_alone(tmp_path: Path) -> None:
+    write(tmp_path, "books.csv", "dvd.csv")
+    (tmp_path / "dataset_info.json").write_text('{"name": "films", "rows": 40}')
+    tasks = load_tasks(tmp_path)
+    assert tasks.names == ("books", "dvd")
+    assert any("left alone: dataset_info.json" in note for note in tasks.notes)
+
+
+def test_the_exact_name_wins_and_two_others_are_a_question() -> None:
+    assert match_column(["LABEL", "label", "Label"], "label") == "label"
+    assert match_column(["\ufeffText\u00a0"], "text") == "\ufeffText\u00a0"
+    assert match_column(["Straße"], "STRASSE") == "Straße"
+    assert match_column(["", " "], "") == ""
+    assert match_column(["x"], " ") is None
+    assert folded_name("e\u0301") == folded_name("É")
+    with pytest.raises(InputError, match="'Label' and 'LABEL'"):
+        match_column(["Label", "LABEL"], "label")
+
+
+def test_new_rows_may_write_the_names_in_another_case(tmp_path: Path) -> None:
+    rows = "".join(f"{n},{n * n % 7},{'ab'[n % 2]}\n" for n in range(40))
+    (tmp_path / "a.csv").write_text(f"Age,z,label\n{rows}")
+    question = Question.of(load_tasks(tmp_path / "a.csv", features=["age", "Z"])["a"])
+    assert question.columns == ("Age", "z")
+    table, _ = question.read(pa.table({"AGE": [3], "Z": [4]}))
+    assert table.to_pydict() == {"Age": [3], "z": [4]}
+    (tmp_path / "new.csv").write_text("AGE;Z\n3;4\n")
+    table, notes = question.read(tmp_path / "new.csv")
+    assert table.to_pydict() == {"Age": [3], "z": [4]}
+    assert "separated by semicolons" in notes[0]
+
+
+def test_large_whole_labels_keep_their_digits_under_another_name(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_text('{"x": 1, "label": 36893488147419103232}\n' * 9)
+    (tmp_path / "dev.jsonl").write_text('{"x": 1, "Label": 36893488147419103232}\n')
+    (task,) = load_tasks(tmp_path, kind="classification", features=["x"])
+    assert task.labels == ("36893488147419103232",)
+    assert task.sizes == {"train": 9, "dev": 1}
