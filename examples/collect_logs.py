@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
+from torch.utils.data import TensorDataset
 
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.plans import Part, Plan, Shares
@@ -35,7 +35,6 @@ for number, (size, rule) in enumerate(zip(SIZES, rules, strict=True)):
     values = torch.randn(size, 8)
     tasks = torch.full((size,), number)
     parts.append(TensorDataset(values, rule(values).float(), tasks))
-data = ConcatDataset(parts)
 
 
 def train(policy, study, label):
@@ -63,13 +62,13 @@ def train(policy, study, label):
             generator=np.random.default_rng(SEED),
             record=record,
         )
-        for values, targets, tasks in DataLoader(data, batch_sampler=sampler):
+        for (values, targets, tasks), draw in sampler.loader(parts):
             outputs = heads[int(tasks[0])](encoder(values)).squeeze(1)
             loss = torch.nn.functional.binary_cross_entropy_with_logits(outputs, targets)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            sampler.observe(loss.item())
+            sampler.observe(loss, draw)
         record.finish(scores=[], best_step=None)
     return run
 

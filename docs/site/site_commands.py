@@ -18,7 +18,7 @@ GROUPS = {
     "--warmup --clip-norm --precision --evaluate-every --checkpoint-every --patience",
     "Running it": "--seed --seeds --device --workers --engine --address --store --resume --fresh",
     "What it writes": "--out --keep --write-plan --page --answers --document --plot --table --json "
-    "--overwrite --tensorboard --mlflow",
+    "--overwrite --tensorboard --mlflow --wandb",
 }
 EXIT_CODES = (
     "Exit codes: 0 done, 1 a run failed, 2 the input was wrong, 130 stopped by Ctrl-C or SIGTERM. Run a "

@@ -30,6 +30,7 @@ STOPPED = 130  # the exit code; 128 + SIGINT, as of shells
 GRACE = 1.0  # seconds for a checkpoint; all have to be gone two seconds after the signal
 CONTINUE = "taskmix: stopped. Run the same command again to continue."
 BEGIN_ANEW = "taskmix: stopped. Nothing is kept: the same command begins anew."
+WATCHED = "taskmix: stopped watching. The study is as it was."
 # Commands that write once, at their end.
 KEEP_NOTHING = {"predict", "report", "improve", "simulate", "laws"}
 REPRODUCE_NOTHING = {"bandit", "transfer-theory"}
@@ -163,6 +164,8 @@ def _sleep(seconds: float) -> None:
 
 def _sentence(words: list[str]) -> str:
     names = [word for word in words if not word.startswith("-")][:2]
+    if names[:1] == ["watch"]:
+        return WATCHED
     nothing = names[:1] and names[0] in KEEP_NOTHING
     nothing = nothing or (names[:1] == ["reproduce"] and names[-1] in REPRODUCE_NOTHING)
     return BEGIN_ANEW if nothing else CONTINUE

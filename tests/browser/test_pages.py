@@ -5,6 +5,8 @@ With `--screenshots docs/pictures` the same tests write the pictures that the do
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -111,6 +113,25 @@ SHOWN = {
     "laws": laws_page,
     "sequences": sequences_page,
 }
+SMALL = ("--steps", "300", "--learning-rate", "0.005", "--engine", "fleet")
+REAL = (  # what the pictures are of
+    ("advise", "digits", "--budget", "60000-steps", "--out", "advice"),
+    (
+        "train",
+        "digits",
+        "--plan",
+        "advice/plan.json",
+        "--steps",
+        "6664",
+        "--seeds",
+        "2",
+        "--out",
+        "trained",
+    ),
+    ("report", "advice", "--delivered", "trained", "--page", "advice.html"),
+    ("transfer", "digits", "--all", "--outcome", "metric", *SMALL, "--out", "transfer"),
+    ("report", "transfer", "--page", "transfer.html"),
+)
 CROWDED = (crowded_advice_page, crowded_transfer_page, wide_transfer_page, long_laws_page)
 
 
@@ -129,21 +150,50 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[]
     return of
 
 
+@pytest.fixture(scope="session")
+def real_studies(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], dict[str, Path]]:
+    """The advice of the demo with a training by it, and a study of transfer: some minutes of training.
+
+    Pictures are of these; tests that take none read pages of made-up numbers, which take seconds.
+    """
+    made: dict[str, Path] = {}
+
+    def make() -> dict[str, Path]:
+        if not made:
+            folder = tmp_path_factory.mktemp("studies")
+            for words in REAL:
+                subprocess.run(
+                    [sys.executable, "-m", "taskmix", *words],
+                    cwd=folder,
+                    check=True,
+                    stdout=subprocess.DEVNULL,
+                )
+            made.update(advice=folder / "advice.html", transfer=folder / "transfer.html")
+        return made
+
+    return make
+
+
 def screen(width: int) -> dict[str, object]:
     return {"viewport": {"width": width, "height": 900}, "color_scheme": "light"}
 
 
+@pytest.mark.timeout(1200)  # with pictures, the studies are trained first
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_page_of_the_documentation_reads_well(
     name: str,
     width: str,
     page_file: Callable[[Callable[[], str]], Path],
+    real_studies: Callable[[], dict[str, Path]],
     opened: Open,
     photographer: Photographer,
 ) -> None:
     across, down, fineness = WIDTHS[width]
-    view = opened(page_file(SHOWN[name]), screen(across) | {"device_scale_factor": fineness})
+    path = page_file(SHOWN[name])
+    if photographer.folder is not None:
+        path = real_studies().get(name, path)
+    view = opened(path, screen(across) | {"device_scale_factor": fineness})
     view.must_be_readable()
     photographer.take(view, f"{name}-{width}", height=down)
 

@@ -218,28 +218,28 @@ def test_everything_drawn_has_words_for_those_who_hear_the_page(report: Path, op
     view.must_be_heard()
 
 
-def test_the_heat_map_has_a_cell_a_pair_and_marks_what_cannot_be_told(
+def test_the_map_has_a_cell_a_pair_and_marks_what_cannot_be_told(
     transfer_report: Path, opened: Open
 ) -> None:
     view = opened(transfer_report, LIGHT)
-    chart = view.drawn("#chart-transfer")
-    filled, outlined = chart.locator(".mark-rect.role-mark").all()
+    cells = view.page.locator("#transfer .map")
     # Of 8 targets all but one gain from the first task and all but one lose by the last.
-    assert filled.locator("path").count() == 14
-    assert outlined.locator("path").count() == 56 - 14
-    dashes = outlined.locator("path").first.evaluate(
-        "path => getComputedStyle(path).strokeDasharray"
+    assert cells.locator("td.helps").count() == 7
+    assert cells.locator("td.harms").count() == 7
+    assert cells.locator("td.untold").count() == 56 - 14
+    assert all(words.endswith("?") for words in cells.locator("td.untold").all_inner_texts())
+    outline = cells.locator("td.untold").first.evaluate(
+        "cell => getComputedStyle(cell).outlineStyle"
     )
-    assert dashes != "none"
-    words = chart.locator(".mark-text.role-mark text").all_text_contents()
-    assert sum(word.endswith("?") for word in words) == 56 - 14
-    assert "+0.200" in words
-    colours = filled.locator("path").evaluate_all(
-        "paths => [...new Set(paths.map(path => getComputedStyle(path).fill))]"
-    )
-    assert len(colours) == 2  # one helps, one harms
-    tip = view.tip_after(lambda: filled.locator("path").first.hover(force=True))
-    assert re.search(r"verdict\s*(helps|harms)", tip.words)
+    assert outline == "dashed"
+    paints = [
+        cells.locator(f"td.{kind}").evaluate_all(
+            "cells => [...new Set(cells.map(cell => getComputedStyle(cell).backgroundColor))]"
+        )
+        for kind in ("helps", "harms")
+    ]
+    assert [len(paint) for paint in paints] == [1, 1]
+    assert paints[0] != paints[1]
     assert view.complaints == []
 
 
@@ -257,9 +257,3 @@ def test_gains_and_held_out_predictions_are_drawn_for_every_target(
     assert points.locator(".mark-symbol.role-mark path").count() == 3
     assert view.requests == [transfer_report.as_uri()]
     assert view.complaints == []
-
-
-def test_the_heat_map_fits_a_phone(transfer_report: Path, opened: Open) -> None:
-    view = opened(transfer_report, PHONE)
-    view.drawn("#chart-transfer")
-    assert view.page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -26,6 +26,9 @@ SHORTER = {
     "steps=10_000": "steps=30",
     "steps=2000": "steps=4",
     "steps=1000": "steps=5",
+    "max_steps=500": "max_steps=1",
+    "number == 100": "number == 1",
+    "number == 200": "number == 2",
     "SubsetDesign(count=60)": "SubsetDesign(count=8, alone=2, held_out=3)",
     "HiddenMarkov(states=10), n_generators=8": "HiddenMarkov(states=2), n_generators=2, max_iter=2",
     "Markov(order=2), generators=12": "Markov(order=1), generators=2",
@@ -35,6 +38,30 @@ SHORTER = {
     'out="advice"': 'out="own"',  # the page has an `advice` that the command wrote
     "BanditOptions(": "BanditOptions(environments=1, seeds=1, steps=200, ",
 }
+
+
+def complaints() -> Any:
+    """A frame of two tasks, with a column that says the category."""
+    import pandas
+
+    generator = np.random.default_rng(0)
+    amount = generator.normal(size=80)
+    return pandas.DataFrame(
+        {
+            "product": ["card", "loan"] * 40,
+            "amount": amount,
+            "channel": generator.choice(["web", "phone"], 80),
+            "category": np.where(amount > 0, "fraud", "other"),
+        }
+    )
+
+
+def python(folder: Path) -> Names:
+    return {"complaints": complaints()}
+
+
+def quickstart(folder: Path) -> Names:
+    return plan_of_advice(folder) | {"frame": complaints()}
 
 
 def readme(folder: Path) -> Names:
@@ -47,6 +74,7 @@ def readme(folder: Path) -> Names:
         "loss_of": lambda model, batch, task: model(batch).square().mean(),
         "model": linear,
         "optimizer": torch.optim.SGD(linear.parameters(), lr=0.1),
+        "frame": complaints(),
     }
 
 
@@ -64,13 +92,46 @@ def weighting(folder: Path) -> Names:
 
 def plug_in(folder: Path) -> Names:
     write_plan(folder / "plan.json", parts=4)
-    if "datasets" not in sys.modules:
-        try:
-            import datasets  # noqa: F401
-        except ModuleNotFoundError:
-            sys.modules["datasets"] = stand_in_for_datasets()
-    tables = {name: range(100) for name in "abcdefgh"}
-    return weighting(folder) | {"new_encoder": lambda: torch.nn.Linear(4, 4), "tables": tables}
+    tables: Names = {name: range(100) for name in "abcdefgh"}
+    try:
+        from datasets import Dataset
+    except ModuleNotFoundError:
+        sys.modules["datasets"] = stand_in_for_datasets()
+    else:
+        tables = {name: Dataset.from_dict({"row": rows}) for name, rows in tables.items()}
+    made = {
+        "new_encoder": lambda: torch.nn.Linear(4, 4),
+        "tables": tables,
+        "topic_loader": [torch.randn(8, 4) for _ in range(3)],
+        "sentiment_loader": [torch.randn(8, 4) for _ in range(2)],
+    }
+    return weighting(folder) | made | sampled()
+
+
+def sampled() -> Names:
+    """Rows of two tasks and what trains on them, for samplers, streams and the Trainer."""
+    from accelerate import Accelerator
+
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 1)
+
+        def forward(self, values: torch.Tensor, targets: torch.Tensor) -> Any:
+            return {"loss": (self.linear(values)[:, 0] - targets).square().mean()}
+
+    rows = [
+        [{"values": torch.randn(4), "targets": float(task)} for _ in range(40)] for task in range(2)
+    ]
+    return {
+        "task_rows": rows,
+        "train_on": lambda batch: batch["values"].square().mean(),
+        "accelerator": Accelerator(cpu=True),
+        "books": rows[0],
+        "films": rows[1],
+        "losses_of": lambda batch: batch["values"].square().mean(1),
+        "network": Network(),
+    }
 
 
 def advise(folder: Path) -> Names:
@@ -113,7 +174,7 @@ def advise(folder: Path) -> Names:
 
 
 def selection(folder: Path) -> Names:
-    from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
+    from torch.utils.data import TensorDataset
 
     from taskmix.engine import DigitsSource, Here, Run
     from taskmix.models import Perceptron
@@ -135,8 +196,6 @@ def selection(folder: Path) -> Names:
     write_plan(folder / "plan.json", parts=1)
     return {
         "np": np,
-        "ConcatDataset": ConcatDataset,
-        "DataLoader": DataLoader,
         "HardProgress": HardProgress,
         "Uniform": Uniform,
         "PolicyBatchSampler": PolicyBatchSampler,
@@ -211,7 +270,8 @@ SETUPS: dict[str, Callable[[Path], Names]] = {
     "docs/laws.md": laws,
     "docs/plug-in.md": plug_in,
     "docs/questions/just-tell-me.md": plan_of_advice,
-    "docs/quickstart.md": plan_of_advice,
+    "docs/python.md": python,
+    "docs/quickstart.md": quickstart,
     "docs/report.md": report,
     "docs/transfer-reference.md": transfer_document_of_a_study,
     "docs/selection.md": selection,

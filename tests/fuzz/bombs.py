@@ -12,7 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 from readers import all_readers
 
@@ -186,6 +188,93 @@ def conll_of_blank_rows(path: Path) -> Path:
 def conll_of_columns(path: Path) -> Path:
     path.write_bytes(b"\t".join([b"a"] * 100_000) + b"\n")
     return path
+
+
+def json_of_keys(path: Path) -> Path:
+    """Every object has a key of its own."""
+    path.write_bytes(b"[" + b",".join(b'{"k%06d":1}' % place for place in range(40_000)) + b"]")
+    return path
+
+
+def json_of_lists(path: Path) -> Path:
+    """Lists by the million, packed."""
+    path.write_bytes(gzip.compress(b'[{"x":[' + b"[]," * 20_000_000 + b"[]]}]", 1))
+    return path
+
+
+def _xlsx(path: Path, **members: bytes) -> Path:
+    """A workbook with some members in place of its own."""
+    book = openpyxl.Workbook()
+    book.active.append(["text", "label"])
+    book.save(path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts |= {name.replace("__", "/") + ".xml": data for name, data in members.items()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return path
+
+
+_SHEET = (
+    b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+    b"%b</sheetData></worksheet>"
+)
+
+
+def xlsx_of_cells(path: Path) -> Path:
+    """A sheet of some million equal cells."""
+    row = b"<row>" + b"<c><v>1</v></c>" * 1000 + b"</row>"
+    return _xlsx(path, xl__worksheets__sheet1=_SHEET % (row * 5000))
+
+
+def xlsx_of_texts(path: Path) -> Path:
+    """Shared texts of 200 MB."""
+    space = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    texts = b'<sst xmlns="%b">%b</sst>' % (space, b"<si><t>aaaa</t></si>" * 10_000_000)
+    return _xlsx(path, xl__sharedStrings=texts)
+
+
+def xlsx_of_gaps(path: Path) -> Path:
+    """Two cells at the far ends of a sheet, and sixteen thousand million between them."""
+    cell = b'<row r="%d"><c r="%b"><v>1</v></c></row>'
+    cells = cell % (1, b"A1") + cell % (1048576, b"XFD1048576")
+    return _xlsx(path, xl__worksheets__sheet1=_SHEET % cells)
+
+
+def xlsx_that_lies(path: Path) -> Path:
+    """A sheet of 75 MB, of which the directory says a kilobyte."""
+    xlsx_of_cells(path)
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        size = archive.getinfo("xl/worksheets/sheet1.xml").file_size
+    begin = data.index(b"PK\x01\x02")
+    place = data.index(struct.pack("<I", size), begin)
+    data[place : place + 4] = struct.pack("<I", 1000)
+    path.write_bytes(data)
+    return path
+
+
+def _feather(path: Path, table: pa.Table) -> Path:
+    feather.write_feather(table, str(path), compression="zstd")
+    return path
+
+
+def feather_of_zeros(path: Path) -> Path:
+    """Four hundred megabytes of zeros, packed."""
+    return _feather(path, pa.table({"x": pa.repeat(pa.scalar(0, pa.int64()), 50_000_000)}))
+
+
+def feather_of_references(path: Path) -> Path:
+    """One text of 100 kB, referred to 60,000 times."""
+    indices = pa.array(np.zeros(60_000, np.int32))
+    text = pa.DictionaryArray.from_arrays(indices, pa.array(["a" * 100_000]))
+    return _feather(path, pa.table({"text": text, "label": pa.repeat(1, 60_000)}))
+
+
+def feather_of_nothing(path: Path) -> Path:
+    """A thousand million rows that take no byte."""
+    return _feather(path, pa.table({"x": pa.nulls(1_000_000_000)}))
 
 
 def vectors_of_one_word(path: Path) -> Path:

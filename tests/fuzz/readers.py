@@ -5,11 +5,13 @@ A reader gives something or raises one of our own errors, whatever is in the fil
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import hashlib
 import io
 import json
 import re
+import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +20,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import torch
 from synthetic_advice import advice_document
@@ -85,6 +89,10 @@ LINES = b"".join(b"a b a c\nb b a\n" for _ in range(6))
 SEQUENCES = b"task,sequence,t,value\n" + b"".join(
     b"%s,%d,%d,%.2f\n" % (b"ab"[n % 2 : n % 2 + 1], n // 4, n % 4, n / 9) for n in range(32)
 )
+QUOTED = (
+    b"text,label\n" + "".join(f'"café, number {n}",{"ab"[n % 2]}\n' for n in range(12)).encode()
+)
+EUROPEAN = b"preis;label\n" + "".join(f"{n},5;{n % 2}\n" for n in range(12)).encode()
 TOML = b'label = "label"\nmetric = "accuracy"\ntext = "text"\nignore = ["x"]\n'
 ENTRIES = b"""[[task]]
 name = "one"
@@ -183,6 +191,66 @@ def _referring() -> tuple[bytes, ...]:
         _parquet(table, data_page_version="2.0", compression="zstd"),
         _parquet(table, row_group_size=30),
     )
+
+
+def _documents() -> tuple[bytes, ...]:
+    """JSON in the shapes that are known."""
+    rows = [json.loads(line) for line in JSONL.splitlines()]
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    by_number = {key: dict(enumerate(cells)) for key, cells in columns.items()}
+    split = {"columns": list(columns), "data": [list(row.values()) for row in rows]}
+    shapes = (rows, columns, by_number, split, {"train": rows, "dev": rows}, {"n": 1, "data": rows})
+    return (*(json.dumps(shape).encode() for shape in shapes), JSONL)
+
+
+def _workbook() -> bytes:
+    book = openpyxl.Workbook()
+    for title in ("books", "dvd"):
+        sheet = book.create_sheet(title)
+        sheet.append(["text", "label", "x", "day"])
+        for n in range(6):
+            sheet.append([f"word {n}", "ab"[n % 2], n / 7, datetime.date(2020, 1, n + 1)])
+    sink = io.BytesIO()
+    book.save(sink)
+    return sink.getvalue()
+
+
+def _sheets() -> tuple[bytes, ...]:
+    """The XML of a sheet and of what describes the book; the others of a workbook stay sound."""
+    names = ("xl/worksheets/sheet2.xml", "xl/workbook.xml", "xl/styles.xml", "[Content_Types].xml")
+    with zipfile.ZipFile(io.BytesIO(_workbook())) as archive:
+        return tuple(name.encode() + b"\0" + archive.read(name) for name in names)
+
+
+def _zipped(data: bytes) -> bytes:
+    """A workbook with one member changed."""
+    name, _, content = data.partition(b"\0")
+    sink = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(_workbook())) as sound,
+        zipfile.ZipFile(sink, "w") as archive,
+    ):
+        for each in sound.namelist():
+            own = each.encode() == name
+            archive.writestr(each, content if own else sound.read(each))
+    return sink.getvalue()
+
+
+def _feathers() -> tuple[bytes, ...]:
+    """Arrow files, packed and not, with texts as references and in lists, and a bare stream."""
+    texts = pa.array(["one", "two", None] * 10).dictionary_encode()
+    table = pa.table(
+        {"text": texts, "tokens": [["a", "b"], [], None] * 10, "label": [0, 1, 2] * 10}
+    )
+    found = []
+    for packing in ("lz4", "zstd", "uncompressed"):
+        sink = io.BytesIO()
+        feather.write_feather(table, sink, compression=packing)
+        found.append(sink.getvalue())
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return (*found, sink.getvalue())
 
 
 def _npz(**arrays: Any) -> bytes:
@@ -388,6 +456,30 @@ def all_readers() -> list[Reader]:
     return [
         Reader("rows.jsonl", "rows.jsonl", (JSONL,), _rows("rows.jsonl")),
         Reader("rows.csv", "rows.csv", (CSV, TASK_CSV), _rows("rows.csv")),
+        Reader("rows.tsv", "rows.tsv", (CSV.replace(b",", b"\t"), QUOTED), _rows("rows.tsv")),
+        Reader(
+            "european.csv", "rows.csv", (EUROPEAN,), _rows("rows.csv"), words=(b";", b"1.234,5")
+        ),
+        Reader(
+            "rows.csv, UTF-16 and cp1252",
+            "rows.csv",
+            tuple(QUOTED.decode().encode(each) for each in ("utf-16", "utf-16-be", "cp1252")),
+            _rows("rows.csv"),
+            words=(b"\x00", b"\xff\xfe", b"\x81", b"\xe9"),
+        ),
+        Reader(
+            "rows.json", "rows.json", _documents(), _rows("rows.json"), words=(b'"data":', b"[{")
+        ),
+        Reader("rows.xlsx", "rows.xlsx", (_workbook(),), _rows("rows.xlsx")),
+        Reader("cells of rows.xlsx", "rows.xlsx", _sheets(), _rows("rows.xlsx"), refit=_zipped),
+        Reader("rows.feather", "rows.feather", _feathers(), _rows("rows.feather")),
+        Reader(
+            "flat folder",
+            "tasks/dvd.csv",
+            (QUOTED,),
+            lambda folder: load_tasks(folder / "tasks"),
+            {"tasks/books.csv": QUOTED, "tasks/README.txt": b"see there"},
+        ),
         Reader("rows.parquet", "rows.parquet", parquets, _rows("rows.parquet")),
         Reader(
             "rows.conll", "rows.conll", (CONLL, CONLL.replace(b"\t", b" ")), _rows("rows.conll")

@@ -61,7 +61,9 @@ def must_be_refused(said: str) -> None:
     assert not said.startswith("broken"), said
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "csv", "txt", "conll", "parquet"])
+@pytest.mark.parametrize(
+    "ending", ["jsonl", "json", "csv", "tsv", "txt", "conll", "parquet", "xlsx", "feather"]
+)
 def test_a_gzip_bomb_of_one_line_is_refused(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"bomb.{ending}.gz"
     path.write_bytes(gzip_of(b"a", 128 << 20))

@@ -64,6 +64,14 @@ def test_a_parquet_bomb_is_refused_by_default(tmp_path: Path, make: Callable[[Pa
         ("jsonl", b'{"a": "', b"a"),
         ("jsonl", b'{"a": ', b"["),
         ("jsonl", b'{"a": [', b"[],"),
+        ("json", b"[", b'{"text": "a", "label": 1},'),
+        ("json", b"", b"["),
+        ("json", b'"', b"a"),
+        ("tsv", b"text\tlabel\n", b"aaaaaaaaaaaa\t1\n"),
+        ("csv", "text,label\n".encode("utf-16"), "a,1\n".encode("utf-16-le")),
+        ("csv", b"text;label\n\xe9;1\n", b"1,5;2\n"),
+        ("feather", b"ARROW1\0\0", b"\0"),
+        ("xlsx", b"PK", b"\0"),
         ("conll", b"", b"word\tO\n"),
         ("conll", b"a\tb\n", b"\n"),
         ("conll", b"", b"a b "),
@@ -92,6 +100,14 @@ def test_a_gzip_bomb_is_refused_by_default(
         (bombs.jsonl_of_paths, "train.jsonl"),
         (bombs.jsonl_of_lists, "train.jsonl.gz"),
         (bombs.conll_of_columns, "train.conll"),
+        (bombs.json_of_keys, "train.json"),
+        (bombs.json_of_lists, "train.json.gz"),
+        (bombs.xlsx_of_cells, "train.xlsx"),
+        (bombs.xlsx_of_texts, "train.xlsx"),
+        (bombs.xlsx_of_gaps, "train.xlsx"),
+        (bombs.feather_of_zeros, "train.feather"),
+        (bombs.feather_of_references, "train.feather"),
+        (bombs.feather_of_nothing, "train.feather"),
     ],
     ids=lambda thing: getattr(thing, "__name__", thing),
 )
@@ -100,6 +116,13 @@ def test_a_text_that_becomes_a_huge_table_is_refused(
 ) -> None:
     path = make(tmp_path / name)
     must_be_refused(path, lambda: read_rows(path))
+
+
+def test_a_workbook_whose_directory_lies_gives_no_more_than_it_says(tmp_path: Path) -> None:
+    path = bombs.xlsx_that_lies(tmp_path / "train.xlsx")
+    said, grown = peak_of(lambda: read_rows(path))
+    assert "should be a whole workbook" in said, said
+    assert grown < MOST, f"{grown >> 20} MB"
 
 
 def test_blank_rows_of_a_wide_conll_file_are_read_in_little_memory(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from taskmix._signals import BEGIN_ANEW, CONTINUE, _sentence
+from taskmix._signals import BEGIN_ANEW, CONTINUE, WATCHED, _sentence
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM]
 
@@ -142,6 +142,7 @@ def test_a_launcher_may_send_a_second_signal_without_harm() -> None:
         ("", CONTINUE),
         ("predict model rows.csv", BEGIN_ANEW),
         ("reproduce bandit --quick", BEGIN_ANEW),
+        ("watch study", WATCHED),
     ],
 )
 def test_the_sentence_says_whether_anything_is_kept(words: str, sentence: str) -> None:

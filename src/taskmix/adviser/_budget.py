@@ -62,10 +62,11 @@ class Budget:
         )
 
 
-def _seconds(given: object) -> float | None:
+def _seconds(given: str | float) -> float | None:
     """A positive number that is no text; None for anything else, which has to be read."""
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return float(given) if is_number and 0 < given < math.inf else None  # type: ignore[operator]
+    if isinstance(given, str | bool) or not isinstance(given, int | float):
+        return None
+    return float(given) if 0 < given < math.inf else None
 
 
 def parse_time(words: str | float | None) -> float | None:

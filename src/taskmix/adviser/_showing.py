@@ -55,10 +55,7 @@ class _OneLine:
 def _display_of_notebook() -> Callable[..., Any] | None:
     """IPython's `display` where a notebook shows what it is given; None in terminals and programs."""
     ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    if shell is None or not getattr(
-        shell, "kernel", None
-    ):  # a kernel has a front end that shows HTML
-        return None
+    if ipython is None or not getattr(ipython.get_ipython(), "kernel", None):
+        return None  # only a kernel has a front end that shows HTML
     display: Callable[..., Any] = ipython.display.display
     return display

@@ -24,6 +24,7 @@ from taskmix.cli._commands._sequences import sequences
 from taskmix.cli._commands._simulate import simulate
 from taskmix.cli._commands._train import train_command
 from taskmix.cli._commands._transfer import transfer
+from taskmix.cli._commands._watch import watch
 from taskmix.cli._options import grouped
 from taskmix.cli._printing._display import echo, note
 from taskmix.cli._reproducing._app import app as reproduce
@@ -49,6 +50,7 @@ for command in (
     train_command,
     predict,
     report,
+    watch,
     improve,
     transfer,
     sequences,

@@ -86,7 +86,7 @@ class FolderSource:
 class GivenTasks:
     """Tasks in memory as a source; equal where their content is. Other processes read them from files.
 
-    >>> tasks = digits_tasks().select(("parity", "half"))
+    >>> tasks = DigitsSource(tasks=("parity", "half")).load()
     >>> GivenTasks.of(tasks).load() is tasks, GivenTasks.of(tasks) == GivenTasks.of(tasks)
     (True, True)
     """

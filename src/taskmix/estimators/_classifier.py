@@ -11,10 +11,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from taskmix.estimators._multitask import Multitask
+from taskmix.estimators._rows import by_task
 from taskmix.tasks import TaskKind
 
 
-class MultitaskClassifier(ClassifierMixin, Multitask):
+class MultitaskClassifier(ClassifierMixin, Multitask):  # type: ignore[misc]
     """A classifier whose rows belong to one task or several, trained as one model.
 
     `classes_` has the classes of all tasks; a row's probabilities are zero for those its task does not
@@ -44,8 +45,8 @@ class MultitaskClassifier(ClassifierMixin, Multitask):
         """[row, class of `classes_`]."""
         rows = self._rows_to_answer(X, tasks)
         found = np.zeros((rows.inputs.num_rows, len(self.classes_)))
-        for name, places, part in self._by_task(rows):
-            columns = [int(label) for label in self.model_.question(name).labels]
+        for name, places, part in by_task(rows):
+            columns = np.array([int(label) for label in self.model_.question(name).labels])
             found[np.ix_(places, columns)] = self.model_.probabilities(part, name)
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,9 +18,9 @@ from taskmix.engine import GivenTasks, Here, Optimization, Run, choose_device, t
 from taskmix.errors import OptionError
 from taskmix.estimators._rows import (
     TARGET,
-    TASK,
     TaskRows,
     array_as_table,
+    by_task,
     split_frame,
     task_rows,
     texts_as_table,
@@ -155,22 +156,25 @@ class Multitask(BaseEstimator):  # type: ignore[misc]
             Here(workers=1).run([run for run, _ in served], study)
             self.model_ = trained_model(served, study)
 
-    def _make_tasks(self, rows: TaskRows, targets: Any) -> TaskSet:
+    def _make_tasks(self, rows: TaskRows, targets: NDArray[Any]) -> TaskSet:
+        """The tasks one by one, so that each has the classes of its own rows alone."""
         features = None if rows.is_text else tuple(rows.inputs.column_names)
         texts = None
-        if self._is_framed and (texts := _text_columns(rows.inputs)):
+        if self._is_framed and (texts := _text_column(rows.inputs)):
             features = None
-        table = rows.inputs.append_column(TASK, pa.array(rows.tasks.astype(object)))
-        table = table.append_column(TARGET, pa.array(targets))
-        # All rows are learned from; the same ones as dev, which the engine asks for, decide nothing.
-        return load_tasks(
-            {"train": table, "dev": table},
-            task_column=TASK,
-            label=TARGET,
-            features=features,
-            text=texts,
-            kind=self._kind,
-        )
+        made = []
+        for name, places, part in by_task(rows):
+            table = part.append_column(TARGET, pa.array(targets[places]))
+            # All rows are learned from; as dev, which the engine asks for, they decide nothing.
+            (task,) = load_tasks(
+                {"train": table, "dev": table},
+                label=TARGET,
+                features=features,
+                text=texts,
+                kind=self._kind,
+            )
+            made.append(replace(task, name=name, source=name))
+        return TaskSet(tuple(made))
 
     def _rows_to_answer(self, X: Any, tasks: Any) -> TaskRows:
         check_is_fitted(self)
@@ -202,14 +206,6 @@ class Multitask(BaseEstimator):  # type: ignore[misc]
             )
         return rows
 
-    def _by_task(self, rows: TaskRows) -> list[tuple[str, NDArray[np.int64], pa.Table]]:
-        """Each task with the places of its rows, and these."""
-        found = []
-        for name in dict.fromkeys(rows.tasks.tolist()):
-            places = np.flatnonzero(rows.tasks == name)
-            found.append((name, places, rows.inputs.take(pa.array(places))))
-        return found
-
 
 def _given(estimator: Multitask, inside: Any, y: Any) -> Any:
     if inside is None and y is None:
@@ -237,7 +233,7 @@ def _is_numeric(frame: Any) -> bool:
     return all(getattr(kind, "kind", "O") in "biuf" for kind in kinds)
 
 
-def _text_columns(table: pa.Table) -> str | None:
+def _text_column(table: pa.Table) -> str | None:
     """A frame with one column, of text, is texts; others are tables, whose text is categories."""
     only = table.column_names[0] if table.num_columns == 1 else None
     is_text = only is not None and pa.types.is_string(table.column(only).type)

@@ -10,10 +10,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import column_or_1d
 
 from taskmix.estimators._multitask import Multitask
+from taskmix.estimators._rows import by_task
 from taskmix.tasks import TaskKind
 
 
-class MultitaskRegressor(RegressorMixin, Multitask):
+class MultitaskRegressor(RegressorMixin, Multitask):  # type: ignore[misc]
     """The same for numbers; each task's are learned in units of their own spread.
 
     >>> X = np.linspace(0, 1, 32)[:, None]
@@ -39,7 +40,7 @@ class MultitaskRegressor(RegressorMixin, Multitask):
         """[row], in the units of the targets."""
         rows = self._rows_to_answer(X, tasks)
         found = np.empty(rows.inputs.num_rows)
-        for name, places, part in self._by_task(rows):
+        for name, places, part in by_task(rows):
             level, spread = self.levels_[name]
             answers = self.model_.predict(part, name)
             found[places] = level + spread * np.array([each["value"] for each in answers])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,6 @@ from taskmix.tasks import frame_table
 
 ONLY = "task"  # the name of the task where there is one
 TARGET = "target of the row"  # the column of targets: a frame should have none of that name
-TASK = "task of the row"
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ def split_frame(
 ) -> tuple[pa.Table, NDArray[Any] | None, NDArray[Any] | None]:
     """A frame without the columns that name tasks and hold targets, which come beside it."""
     table = frame_table(frame)
-    found = []
+    found: list[NDArray[Any] | None] = []
     for name in (task_column, label):
         if name is None:
             found.append(None)
@@ -57,6 +56,13 @@ def task_rows(inputs: pa.Table, tasks: Any, *, is_text: bool = False) -> TaskRow
             f"{names.shape}."
         )
     return TaskRows(inputs, names, is_text)
+
+
+def by_task(rows: TaskRows) -> Iterator[tuple[str, NDArray[np.int64], pa.Table]]:
+    """Each task with the places of its rows, and these."""
+    for name in dict.fromkeys(rows.tasks.tolist()):
+        places = np.flatnonzero(rows.tasks == name)
+        yield name, places, rows.inputs.take(pa.array(places))
 
 
 def texts_as_table(texts: Sequence[str]) -> pa.Table:

@@ -24,7 +24,7 @@ from taskmix.tasks._encoding import (
 )
 from taskmix.tasks._formats import Rows, read_rows
 from taskmix.tasks._frames import columns_of_pairs, is_saved, is_table, rows_of, saved_splits
-from taskmix.tasks._loading import InputPlan, build_inputs, remarks_on_cells
+from taskmix.tasks._loading import InputPlan, build_inputs, called, remarks_on_cells
 from taskmix.tasks._reading import InputKind, Reading, TaskKind
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
@@ -94,12 +94,13 @@ class Question:
         `learned` says which columns were numbers in training: they are so in these rows too, and cells
         that are none count as missing, or are refused where it is `strict`. Also what is to be noted.
         """
-        stack = StackedFiles({ROWS: _rows(rows)}, strict=strict, wanted=families_of(learned or {}))
+        found = called(_rows(rows), self.columns)
+        stack = StackedFiles({ROWS: found}, strict=strict, wanted=families_of(learned or {}))
         if not len(stack):
             raise InputError("There should be rows to predict for. Found none.")
         plan = InputPlan(self.inputs, self._named(stack))
         inputs = build_inputs(stack, plan)
-        return inputs, remarks_on_cells(stack, plan)
+        return inputs, found.remarks + remarks_on_cells(stack, plan)
 
     def _named(self, stack: StackedFiles) -> tuple[str, ...]:
         """The columns as this file calls them: as the folder did, or by their usual names."""

@@ -35,6 +35,7 @@ from taskmix.training._tensorboard import TensorBoardListener
 from taskmix.training._train import check_training, train
 from taskmix.training._trained_model import HeldPart, TrainedModel, TrainedPart
 from taskmix.training._trainer import connect_trainer
+from taskmix.training._wandb import WandbListener
 from taskmix.training._watch import Watch, scores_by_position
 from taskmix.training._written import WrittenRows, foresee, score_written
 from taskmix.training._zip_loaders import ZippedLoaders, zip_loaders
@@ -64,6 +65,7 @@ __all__ = [
     "TensorBoardListener",
     "TrainedModel",
     "TrainedPart",
+    "WandbListener",
     "Watch",
     "Watches",
     "WhenExhausted",

@@ -22,7 +22,7 @@ class Answers(list[dict[str, Any]]):
 
     def __init__(self, answers: Iterable[dict[str, Any]] = (), *, index: Any = None) -> None:
         super().__init__(answers)
-        self.index = index  # of the pandas frame that they are for; None: they are numbered
+        self._frame_index = index  # of pandas, whose rows they are for; None: they are numbered
 
     def to_dict(self) -> dict[str, list[Any]]:
         """The columns; an answer that has no such cell has None."""
@@ -39,7 +39,7 @@ class Answers(list[dict[str, Any]]):
     def to_pandas(self) -> Any:
         """A pandas frame, with the index of the frame that was answered for: `frame.join` takes it."""
         pandas = _imported("pandas")
-        return pandas.DataFrame(self.to_dict(), index=self.index)
+        return pandas.DataFrame(self.to_dict(), index=self._frame_index)
 
     def to_polars(self) -> Any:
         return _imported("polars").DataFrame(self.to_dict())

@@ -53,6 +53,9 @@ class Gathering:
     def __init__(self) -> None:
         self._hosts: Any = None  # a group of the hosts: no device is waited for
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_hosts": None}  # a worker has no part in it
+
     def everyone(self, rows: Sequence[Sequence[float]], *, checksum: int) -> list[list[float]]:
         """The rows of all processes, those of the first process first."""
         count = process_count()
@@ -79,7 +82,7 @@ class Gathering:
             raise RunError(
                 "Every process should make the same draws. Found processes that drew differently. "
                 "Give each the same seed, policy and tasks, change shares in all of them alike, and "
-                "let the loader share the batches out (`accelerator.prepare`, or `sampler.shard`)."
+                "let the loader share the batches out (`accelerator.prepare`, or `processes`)."
             )
         return [row[1:].tolist() for row in found]
 

@@ -42,6 +42,9 @@ class Learner:
         self.observed = 0
         self._clock = time.perf_counter()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_record": None}  # a worker writes none
+
     @property
     def probabilities(self) -> NDArray[np.float64]:
         return self.policy.probabilities(self.state)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from taskmix.errors import RunError
 from taskmix.policies import Scheduled
 from taskmix.training._shares import SharedShares
-from taskmix.training._source import Place, Source
+from taskmix.training._source import Source, StreamPlace
 from taskmix.training._streams import mixed_seed
 
 WhenExhausted = Literal["repeat", "stop", "leave out"]
@@ -90,7 +90,7 @@ class Mixer:
         cursor.left_out = cursor.left_out or [False] * count
         inner = cursor.inner or [None] * count
         self._places = [
-            Place(*place) for place in zip(cursor.passes, cursor.taken, inner, strict=True)
+            StreamPlace(*place) for place in zip(cursor.passes, cursor.taken, inner, strict=True)
         ]
         self._iterators: list[Iterator[Any] | None] = [None] * count  # opened when first drawn
         if cursor.counted:
@@ -177,7 +177,7 @@ class Mixer:
         # Of a stream with fewer rows than readers some get none, and read all of it instead.
         cursor.passes[task] += 1
         cursor.taken[task] = 0
-        self._iterators[task] = source.open(Place(cursor.passes[task]))
+        self._iterators[task] = source.open(StreamPlace(cursor.passes[task]))
         return True
 
     def _look(self, number: int) -> tuple[int, int, list[float], list[int]]:

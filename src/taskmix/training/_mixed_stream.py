@@ -98,6 +98,9 @@ class MixedStream(IterableDataset[Any]):
         self._first = 0  # the worker's part that a loader's first worker reads
         self._next = 0  # the one whose batch is to arrive next
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_mixer": None, "_draw_log": None}  # a worker reads for itself
+
     @property
     def tasks(self) -> list[str]:
         """The names of the streams."""
@@ -234,8 +237,8 @@ class MixedStream(IterableDataset[Any]):
         if self._shares.counters[1] and not self._arrived:
             raise RunError(
                 "Where workers read, what has arrived should be known by its draws. Found workers, "
-                "and no draw that was told. Make the stream with `with_draws=True` and call `observe` "
-                "or `saw` with each batch's draws, or use torchdata's `StatefulDataLoader`."
+                "and no draw that was reported. Make the stream with `with_draws=True` and call "
+                "`observe` or `saw` with each batch's draws, or use torchdata's `StatefulDataLoader`."
             )
         readers |= {str(reader): asdict(cursor) for reader, cursor in self._arrived.items()}
         return {

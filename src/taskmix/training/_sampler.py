@@ -41,8 +41,8 @@ class PolicyBatchSampler(Sampler[list[int]]):
     a few steps late. A loss that is not finite is logged, has no reward and teaches nothing.
 
     On several processes each has such a sampler, with the same seed. All make the same draws, accelerate
-    (or `shard`) gives each process some of them, and `observe` shares the losses: every process has to
-    call it, equally often.
+    (or `loader(..., processes=(rank, count))`) gives each process some of them, and `observe` shares the
+    losses: every process has to call it, equally often.
 
     >>> from taskmix.policies import Fixed
     >>> options = {"batch_size": 2, "steps": 3, "generator": np.random.default_rng(0)}
@@ -114,18 +114,20 @@ class PolicyBatchSampler(Sampler[list[int]]):
         tasks: Any,  # a data set for each task in the order of `sizes`, or one with all rows
         *,
         collate_fn: Callable[[list[Any]], Any] = default_collate,
+        processes: tuple[int, int]
+        | None = None,  # this one and how many; not where accelerate shares
         **options: Any,  # of the `DataLoader`: num_workers, pin_memory and the like
     ) -> DataLoader[Any]:
         """A loader of these batches; each has its draw, as the key `draw` or as `(batch, draw)`."""
         if isinstance(tasks, list | tuple) and len(tasks) == len(self._sizes):
             tasks = ConcatDataset(tasks)
         self.check_rows(tasks)
-        rows: DrawnRows = DrawnRows(tasks)
-        return DataLoader(rows, batch_sampler=self, collate_fn=DrawnCollate(collate_fn), **options)
-
-    def shard(self, process: int, count: int) -> Sampler[list[int]]:
-        """Every `count`-th batch, for one of several processes whose loader does not share them out."""
-        return Shard(self, process, count)
+        return DataLoader(
+            DrawnRows(tasks),
+            batch_sampler=self if processes is None else Shard(self, *processes),
+            collate_fn=DrawnCollate(collate_fn),
+            **options,
+        )
 
     def check_rows(self, rows: Any) -> None:
         """Refuses a data set of another length than all tasks have together."""
@@ -206,7 +208,7 @@ class PolicyBatchSampler(Sampler[list[int]]):
             if len(self._out) != 1 or process_count() > 1:
                 raise RunError(
                     "A loss should say which draw it is of. Found no `draw`, and "
-                    f"{len(self._out)} batches that no loss was told of, in {process_count()} "
+                    f"{len(self._out)} batches without a loss, in {process_count()} "
                     "processes. Make the loader with `sampler.loader(...)` and call "
                     "`observe(loss, draw)` with what the batch has."
                 )
@@ -234,7 +236,7 @@ class PolicyBatchSampler(Sampler[list[int]]):
         if self._resumed_at not in (None, first):
             raise RunError(
                 f"After `load_state_dict` the first batch should be that of draw {self._resumed_at}. "
-                f"Found draw {first}. The sampler goes on by itself: leave `skip_first_batches` out, "
+                f"Found draw {first}. The sampler continues by itself: leave `skip_first_batches` out, "
                 "or set `ignore_data_skip=True`."
             )
         self._resumed_at = None

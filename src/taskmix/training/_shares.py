@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from taskmix.errors import ShapeError
 from taskmix.numerics import as_distribution
@@ -21,8 +22,8 @@ class SharedShares:
 
     def __init__(self, shares: ArrayLike) -> None:
         values = _checked(shares, None)
-        self._rows = torch.zeros(2, len(values), dtype=torch.float64).share_memory_()
-        self._counters = torch.zeros(3, dtype=torch.int64).share_memory_()
+        self._rows = _shared(torch.zeros(2, len(values), dtype=torch.float64))
+        self._counters = _shared(torch.zeros(3, dtype=torch.int64))
         self._rows[0] = torch.from_numpy(values)
         self._versions = {0: values}
 
@@ -54,6 +55,10 @@ class SharedShares:
     def of_version(self, version: int) -> NDArray[np.float64] | None:
         """What the shares were, where that is remembered."""
         return self._versions.get(version)
+
+
+def _shared(tensor: Tensor) -> Tensor:
+    return tensor.share_memory_()  # type: ignore[no-untyped-call, no-any-return]
 
 
 def _checked(shares: ArrayLike, count: int | None) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ where it has one; without, the rows before are read again and thrown away.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -19,13 +19,9 @@ import torch.utils.data
 
 from taskmix.errors import InputError, RunError
 
-Stream = (
-    Iterable[Any] | Callable[[], Iterable[Any]] | Any
-)  # the last: anything with `len` and items
-
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StreamPlace:
     """Where a reader is in a stream."""
 
     passes: int = 0  # that were read to their end
@@ -39,7 +35,7 @@ class Source:
     def __init__(
         self,
         name: str,
-        stream: Stream,
+        stream: Any,  # iterable, with numbered items, or a function that opens one
         *,
         reader: int,
         readers: int,
@@ -49,9 +45,9 @@ class Source:
         self.name, self._stream, self._epoch = name, stream, epoch
         self._reader, self._readers = (0, 1) if shares_itself else (reader, readers)
         self._open: Any = None  # the stream that is being read
-        self._opened = Place()
+        self._opened = StreamPlace()
 
-    def open(self, place: Place) -> Iterator[Any]:
+    def open(self, place: StreamPlace) -> Iterator[Any]:
         """The rows from there to the end of the pass."""
         self._opened, stream = place, self._stream
         if _is_hub_stream(stream):
@@ -78,15 +74,15 @@ class Source:
         begin = place.taken * step + (self._reader if step > 1 else 0)
         return _strided(stream, skipped=begin, step=step)
 
-    def place(self, passes: int, taken: int) -> Place:
+    def place(self, passes: int, taken: int) -> StreamPlace:
         """Where it is after so many rows; to be asked while the stream is being read."""
         if (passes, taken) == (self._opened.passes, self._opened.taken):
             return self._opened
         state = getattr(self._open, "state_dict", None)
         resumable = state is not None and hasattr(self._open, "load_state_dict")
-        return Place(passes, taken, state() if state is not None and resumable else None)
+        return StreamPlace(passes, taken, state() if state is not None and resumable else None)
 
-    def forward(self, rows: int) -> tuple[Place, Iterator[Any]]:
+    def forward(self, rows: int) -> tuple[StreamPlace, Iterator[Any]]:
         """Where this reader is after `rows` rows of its own, over as many passes as that takes."""
         stream, passes = self._stream, 0
         if _has_numbered_rows(stream):
@@ -94,13 +90,13 @@ class Source:
             if not own and self.read_alone():
                 own = len(stream)
             passes = max(0, (rows - 1) // own) if own else 0
-            place = Place(passes, rows - passes * own)
+            place = StreamPlace(passes, rows - passes * own)
             return place, self.open(place)
         while True:
-            iterator = self.open(Place(passes))
+            iterator = self.open(StreamPlace(passes))
             skipped = sum(1 for _ in islice(iterator, rows))
             if skipped == rows:
-                return Place(passes, rows), iterator
+                return StreamPlace(passes, rows), iterator
             if not skipped and not self.read_alone():
                 raise RunError(
                     f"The stream `{self.name}` should have the rows that were read before. Found none. "

@@ -63,7 +63,7 @@ class _Connection:
     def wire(self, transformers: Any) -> None:
         connection = self
 
-        class PolicyCallback(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
+        class PolicyCallback(transformers.TrainerCallback):  # type: ignore[misc]
             """Tells the sampler the losses of each step, and saves it with each checkpoint."""
 
             def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -180,6 +180,12 @@ class _Connection:
         self._losses.clear()
         self._told = 0
         if not resume_from_checkpoint:
+            if len(self._sampler) != self._sampler.steps:
+                raise InputError(
+                    "The sampler of a new training should be a new one. Found one of whose "
+                    f"{self._sampler.steps} batches {len(self._sampler)} are left. Make another, or "
+                    "give `resume_from_checkpoint`."
+                )
             return self._train(resume_from_checkpoint, *others, **named)
         folder = self._checkpoint(resume_from_checkpoint)
         path = folder / STATE_FILE
@@ -197,10 +203,9 @@ class _Connection:
     def _checkpoint(self, resume_from: Any) -> Path:
         if resume_from is not True:
             return Path(resume_from)
-        from transformers.trainer_utils import get_last_checkpoint
-
+        trainer_utils: Any = load("transformers", purpose="Connecting a Trainer").trainer_utils
         output = self._trainer.args.output_dir
-        found = get_last_checkpoint(output)
+        found = trainer_utils.get_last_checkpoint(output)
         if found is None:
             raise InputError(
                 f"`{output}` should have a checkpoint to go on from. Found none. Train without "

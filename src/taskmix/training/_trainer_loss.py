@@ -86,7 +86,7 @@ class MeanLoss:
         def loss(number: Any) -> float:
             return float(_loss_of(self._compute_loss(model, dict(inputs), **{ITEMS: number})))
 
-        devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+        devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
         model.eval()
         try:
             with torch.no_grad(), torch.random.fork_rng(devices):
@@ -100,11 +100,12 @@ class MeanLoss:
                 arguments.average_tokens_across_devices = averaged
             model.train()
         if 0.0 in (doubled, plain) or not math.isfinite(as_given + doubled + plain):
-            # Nothing can be told from this batch, so what the Trainer itself takes for granted. Several
+            # This batch shows nothing, so what the Trainer itself takes for granted. Several
             # processes stay with it: one that measured again would wait for the others for ever.
-            presumed = _Scaling(True, float(self._trainer.accelerator.num_processes))
+            scale = self._trainer.accelerator.num_processes if averaged else 1
+            presumed = _Scaling(True, float(scale))
             self._scaling = None if alone else presumed
-            return _Scaling(True, 1.0) if alone else presumed
+            return presumed
         ratio = as_given / doubled
         if min(abs(ratio - 1), abs(ratio - 2)) > NEAR:
             raise RunError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from taskmix.transfer._document import SourceRow, TargetRow, TransferDocument
 
 MOST_NAMED = 6  # names in a sentence; the others are counted
+MOST_LETTERS = 120  # of names that only have to be counted
 MOST_PAIRS = 3  # that the summary over all targets names
 
 
@@ -211,8 +212,12 @@ def _group(
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return _joined([*names[:MOST_NAMED], f"{more} more"] if more > 1 else list(names))
+    """All names, or as many as are quick to read and how many more."""
+    shown = 1
+    while shown < min(len(names), MOST_NAMED) and len("".join(names[: shown + 1])) <= MOST_LETTERS:
+        shown += 1
+    more = len(names) - shown
+    return _joined([*names[:shown], f"{more} more"] if more > 1 else names)
 
 
 def _joined(words: Iterable[str]) -> str:

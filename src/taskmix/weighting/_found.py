@@ -8,7 +8,7 @@ more, so that `DistributedDataParallel` or `fully_shard` see the backward pass t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -47,6 +47,7 @@ class Found:
     again: bool = False  # whether the weighted sum is walked once more
     sharded: bool = False
     mean: Callable[[Tensor], Tensor] | None = None  # over workers, where there are several
+    trained: frozenset[int] = frozenset()  # places of the tensors that a task of any worker trains
 
     def write(self, weights: Tensor, by_part: Sequence[Tensor], combination: Tensor | None) -> None:
         """Adds the weighted gradients to `.grad`.
@@ -104,10 +105,11 @@ class Found:
         own: dict[int, Tensor] = {}  # what gives way to another step, by the tensors' places
         here, scale = self.step.here, self.factors.scale
         if combination is not None:
-            own = self.walked.gradients.split(combination * (scale * self.factor))
+            own = self._as_all(self.walked.gradients).split(combination * (scale * self.factor))
         for part, its_own in zip(self.parts, by_part, strict=True):
             if combination is None and not torch.equal(its_own[part.tasks], weights[part.tasks]):
-                sums = part.gradients.combine((its_own[here] * scale).to(self.step.seen.device))
+                local_weights = (its_own[here] * scale).to(self.step.seen.device)
+                sums = self._as_all(part.gradients).combine(local_weights)
                 own.update({n: self.mean(s) if self.mean else s for n, s in sums.items()})
         if own:
             refuse_hooks(
@@ -119,6 +121,11 @@ class Found:
             tensor, old = self.tensors[place], kept[place]
             total = total.to(tensor.dtype)
             tensor.grad = total if old is None else old + total
+
+    def _as_all(self, gradients: TaskGradients) -> TaskGradients:
+        """The gradients of what any worker trains, also where this one does not: all have to agree."""
+        untouched = frozenset(range(len(self.tensors))) - self.trained
+        return replace(gradients, untouched=untouched)
 
     def _write_shards(self, weights: Tensor, by_part: Sequence[Tensor]) -> None:
         here = self.step.here

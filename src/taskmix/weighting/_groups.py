@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torch import Tensor
-
 
 @dataclass(frozen=True)
 class SharedPart:
@@ -24,12 +22,12 @@ class SharedPart:
 
 
 def shared_parts(
-    reached: Tensor,  # [tensor, task], whether the task's loss reaches the tensor
+    reached: Sequence[Sequence[bool]],  # [tensor][task], whether the task's loss reaches the tensor
     sizes: Sequence[int],  # [tensor], its numbers
 ) -> list[SharedPart]:
     """The parts that two tasks or more train; those of the most tasks, then the largest, first."""
     places: dict[tuple[int, ...], list[int]] = {}
-    for tensor, row in enumerate(reached.tolist()):
+    for tensor, row in enumerate(reached):
         tasks = tuple(task for task, there in enumerate(row) if there)
         if len(tasks) > 1:
             places.setdefault(tasks, []).append(tensor)

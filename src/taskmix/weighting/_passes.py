@@ -13,13 +13,17 @@ from taskmix.weighting._factors import Factors
 from taskmix.weighting._found import ComparedTasks, Found
 from taskmix.weighting._gradients import (
     TaskGradients,
-    Walked,
     representation_gradients,
     task_gradients,
 )
 from taskmix.weighting._graph import Survey, TaskGraph, survey
 from taskmix.weighting._groups import shared_parts
-from taskmix.weighting._sharded import is_sharded, products_of_shards, sharded_gradients
+from taskmix.weighting._sharded import (
+    is_sharded,
+    products_of_shards,
+    refuse_flattened,
+    sharded_gradients,
+)
 from taskmix.weighting._step import Step
 from taskmix.weighting._weighting import Needs
 from taskmix.weighting._workers import WorkerGroup
@@ -75,6 +79,7 @@ class GradientPass:
         """Each task's gradient in this step, and what the method wants to know of them."""
         if representation is not None and Needs.LAST_LAYER not in self._needs:
             self.by_representation = True
+        refuse_flattened([*self._shared, *self._encoder])
         if not self.by_representation and is_sharded(self._shared):
             return self._of_shards(step, factors)
         alone = not self._workers.several and Needs.LAST_LAYER not in self._needs
@@ -118,7 +123,7 @@ class GradientPass:
             found.finite = bool(torch.isfinite(measured.sum()))
             everything = frozenset(range(len(tensors)))
             found.parts.append(ComparedTasks(step.tasks, measured, walked.gradients, everything))
-            self._reached(walked, step)
+            self._reached(found)
         else:
             self._measure_products(found)
         return found
@@ -153,27 +158,22 @@ class GradientPass:
         everything = frozenset(range(len(found.tensors)))
         places = [(step.tasks, everything)]
         if not self.by_representation:
-            reached = self._reached(found.walked, step)
+            reached = self._reached(found)
             if Needs.LAST_LAYER not in self._needs:
                 parts = shared_parts(reached, [tensor.numel() for tensor in found.tensors])
-                trained = int(reached.any(dim=1).sum())
                 # The usual case, that all tasks train all of it, needs no copy of any part.
                 if parts and not (
-                    parts[0].tasks == step.tasks and len(parts[0].tensors) == trained
+                    parts[0].tasks == step.tasks and parts[0].tensors == sorted(found.trained)
                 ):
                     places = [(part.tasks, frozenset(part.tensors)) for part in parts]
         averaged = self._averages_gradients(step)
         for tasks, tensors in places:
             own = gradients if tensors == everything else gradients.only(tensors)
             products = self._products(found, own, averaged=averaged)
-            chosen = torch.tensor(tasks)
-            found.parts.append(
-                ComparedTasks(tasks, products[chosen[:, None], chosen[None, :]], own, tensors)
-            )
+            found.parts.append(ComparedTasks(tasks, _between(products, tasks), own, tensors))
             found.gramian = products if found.gramian is None else found.gramian + products
-        present = torch.tensor(step.tasks)
         if found.gramian is not None:
-            found.gramian = found.gramian[present[:, None], present[None, :]]
+            found.gramian = _between(found.gramian, step.tasks)
             found.finite = bool(torch.isfinite(found.gramian).all())
 
     def _products(self, found: Found, gradients: TaskGradients, *, averaged: bool) -> Tensor:
@@ -183,28 +183,28 @@ class GradientPass:
             local = products_of_shards(gradients, found.tensors)
         else:
             local = (gradients.averaged(self._workers.mean) if averaged else gradients).gramian()
-        local = local / found.factor**2
-        here = torch.tensor(step.here)
-        products = local.new_zeros(len(step.names), len(step.names))
-        products[here[:, None], here[None, :]] = local
+        products = local / found.factor**2 if found.factor != 1 else local
+        if len(step.here) < len(step.names):
+            here = torch.tensor(step.here)
+            local, products = products, products.new_zeros(len(step.names), len(step.names))
+            products[here[:, None], here[None, :]] = local
         if not self._workers.several or averaged or found.sharded:
             return products
         return self._workers.mean_products(products, step.seen.device)
 
-    def _reached(self, walked: Walked, step: Step) -> Tensor:
-        """[tensor, task], whether the task's loss, in any worker, reaches the shared tensor."""
-        reached = torch.zeros(len(walked.reached), len(step.names), dtype=torch.bool)
-        for place, rows in enumerate(walked.reached):
-            reached[place, [step.here[row] for row in rows]] = True
+    def _reached(self, found: Found) -> list[list[bool]]:
+        """[tensor][task], whether the task's loss, in any worker, reaches the shared tensor."""
+        step, tasks = found.step, range(len(found.step.names))
+        sets = [{step.here[row] for row in rows} for rows in found.walked.reached]
+        reached = [[task in own for task in tasks] for own in sets]
         if self._workers.several:
-            reached = self._workers.any(reached, step.seen.device)
-        if not reached.any():
+            reached = self._workers.any(torch.tensor(reached), step.seen.device).tolist()
+        found.trained = frozenset(place for place, row in enumerate(reached) if any(row))
+        if not found.trained:
             raise InputError(
                 "The `shared` parameters should be those that the losses were computed with. Found "
                 "that no loss reaches any of them. Build the balancer after the model was wrapped or "
-                "sharded, from the wrapped model's parameters. Under `FullyShardedDataParallel` and "
-                "DeepSpeed's ZeRO-3 no task's own gradient can be taken: use `fully_shard`, or a "
-                "weighting that needs losses alone, such as BanditMTL, Uncertainty or FAMO."
+                "sharded, from the wrapped model's parameters."
             )
         return reached
 
@@ -244,6 +244,14 @@ class GradientPass:
         for part in parts:
             if isinstance(part, Tensor) and part.requires_grad:
                 self._outputs.append(part)
+
+
+def _between(products: Tensor, tasks: list[int]) -> Tensor:
+    """The products [task, task] of some of all tasks."""
+    if len(tasks) == len(products):
+        return products
+    chosen = torch.tensor(tasks)
+    return products[chosen[:, None], chosen[None, :]]
 
 
 def _unknown(count: int) -> Survey:

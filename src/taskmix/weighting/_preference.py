@@ -63,7 +63,9 @@ class Preference:
         self._given = dict(given) if isinstance(given, Mapping) else tuple(given)
         check_preference(list(given.values() if isinstance(given, Mapping) else given))
         name = type(method).__name__
-        options = {item.name for item in fields(method)} if is_dataclass(method) else frozenset()
+        options: set[str] = (
+            {item.name for item in fields(method)} if is_dataclass(method) else set()
+        )
         if method.needs.gradients_of_tasks and "preference" not in options:
             raise OptionError(
                 f"A preference should go to a method that defines one. Found `{name}`, whose promise a "

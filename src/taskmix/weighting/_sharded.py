@@ -33,6 +33,23 @@ def is_sharded(tensors: Sequence[Tensor]) -> bool:
     return any(sharded)
 
 
+def refuse_flattened(tensors: Sequence[Tensor]) -> None:
+    """Raises where parameters live in one flat tensor, or elsewhere, and have no gradient of their own.
+
+    `FullyShardedDataParallel` and DeepSpeed's ZeRO-3 free them between a walk and the next.
+    """
+    for mark, name in (
+        ("_fsdp_flattened", "FullyShardedDataParallel"),
+        ("ds_id", "DeepSpeed's ZeRO-3"),
+    ):
+        if any(getattr(tensor, mark, None) not in (None, False) for tensor in tensors):
+            raise InputError(
+                "A method that compares the tasks' gradients should get parameters that can be walked "
+                f"once for each task. Found those of {name}. Shard the model with `fully_shard`, or "
+                "take a weighting that needs losses alone, such as BanditMTL, Uncertainty or FAMO."
+            )
+
+
 def sharded_gradients(
     losses: Sequence[Tensor], tensors: Sequence[Tensor], starts: Sequence[Tensor]
 ) -> Walked:

@@ -52,6 +52,7 @@ def test_advice_without_the_report_extra_costs_the_page_and_not_the_answer(
         (("train", "TASKS", "--model", "some/encoder"), "transformers"),
         (("train", "TASKS", "--tensorboard", "curves"), "tensorboard"),
         (("train", "TASKS", "--mlflow", "runs"), "mlflow-skinny"),
+        (("train", "TASKS", "--wandb", "project"), "wandb"),
         (("train", "TASKS", "--engine", "ray"), "ray"),
         (("advise", "TASKS", "--model", "some/encoder"), "transformers"),
         (("advise", "TASKS", "--tensorboard", "curves"), "tensorboard"),

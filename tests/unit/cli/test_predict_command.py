@@ -23,6 +23,34 @@ def model(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path / "model"
 
 
+def test_each_row_is_answered_for_by_the_task_that_a_column_names(
+    model: Path,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tasks = sorted(path.name for path in folder.iterdir() if path.is_dir())[:2]
+    texts = [json.loads(line) for line in (folder / tasks[0] / "test.jsonl").open()][:3]
+    rows = [{**row, "about": task} for row in texts for task in tasks]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    capsys.readouterr()
+    assert run_cli(monkeypatch, "predict", model, path, "--task-column", "about", "--json") == 0
+    found = json.loads(capsys.readouterr().out)["rows"]
+    alone = {}
+    for task in tasks:
+        assert run_cli(monkeypatch, "predict", model, path, "--task", task, "--json") == 0
+        alone[task] = json.loads(capsys.readouterr().out)["rows"]
+    expected = [alone[row["about"]][place] for place, row in enumerate(rows)]
+    assert [each["label"] for each in found] == [each["label"] for each in expected]
+    assert run_cli(monkeypatch, "predict", model, path, "--task-column", "about") == 0
+    assert "the tasks of the rows" in capsys.readouterr().err
+    both = ("--task", tasks[0], "--task-column", "about")
+    assert run_cli(monkeypatch, "predict", model, path, *both) == 2
+    assert "one of the two" in capsys.readouterr().err
+
+
 def test_answers_come_as_lines_as_one_object_and_as_files(
     model: Path,
     folder: Path,

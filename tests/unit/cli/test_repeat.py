@@ -23,6 +23,10 @@ def test_the_line_to_train_has_the_options_that_advise_was_given_and_train_knows
         budget: Annotated[str, typer.Option("--budget")] = "10m",
         model: Annotated[str, typer.Option("--model")] = "auto",
         label: Annotated[list[str] | None, typer.Option("--label")] = None,
+        features: Annotated[list[str] | None, typer.Option("--features")] = None,
+        ignore: Annotated[list[str] | None, typer.Option("--ignore")] = None,
+        kind: Annotated[str | None, typer.Option("--kind")] = None,
+        split_column: Annotated[str | None, typer.Option("--split-column")] = None,
         strict: Annotated[bool, typer.Option("--strict")] = False,
         device: Annotated[str, typer.Option("--device")] = "auto",
     ) -> None:
@@ -39,13 +43,15 @@ def test_the_line_to_train_has_the_options_that_advise_was_given_and_train_knows
         found.update(commands_of_advice(context, folder, Path("my advice"), run, 400))
 
     words = ["a folder", "--budget", "1m", "--label", "a", "--label", "b c", "--strict"]
-    words += ["--device", "cpu"]
+    columns = ["--features", "x", "--features", "y", "--ignore", "id", "--kind", "regression"]
+    columns += ["--split-column", "part"]
+    words += ["--device", "cpu", *columns]
     assert CliRunner().invoke(app, words).exit_code == 0
     train = shlex.split(found["Train by the plan"])
     assert train[:3] == ["taskmix", "train", "a folder"]
     assert train[3:7] == ["--plan", "my advice/plan.json", "--steps", "400"]
-    assert train[7:12] == ["--label", "a", "--label", "b c", "--strict"]
+    assert train[7:22] == ["--label", "a", "--label", "b c", *columns, "--strict"]
     # What `train` would choose by itself is said; on another device something else would be tuned.
-    assert train[12:16] == ["--batch-size", "16", "--learning-rate", "0.00123456789"]
-    assert train[16:] == ["--tune", "heads", "--seed", "7"]
+    assert train[22:26] == ["--batch-size", "16", "--learning-rate", "0.00123456789"]
+    assert train[26:] == ["--tune", "heads", "--seed", "7"]
     assert found["Make this page again"] == "taskmix report 'my advice'"

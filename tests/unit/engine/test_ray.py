@@ -29,8 +29,8 @@ from taskmix.engine import (
     cluster,
     execute,
 )
-from taskmix.engine._ray import _sender
 from taskmix.engine._apart import take_apart
+from taskmix.engine._ray import _sender
 from taskmix.engine._ray._work import Done, do_job
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.models import HardSharing, Perceptron

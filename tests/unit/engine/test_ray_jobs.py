@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskmix.engine import DigitsSource, Run
+from taskmix.engine._apart import put_together, take_apart
 from taskmix.engine._ray import _cluster, _jobs
 from taskmix.engine._ray._cluster import Places
-from taskmix.engine._apart import put_together, take_apart
 from taskmix.engine._ray._jobs import Job, Queue
 from taskmix.errors import InputError, MissingExtraError, OptionError
 from taskmix.models import Perceptron

@@ -185,7 +185,7 @@ def test_every_way_of_training_is_explained_where_it_stands(
     page = report_html(replace(study_data, advice=document))
     for label in LABELS:
         assert f'<span class="what">{explain_way(label)}</span>' in page
-    assert f"The way chosen, proportional: {explain_way('proportional')}" in page
+    assert f"The way chosen is proportional. {explain_way('proportional')}" in page
     plain = report_html(study_data)
     for label in LABELS:
         assert f"<dt>{label}</dt><dd>{explain_way(label)}</dd>" in plain

@@ -269,7 +269,7 @@ def test_a_very_long_name_stays_one_name() -> None:
     name = "a very long task name " * 20
     page = report_html(synthetic_data([name, "b"], labels=("uniform",), steps=60))
     assert page.count(f'<th scope="row">{name}</th>') == 2, "in the scores and in the data"
-    assert name in Page(page).payload()["charts"]["chart-scores-0"]["columns"]["row"]["of"]
+    assert name in Page(page).payload()["charts"]["chart-scores-0"]["columns"]["name"]["of"]
 
 
 def _luminance(colour: str) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from accelerate.utils import DataLoaderConfiguration
 
 from taskmix.errors import RunError
 from taskmix.policies import Exp3S, Outcome
-from taskmix.training import PolicyBatchSampler, connect_trainer
+from taskmix.training import MixedStream, PolicyBatchSampler, connect_trainer
 
 SIZES, CONSTANTS = (30, 9, 16), (1.0, 2.0, 4.0)
 ROWS = [{"task": task, "row": task} for task, size in enumerate(SIZES) for _ in range(size)]
@@ -102,6 +103,64 @@ def with_trainer(folder: Path, resume: Any, *, accumulation: int = 2) -> Heard:
     return heard
 
 
+def causal(folder: Path) -> tuple[int, int]:
+    """How many of this process's losses are the mean over the batch's own tokens, and of how many."""
+    generator = np.random.default_rng(0)
+    rows = []
+    for answered, size in zip((5, 12, 2), SIZES, strict=True):
+        for _ in range(size):
+            tokens = generator.integers(1, 11, size=12).tolist()
+            rows.append(
+                {"input_ids": tokens, "labels": [-100] * (12 - answered) + tokens[-answered:]}
+            )
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 11, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    config = transformers.LlamaConfig(**sizes, num_attention_heads=2, max_position_embeddings=16)
+    model, expected, told = transformers.LlamaForCausalLM(config), [], []
+
+    def watch(module: Any, positional: Any, named: Any, outputs: Any) -> None:
+        if module.training:
+            logits, labels = outputs.logits.detach()[:, :-1], named["labels"][:, 1:]
+            mean = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+            expected.append(float(mean))
+
+    model.register_forward_hook(watch, with_kwargs=True)
+    arguments = transformers.TrainingArguments(
+        output_dir=str(folder),
+        max_steps=5,
+        save_strategy="no",
+        gradient_accumulation_steps=2,
+        report_to=[],
+        use_cpu=True,
+        disable_tqdm=True,
+    )
+    trainer = transformers.Trainer(
+        model, arguments, train_dataset=rows, data_collator=transformers.default_data_collator
+    )
+    sampler = make_sampler(20, None)
+    observe = sampler.observe
+
+    def listening(loss: Any, draw: Any) -> Any:
+        told.append(float(loss))
+        return observe(loss, draw)
+
+    sampler.observe = listening  # type: ignore[method-assign]
+    connect_trainer(trainer, sampler).train()
+    right = sum(abs(a - b) < 1e-4 for a, b in zip(told, expected, strict=True))
+    return right, len(told)
+
+
+def streams() -> tuple[Heard, dict[str, float]]:
+    heard: Any = Heard()
+    parts = {str(task): [row for row in ROWS if row["task"] == task] for task in range(3)}
+    mixed = MixedStream(
+        parts, shares=Exp3S(eta=0.2), seed=0, reward=LossAsReward(), record=heard, with_draws=True
+    )
+    for batch in islice(torch.utils.data.DataLoader(mixed, batch_size=4), 10):
+        mixed.observe(torch.tensor(CONSTANTS)[batch["task"]], batch["draw"])
+    return heard, mixed.shares
+
+
 def main(folder: Path) -> None:
     accelerator = Accelerator(cpu=True)
     found: dict[str, Any] = {}
@@ -122,6 +181,11 @@ def main(folder: Path) -> None:
     later = with_trainer(folder, str(folder / "checkpoint-4"))
     found["resumed"] = [later.right, len(later.rows)]
     found["resumed exactly"] = later.rows == whole.rows[16:]
+    heard, shares = streams()
+    found["streams"] = [heard.right, len(heard.rows)]
+    torch.distributed.all_gather_object(every, (causal(folder), shares))
+    found["causal"] = [each[0] for each in every]  # type: ignore[index]
+    found["streams in step"] = every[0][1] == every[1][1]  # type: ignore[index]
     apart = make_sampler(8, None, seed=accelerator.process_index)
     try:
         for batch in accelerator.prepare(apart.loader(ROWS)):

@@ -35,7 +35,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         capture_output=True,
         text=True,
         timeout=300,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
     )
     assert (folder / "found.json").exists(), done.stderr[-3000:]
     answer: dict[str, Any] = json.loads((folder / "found.json").read_text())
@@ -64,6 +64,17 @@ def test_every_loss_of_a_trainer_on_two_processes_goes_to_its_task(found: dict[s
 def test_a_trainer_on_two_processes_resumes_exactly(found: dict[str, Any]) -> None:
     assert found["resumed"] == [32, 32]
     assert found["resumed exactly"]
+
+
+def test_the_loss_of_a_causal_model_is_each_batch_s_own_mean(found: dict[str, Any]) -> None:
+    assert found["causal"] == [[10, 10], [10, 10]]
+
+
+def test_every_loss_of_a_stream_goes_to_its_task_and_all_learn_the_same(
+    found: dict[str, Any],
+) -> None:
+    assert found["streams"] == [80, 80]
+    assert found["streams in step"]
 
 
 def test_processes_that_draw_differently_are_refused(found: dict[str, Any]) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import pickle
 import tarfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +151,14 @@ def test_workers_see_shares_that_are_set_while_they_read() -> None:
     for _ in range(8):  # what was read ahead
         next(loader)
     assert {int(task) for _ in range(10) for task in next(loader)["task"]} == {2}
+
+
+def test_a_worker_that_is_started_anew_sees_the_same_shares() -> None:
+    mixed = make(record=threading.Lock())  # which no worker can be given, like an open file
+    next(iter(mixed))
+    started: Any = pickle.loads(ForkingPickler.dumps(mixed))
+    mixed.shares = [0.0, 1.0, 0.0]
+    assert {task for task, _ in pairs(islice(started, 20))} == {1}
 
 
 def test_a_whole_batch_is_of_one_stream() -> None:

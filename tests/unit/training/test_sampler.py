@@ -271,10 +271,15 @@ def test_a_batch_that_is_no_dictionary_comes_beside_its_draw() -> None:
         assert sampler.observe(1.0, draw).task == int(tasks[0])
 
 
-def test_each_process_of_a_shard_has_its_own_batches_of_the_same_rounds() -> None:
-    drawn = [list(make_sampler(steps=11).shard(process, 3)) for process in range(3)]
-    numbers = [[rows[0].draw for rows in batches] for batches in drawn]
+def test_each_process_of_several_has_its_own_batches_of_the_same_rounds() -> None:
+    numbers = []
+    for process in range(3):
+        loader = make_sampler(steps=11).loader(range(sum(SIZES)), processes=(process, 3))
+        assert len(loader) == 3
+        numbers.append([int(draw[0]) for _, draw in loader])
     assert numbers == [[1, 4, 7], [2, 5, 8], [3, 6, 9]]
+    with pytest.raises(OptionError, match="Found 3 of 3"):
+        make_sampler().loader(range(sum(SIZES)), processes=(3, 3))
 
 
 @pytest.mark.parametrize(
@@ -310,7 +315,7 @@ def test_a_loss_that_could_be_of_several_batches_is_refused() -> None:
     sampler = make_sampler()
     batches = iter(sampler)
     next(batches), next(batches)
-    with pytest.raises(RunError, match="2 batches that no loss was told of"):
+    with pytest.raises(RunError, match="2 batches without a loss"):
         sampler.observe(1.0)
 
 

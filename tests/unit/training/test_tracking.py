@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from taskmix.training import (
     MLflowListener,
     StepEvent,
     TensorBoardListener,
+    WandbListener,
 )
 from taskmix.weighting import Equal
 
@@ -104,6 +107,61 @@ def test_mlflow_reads_the_same_and_the_parameters(run: Run, tmp_path: Path) -> N
     assert steps == 12
 
 
+@pytest.fixture
+def _offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wandb", reason="the extra `wandb` is not installed")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    for name in ("DIR", "CACHE_DIR", "CONFIG_DIR", "DATA_DIR"):
+        monkeypatch.setenv(f"WANDB_{name}", str(tmp_path))
+
+
+def wandb_records(file: Path) -> list[Any]:
+    from wandb.proto import wandb_internal_pb2 as messages
+    from wandb.sdk.internal.datastore import DataStore
+
+    store = DataStore()
+    store.open_for_scan(str(file))
+    found = []
+    while (data := store.scan_data()) is not None:
+        found.append(messages.Record())
+        found[-1].ParseFromString(data)
+    return found
+
+
+def wandb_history(folder: Path) -> list[dict[str, float]]:
+    """What an offline run has kept to be sent, in order."""
+    (file,) = folder.rglob("*.wandb")
+    records = wandb_records(file)
+    deadline = time.monotonic() + 60  # its own process writes the file, a moment after `finish`
+    while not any(each.HasField("exit") for each in records) and time.monotonic() < deadline:
+        time.sleep(0.05)
+        records = wandb_records(file)
+    items = [each.history.item for each in records if each.HasField("history")]
+    return [{i.nested_key[0]: float(i.value_json) for i in row} for row in items]
+
+
+@pytest.mark.usefixtures("_offline")
+def test_weights_and_biases_keeps_the_same_offline(run: Run, tmp_path: Path) -> None:
+    listener = WandbListener("digits", TASKS, name="first", parameters={"steps": 12})
+    events = told(run, tmp_path / "study")
+    for event in events:
+        listener(event)
+    listener.close()  # a second time does no harm
+    rows = wandb_history(tmp_path)
+    for place, name in enumerate(TASKS):
+        losses = [e.losses[0] for e in events if isinstance(e, StepEvent) and e.tasks == (place,)]
+        found = [row[f"loss/{name}"] for row in rows if f"loss/{name}" in row]
+        np.testing.assert_allclose(found, losses, rtol=1e-6)
+    assert [row["_step"] for row in rows if "dev/mean" in row] == [5, 10, 12]
+    assert sum(f"final/test/{TASKS[0]}/accuracy" in row for row in rows) == 1
+
+
+@pytest.mark.usefixtures("_offline")
+def test_a_project_that_weights_and_biases_refuses_is_told() -> None:
+    with pytest.raises(InputError, match=r"Weights & Biases should take.*WANDB_MODE=offline"):
+        WandbListener("no/slashes?", TASKS)
+
+
 def test_an_address_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     pytest.importorskip("mlflow", reason="the extra `tracking` is not installed")
     (tmp_path / "file").write_text("x")
@@ -112,16 +170,23 @@ def test_an_address_that_cannot_be_used_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "module"), [("tensorboard", "torch.utils.tensorboard"), ("mlflow-skinny", "mlflow")]
+    ("package", "module", "extra"),
+    [
+        ("tensorboard", "torch.utils.tensorboard", "tracking"),
+        ("mlflow-skinny", "mlflow", "tracking"),
+        ("wandb", "wandb", "wandb"),
+    ],
 )
 def test_a_missing_extra_is_told_with_what_to_install(
-    package: str, module: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    package: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=rf"`{package}`.*taskmix\[tracking\]"):
+    with pytest.raises(MissingExtraError, match=rf"`{package}`.*taskmix\[{extra}\]"):
         if package == "tensorboard":
             TensorBoardListener(tmp_path, TASKS)
+        elif package == "wandb":
+            WandbListener("x", TASKS, folder=tmp_path)
         else:
             MLflowListener(str(tmp_path), TASKS)

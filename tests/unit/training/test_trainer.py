@@ -369,6 +369,15 @@ def test_a_training_longer_than_the_sampler_s_budget_is_told_in_a_sentence(
         connect_trainer(trainer, make_sampler(12)).train()
 
 
+def test_a_sampler_that_is_used_up_is_told_in_a_sentence(tmp_path: Path) -> None:
+    trainer = transformers.Trainer(
+        Constant(), make_arguments(tmp_path), train_dataset=constant_rows()
+    )
+    connect_trainer(trainer, make_sampler(4)).train()
+    with pytest.raises(InputError, match="of whose 4 batches 0 are left"):
+        trainer.train()
+
+
 def test_what_is_no_trainer_is_told_in_a_sentence() -> None:
     with pytest.raises(InputError, match="Found Constant"):
         connect_trainer(Constant(), make_sampler(4))

@@ -95,6 +95,10 @@ def test_effects_verdicts_and_selections_are_those_of_the_world(tmp_path: Path) 
     answers = {verdict.source: verdict.answer for verdict in lesson.verdicts}
     assert answers["ten_digits"] == "helps"
     assert answers["shuffled_ten"] == "harms"
+    rows = lessons.rows()  # the same for a frame, and for a notebook
+    assert {row["source"]: row["answer"] for row in rows} == answers
+    assert {row["source"] for row in rows if row["chosen"]} == set(lesson.chosen.sources)
+    assert lessons._repr_html_().count("<td>harms</td>") == [*answers.values()].count("harms")
     assert [selection.rule for selection in lesson.selections] == [
         "threshold",
         "unless surely harmful",

@@ -119,7 +119,7 @@ def test_weights_that_differ_from_part_to_part_are_asked_for_in_every_step() -> 
 
 def test_parts_are_found_by_the_tasks_that_reach_them_and_the_most_shared_comes_first() -> None:
     rows = [[1, 1, 0], [1, 1, 1], [0, 0, 1], [0, 0, 0], [1, 1, 0]]
-    parts = shared_parts(torch.tensor(rows).bool(), [5, 1, 1, 1, 5])
+    parts = shared_parts(torch.tensor(rows).bool().tolist(), [5, 1, 1, 1, 5])
     assert [(part.tasks, part.tensors) for part in parts] == [([0, 1, 2], [1]), ([0, 1], [0, 4])]
 
 

@@ -135,6 +135,12 @@ def begin(rank: int, port: int) -> None:
     distributed.init_process_group("gloo", rank=rank, world_size=WORKERS)
 
 
+def flatten(model: Model) -> nn.Module:
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    return FullyShardedDataParallel(model, use_orig_params=True, device_id=torch.device("cpu"))
+
+
 def shard(model: Model) -> Model:
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
@@ -169,6 +175,8 @@ def work(rank: int, port: int, folder: str) -> None:
         refused_by_shards(DBMTL(), rank),
         refused_by_shards(UPGrad(), rank, tasks=TASKS - rank),
         refused_later(),
+        refused_when_flat(MGDAUB(), rank),
+        refused_when_flat(UPGrad(), rank),
     ]
     found["names"] = agreed_names(rank)
     torch.save(found, Path(folder) / f"{rank}.pt")
@@ -182,6 +190,18 @@ def refused_by_shards(method: AnyWeighting, rank: int, tasks: int = TASKS) -> st
     losses: list[Tensor | None] = [*losses_of(model(inputs), targets)]
     with pytest.raises(InputError) as told:
         Balancer(method, shared=model.encoder).backward(losses[:tasks] + [None] * (TASKS - tasks))
+    return str(told.value)
+
+
+def refused_when_flat(method: AnyWeighting, rank: int) -> str:
+    """What is said to the older kind of sharding, for which weightings of losses work."""
+    model = Model(1)
+    balancer = balancer_of(method, model)
+    wrapped = flatten(model)
+    inputs, targets = next(batches(range(rank, rank + 1)))
+    Balancer(BanditMTL()).backward(losses_of(wrapped(inputs), targets))
+    with pytest.raises(InputError) as told:
+        balancer.backward(losses_of(wrapped(inputs), targets))
     return str(told.value)
 
 
@@ -229,7 +249,8 @@ def test_two_workers_with_half_the_rows_each_are_one_with_all(results: Results, 
 
 
 def test_what_cannot_be_done_by_workers_is_refused_in_words(results: Results) -> None:
-    for kept, missing, later in (part["words"] for part in results):
+    for kept, missing, later, *flat in (part["words"] for part in results):
+        assert all("Found those of FullyShardedDataParallel" in words for words in flat)
         assert "Found sharded ones. UPGrad, NashMTL and others" in kept
         assert "every worker should have a loss of the same tasks" in missing
         assert "every task should be named in the first step. Found b later" in later

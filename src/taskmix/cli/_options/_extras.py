@@ -33,6 +33,8 @@ def check_extras(
         require("tensorboard", purpose="`--tensorboard`")
     if tracking.mlflow is not None:
         require("mlflow", purpose="`--mlflow`")
+    if tracking.wandb is not None:
+        require("wandb", purpose="`--wandb`")
 
 
 def can_write_page(packages: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""`--tensorboard` and `--mlflow`: runs where people already look."""
+"""`--tensorboard`, `--mlflow` and `--wandb`: runs where people already look."""
 
 from __future__ import annotations
 
@@ -26,12 +26,16 @@ class TrackingOptions:
         str | None,
         typer.Option("--mlflow", help="Log runs to this MLflow server, folder or database."),
     ] = None
+    wandb: Annotated[
+        str | None,
+        typer.Option("--wandb", help="Log runs to this project of Weights & Biases."),
+    ] = None
 
     def listeners(
         self, leave_out: Sequence[str] = ("probe", "price")
     ) -> Callable[[Run, RunFolder], list[RunListener]] | None:
         """Gives the listeners of a run, once; runs with a label of `leave_out` are means to an end."""
-        if self.tensorboard is None and self.mlflow is None:
+        if self.tensorboard is None and self.mlflow is None and self.wandb is None:
             return None
         heard: set[tuple[str, str]] = set()  # label and name
 
@@ -45,14 +49,18 @@ class TrackingOptions:
         return listeners_of
 
     def _listeners_of(self, run: Run, folder: RunFolder) -> list[RunListener]:
-        from taskmix.training import MLflowListener, TensorBoardListener
+        from taskmix.training import MLflowListener, TensorBoardListener, WandbListener
 
         tasks, name = run.load().names, f"{run.label}-{run.seed}-{folder.name[:6]}"
+        parameters = {"label": run.label, "seed": run.seed, "steps": run.steps}
+        parameters |= {"tasks": ", ".join(tasks), "record": str(folder.path)}
         found: list[RunListener] = []
         if self.tensorboard is not None:
             found.append(TensorBoardListener(self.tensorboard / name, tasks))
         if self.mlflow is not None:
-            parameters = {"label": run.label, "seed": run.seed, "steps": run.steps}
-            parameters |= {"tasks": ", ".join(tasks), "record": str(folder.path)}
             found.append(MLflowListener(self.mlflow, tasks, name=name, parameters=parameters))
+        if self.wandb is not None:
+            found.append(
+                WandbListener(self.wandb, tasks, name=name, group=run.label, parameters=parameters)
+            )
         return found

@@ -50,6 +50,8 @@ class LawCurve:
     values: tuple[float, ...]
     low: tuple[float, ...]  # the ends of the 95 % interval of the law
     high: tuple[float, ...]
+    lowest: tuple[float, ...]  # and of one more measurement, which has noise of its own
+    highest: tuple[float, ...]
     beside: str = ""  # the other input that matters most
     lines: tuple[LawLine, ...] = ()
 
@@ -96,7 +98,7 @@ def picture_laws(front: Front, X: Mapping[str, Any], y: Any) -> LawPicture:
     columns = {name: np.asarray(X[name], dtype=np.float64) for name in law.ranges}
     target = np.asarray(y, dtype=np.float64)
     order = sorted(law.inputs, key=lambda name: -_effect(law, name))
-    curves = tuple(_curve(law, name, order, columns[name], columns) for name in order)
+    curves = tuple(_curve(law, name, order, columns) for name in order)
     return LawPicture(
         curves=curves,
         far_ends=tuple(
@@ -120,15 +122,13 @@ def _effect(law: Law, name: str) -> float:
     return float(np.ptp(known)) if len(known) else 0.0
 
 
-def _curve(
-    law: Law, name: str, order: Sequence[str], column: Array, columns: Mapping[str, Array]
-) -> LawCurve:
+def _curve(law: Law, name: str, order: Sequence[str], columns: Mapping[str, Array]) -> LawCurve:
     inside = law.ranges[name]
     by_logarithm = inside[0] > 0 and inside[1] / inside[0] >= WIDE
     at = _grid(inside, by_logarithm=by_logarithm)
     others = {other: law.typical[other] for other in law.inputs if other != name}
     grid = {other: np.full(POINTS, law.typical[other]) for other in law.ranges} | {name: at}
-    found = law.predict(grid)
+    found, measured = law.predict(grid), law.predict(grid, measurement=True)
     beside = next((other for other in order if other != name), "")
     lines: list[LawLine] = []
     for value in np.unique(np.quantile(columns[beside], QUANTILES)) if beside else ():
@@ -143,6 +143,8 @@ def _curve(
         values=_plain(found.values),
         low=_plain(found.low),
         high=_plain(found.high),
+        lowest=_plain(measured.low),
+        highest=_plain(measured.high),
         beside=beside,
         lines=tuple(lines),
     )

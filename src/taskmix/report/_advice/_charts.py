@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taskmix.report._drawing import FOCUS, PANEL, ROW_LABELS, Spec
+from taskmix.report._drawing import FOCUS, NAMED_ROW, PANEL, ROW_LABELS, Spec
 
 STANDINGS = {"leads": "var(--accent)", "may be the best": "var(--ink)", "out": "var(--other)"}
 STAGES = (
@@ -15,7 +15,6 @@ STAGES = (
     "longer",
 )  # their colours are those of labels
 INSIDE, OUTSIDE = "inside", "outside"  # of the interval that was promised
-_ROW_HEIGHT = 26  # pixels
 
 
 def _colour(colours: dict[str, str]) -> Spec:
@@ -43,13 +42,13 @@ def _across(title: str) -> Spec:
 
 
 def gap_dots(names: Sequence[str], title: str) -> Spec:
-    """How far each candidate is from the leader: fields `row`, `series`, `mean`, `low`, `high`."""
+    """How far each candidate is from the leader: fields `row`, `name`, `series`, `mean`, ..."""
     x = _across(title)
     x["scale"] = {"zero": True, "nice": True}
     where: Spec = {
         "y": _rows(names),
         "tooltip": [
-            {"field": "row", "title": "way"},
+            {"field": "name", "title": "way"},
             {"field": "series", "title": "standing"},
             {"field": "shown", "title": "difference"},
             {"field": "seeds", "title": "seeds"},
@@ -57,7 +56,7 @@ def gap_dots(names: Sequence[str], title: str) -> Spec:
     }
     zero = {"x": x | {"datum": 0}, "color": {"value": "var(--ink-soft)"}}
     return PANEL | {
-        "height": _ROW_HEIGHT * len(names),
+        "height": NAMED_ROW * len(names),
         "params": [FOCUS],
         "encoding": {"color": _colour(STANDINGS)},
         "layer": [
@@ -83,7 +82,7 @@ def promise_bars(names: Sequence[str], title: str) -> Spec:
     where: Spec = {
         "y": _rows(names),
         "tooltip": [
-            {"field": "row", "title": "task"},
+            {"field": "name", "title": "task"},
             {"field": "shown", "title": "expected"},
             {"field": "came", "title": "came"},
         ],
@@ -92,7 +91,7 @@ def promise_bars(names: Sequence[str], title: str) -> Spec:
     shape = {"domain": [INSIDE, OUTSIDE], "range": ["circle", "diamond"]}
     size = {"condition": {"test": f"datum.series === '{OUTSIDE}'", "value": 130}, "value": 55}
     return PANEL | {
-        "height": _ROW_HEIGHT * len(names),
+        "height": NAMED_ROW * len(names),
         "params": [FOCUS],
         "encoding": {"color": _colour({INSIDE: "var(--ink)", OUTSIDE: "var(--label-2)"})},
         "layer": [

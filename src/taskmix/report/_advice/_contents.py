@@ -195,7 +195,7 @@ def _plan_words(advice: AdviceDocument) -> str:
 def _chosen(rows: Sequence[WayRow], name: str) -> str:
     """The chosen way by its name, with what it does."""
     found = (each.sentence for each in rows if each.row.name == name and each.sentence)
-    return next((f"The way chosen, {name}: {sentence}" for sentence in found), "")
+    return next((f"The way chosen is {name}. {sentence}" for sentence in found), "")
 
 
 def delivered_contents(comparison: ComparisonDocument | None) -> DeliveredContents | None:

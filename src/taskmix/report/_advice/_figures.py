@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from taskmix.numerics import Interval
 from taskmix.report._advice._charts import budget_steps, gap_dots, law_curve
-from taskmix.report._drawing import Columns, Figure, Panel, rounded
+from taskmix.report._drawing import (
+    Bounds,
+    Columns,
+    Figure,
+    Panel,
+    metric_bounds,
+    rounded,
+    row_names,
+)
 from taskmix.report._study import count_of, duration, listed, number, spread_words
 
 if TYPE_CHECKING:
@@ -21,12 +29,15 @@ def gap_figure(advice: AdviceDocument | None) -> Figure | None:
     rows = advice.candidates
     nothing = Interval(0.0, math.nan, math.nan, 0)  # of the leader to itself
     gaps = [nothing, *(_turned(row.behind) for row in rows[1:])]
+    held = _difference_bounds(advice).held
+    names = row_names([row.name for row in rows])
     columns: Columns = {
-        "row": [row.name for row in rows],
+        "row": [names[row.name] for row in rows],
+        "name": [row.name for row in rows],
         "series": [_standing(row, advice) for row in rows],
-        "mean": [rounded(gap.mean) for gap in gaps],
-        "low": [rounded(_known(gap.low, gap.mean)) for gap in gaps],
-        "high": [rounded(_known(gap.high, gap.mean)) for gap in gaps],
+        "mean": [rounded(held(gap.mean)) for gap in gaps],
+        "low": [rounded(held(_known(gap.low, gap.mean))) for gap in gaps],
+        "high": [rounded(held(_known(gap.high, gap.mean))) for gap in gaps],
         "shown": [spread_words(gap.mean, gap.low, gap.high, 3) for gap in gaps],
         "seeds": [str(row.seeds) for row in rows],
     }
@@ -46,6 +57,13 @@ def gap_figure(advice: AdviceDocument | None) -> Figure | None:
     )
     specs = {"gaps": gap_dots(columns["row"], "difference in mean dev score")}
     return Figure("gaps", caption, (panel,), "none", specs)
+
+
+def _difference_bounds(advice: AdviceDocument) -> Bounds:
+    """Of a difference of mean scores, by the widest of the metrics; without any, no bounds."""
+    every = [metric_bounds(row.metric).of_differences for row in advice.expected]
+    reach = max((bounds.high for bounds in every), default=math.inf)
+    return Bounds(-reach, reach)
 
 
 def _standing(row: CandidateRow, advice: AdviceDocument) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from taskmix.report._advice._charts import INSIDE, OUTSIDE, promise_bars
-from taskmix.report._drawing import Columns, Figure, Panel, Spec, metric_bounds, rounded
+from taskmix.report._drawing import Columns, Figure, Panel, Spec, metric_bounds, rounded, row_names
 from taskmix.report._study import decimals_for, ends_words, listed, number, spread_words
 
 if TYPE_CHECKING:
@@ -147,8 +147,10 @@ def _figure(name: str, all_rows: Sequence[PromiseRow], caption: str) -> Figure:
 
 def _columns(rows: Sequence[PromiseRow], metric: str) -> Columns:
     bounds = metric_bounds(metric)
+    names = row_names([row.task for row in rows])
     return {
-        "row": [row.task for row in rows],
+        "row": [names[row.task] for row in rows],
+        "name": [row.task for row in rows],
         "series": [OUTSIDE if row.is_outside else INSIDE for row in rows],
         "mean": [rounded(bounds.held(row.value)) for row in rows],
         "low": [rounded(bounds.held(row.low)) for row in rows],

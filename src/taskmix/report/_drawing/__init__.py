@@ -7,6 +7,7 @@ from taskmix.report._drawing._bounds import Bounds, metric_bounds
 from taskmix.report._drawing._charts import (
     FOCUS,
     LABEL_COLOURS,
+    NAMED_ROW,
     PANEL,
     ROW_LABELS,
     Spec,
@@ -22,6 +23,7 @@ from taskmix.report._drawing._figures import (
     score_figure,
 )
 from taskmix.report._drawing._front import front_chart
+from taskmix.report._drawing._names import row_names
 from taskmix.report._drawing._traces import (
     curve_figure,
     loss_figure,
@@ -33,6 +35,7 @@ from taskmix.report._drawing._traces import (
 __all__ = [
     "FOCUS",
     "LABEL_COLOURS",
+    "NAMED_ROW",
     "PANEL",
     "ROW_LABELS",
     "Bounds",
@@ -48,6 +51,7 @@ __all__ = [
     "palette",
     "predicted_against_observed",
     "rounded",
+    "row_names",
     "score_figure",
     "share_figure",
     "variance_figure",

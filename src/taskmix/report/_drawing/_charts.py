@@ -16,8 +16,14 @@ TASK_COLOURS = 9  # `--task-1` ... in page.css; more tasks are grey
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2])
 _SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross")
 PANEL: Spec = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
-# Names of rows: in full where there is room for them, and never more than a third of a phone.
-ROW_LABELS: Spec = {"labelLimit": {"expr": "containerSize()[0] < 480 ? 112 : 240"}}
+# Names of rows as `row_names` gives them, one or two lines each.
+ROW_LABELS: Spec = {
+    "labelExpr": "split(datum.label, '\\n')",
+    "labelLimit": 150,
+    "labelLineHeight": 11,
+    "labelOverlap": False,
+}
+NAMED_ROW = 26  # pixels, of a row whose name has two lines
 # One series may be singled out by its chip in the legend; then the others fade.
 FOCUS: Spec = {"name": "focus", "value": None}
 
@@ -156,7 +162,7 @@ def dots(
     row_height: int,
     zero_line: bool = False,
 ) -> Spec:
-    """A dot with its interval for each row and label: fields `row`, `series`, `mean`, `low`, `high`."""
+    """A dot with its interval for each row and label: fields `row`, `name`, `series`, `mean`, ..."""
     shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(labels))]
     x = {
         "type": "quantitative",
@@ -176,7 +182,7 @@ def dots(
         "yOffset": {"field": "series", "scale": {"domain": list(labels)}},
         "opacity": _faded(1.0, 0.12),
         "tooltip": [
-            {"field": "row", "title": "task"},
+            {"field": "name", "title": "task"},
             {"field": "series", "title": "label"},
             {"field": "shown", "title": "difference" if zero_line else "score"},
             {"field": "seeds", "title": "seeds"},

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from taskmix.numerics import Interval
 from taskmix.report._drawing import _charts as charts
+from taskmix.report._drawing._bounds import Bounds, metric_bounds
+from taskmix.report._drawing._names import row_names
 from taskmix.report._study import (
     ReportData,
     Scoreboard,
@@ -102,13 +104,18 @@ def score_figure(data: ReportData, board: Scoreboard) -> Figure | None:
         height = max(16, 5 * count) if len(rows) > _CROWDED else max(24, 11 * count + 6)
         for kind in ("scores", "differences") if paired else ("scores",):
             name = f"{kind}-{place}"
+            bounds = metric_bounds(metric)
+            bounds = bounds if kind == "scores" else bounds.of_differences
             title = measure if kind == "scores" else f"Difference to {lead}"
             if kind == "scores":
                 x_title = f"{measure} (lower is better)" if lower else measure
             else:
                 x_title = f"{'lower' if lower else 'higher'} {measure} by"
+            shown = row_names([row for row, _ in rows])
+            if any("\n" in words for words in shown.values()):
+                height = max(height, charts.NAMED_ROW)
             specs[name] = charts.dots(
-                rows=[row for row, _ in rows],
+                rows=list(shown.values()),
                 labels=data.labels,
                 x_title=x_title,
                 row_height=height,
@@ -118,7 +125,10 @@ def score_figure(data: ReportData, board: Scoreboard) -> Figure | None:
                 f"{title}: {counted(len(rows), 'row')}, for each label a dot with its interval. "
                 "The table above has the scores."
             )
-            columns = _dot_columns(data.labels, [(key, _intervals(row, kind)) for key, row in rows])
+            columns = _dot_columns(
+                data.labels, [(key, _intervals(row, kind)) for key, row in rows], bounds
+            )
+            columns["row"] = [shown[name] for name in columns["name"]]
             panels.append(Panel(f"chart-{name}", title, name, columns, described))
     if sum(len(panel.columns["mean"]) for panel in panels) < 2:
         return None  # one dot says no more than the table
@@ -149,21 +159,23 @@ def _fresh(name: str, rows: Sequence[tuple[str, Any]]) -> str:
 
 
 def _dot_columns(
-    labels: Sequence[str], rows: Sequence[tuple[str, Sequence[Interval | None]]]
+    labels: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[Interval | None]]],
+    bounds: Bounds,
 ) -> Columns:
     columns: Columns = {
-        key: [] for key in ("row", "series", "mean", "low", "high", "shown", "seeds")
+        key: [] for key in ("name", "series", "mean", "low", "high", "shown", "seeds")
     }
     decimals = decimals_for(interval.mean for _, row in rows for interval in row if interval)
     for name, row in rows:
         for label, interval in zip(labels, row, strict=True):
             if interval is None:
                 continue
-            columns["row"].append(name)
+            columns["name"].append(name)
             columns["series"].append(label)
-            columns["mean"].append(rounded(interval.mean))
-            columns["low"].append(rounded(interval.low if interval.n > 1 else interval.mean))
-            columns["high"].append(rounded(interval.high if interval.n > 1 else interval.mean))
+            ends = (interval.low, interval.high) if interval.n > 1 else (interval.mean,) * 2
+            for key, value in zip(("mean", "low", "high"), (interval.mean, *ends), strict=True):
+                columns[key].append(rounded(bounds.held(value)))
             columns["shown"].append(with_interval(interval, decimals))
             columns["seeds"].append(str(interval.n))
     return columns

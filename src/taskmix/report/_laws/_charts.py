@@ -28,7 +28,7 @@ def law_panel(
     shaded: tuple[float, float],  # where there are no data
     words_below: bool,  # whether the curve is at the top there
 ) -> Spec:
-    """A curve with its band over the rows: fields `series`, `step`, `mean`, `low`, `high`, `line`."""
+    """A curve with its band over the rows: fields `series`, `step`, `mean`, `low`, `high`, ..."""
     scale: Spec = {"domain": list(x_domain), "nice": False}
     x: Spec = {
         "field": "step",
@@ -82,20 +82,17 @@ def law_panel(
             },
             {
                 "transform": only(ROW),
-                "mark": {
-                    "type": "point",
-                    "filled": True,
-                    "size": 16,
-                    "opacity": 0.35,
-                    "clip": True,
-                },
+                "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.45},
                 "encoding": {**mean, "tooltip": tooltip},
             },
-            {
-                "transform": only(LAW),
-                "mark": {"type": "area", "opacity": 0.22, "clip": True},
-                "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}},
-            },
+            *(
+                {
+                    "transform": only(LAW),
+                    "mark": {"type": "area", "opacity": opacity, "clip": True},
+                    "encoding": {"x": x, "y": y | {"field": low}, "y2": {"field": high}},
+                }
+                for low, high, opacity in (("lowest", "highest", 0.13), ("low", "high", 0.28))
+            ),
             {
                 "transform": only(BESIDE),
                 "mark": {"type": "line", "strokeWidth": 1.25, "strokeDash": [5, 3], "clip": True},
@@ -116,7 +113,7 @@ def front_panel(y_title: str) -> Spec:
         "field": "signs",
         "type": "quantitative",
         "title": "signs of the formula",
-        "scale": {"zero": False, "nice": True},
+        "scale": {"zero": False, "nice": True, "padding": 12},
         "axis": {"tickCount": 6, "grid": False, "format": "d"},
     }
     y: Spec = {

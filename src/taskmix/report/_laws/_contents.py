@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from taskmix.report._drawing import Figure
 from taskmix.report._laws._figures import point_words, root_words
-from taskmix.report._study import MINUS, UNKNOWN, counted, listed
+from taskmix.report._study import MINUS, UNKNOWN, counted, listed, number
 
 if TYPE_CHECKING:
     from taskmix.laws import LawsDocument, LawTable
@@ -159,9 +159,7 @@ def _alternatives(document: LawsDocument) -> list[Alternative]:
         Alternative(
             formula=row.formula,
             signs=str(row.complexity),
-            r_squared=f"{row.held_out_r2:.4f}".replace("-", MINUS)
-            if math.isfinite(row.held_out_r2)
-            else UNKNOWN,
+            r_squared=number(row.held_out_r2, 4) if math.isfinite(row.held_out_r2) else UNKNOWN,
             held_out=root_words(row.held_out_mse),
             left_out=root_words(row.left_out_mse),
             foretold=[_number(end.values[place]) for end in ends],

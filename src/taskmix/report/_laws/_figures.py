@@ -55,6 +55,9 @@ def curve_figure_of_laws(document: LawsDocument) -> Figure | None:
         )
         others = point_words(curve.others)
         note = f"with {others}" if others else ""
+        if curve.lines:
+            values = " and ".join(f"{line.value:.6g}" for line in curve.lines)
+            note += f"; broken: {curve.beside} = {values}"
         ends = ", ".join(f"{curve.values[k]:.4g} at {curve.at[k]:.4g}" for k in (0, -1))
         described = (
             f"{document.target} against {curve.input}: {ends}. Data from {curve.inside[0]:.4g} to "
@@ -62,13 +65,10 @@ def curve_figure_of_laws(document: LawsDocument) -> Figure | None:
         )
         columns = _curve_columns(curve, picture, bounds)
         panels.append(Panel(f"chart-{name}", curve.input, name, columns, described, note))
-    beside = [curve for curve in picture.curves if curve.lines]
-    caption = "The line is the law, its shade the 95 % interval of the law itself"
-    if beside:
-        caption += "; broken lines have the input beside at the 10 % and 90 % quantile of the table"
-    caption += (
-        ". Grey dots are rows, with whatever values their other inputs have. The shaded part lies "
-        "outside the data."
+    caption = (
+        "The line is the law, with its 95 % interval (dark) and that of one more measurement (light), "
+        "if its form is right. Grey dots are rows, whatever their other inputs are. In the grey part "
+        "there are no data."
     )
     return Figure("curves", caption, tuple(panels), "none", specs)
 
@@ -148,7 +148,8 @@ def _seen(curve: LawCurve, picture: LawPicture, bounds: Bounds) -> tuple[float, 
 
 def _curve_columns(curve: LawCurve, picture: LawPicture, bounds: Bounds) -> Columns:
     columns: Columns = {
-        key: [] for key in ("series", "step", "mean", "low", "high", "line", "shown")
+        key: []
+        for key in ("series", "step", "mean", "low", "high", "lowest", "highest", "line", "shown")
     }
 
     def add(series: str, x: float, ys: Sequence[float], line: str, words: str) -> None:
@@ -158,14 +159,15 @@ def _curve_columns(curve: LawCurve, picture: LawPicture, bounds: Bounds) -> Colu
 
     for row in picture.rows:
         words = f"{point_words(row.at)}: {row.observed:.4g}"
-        add(ROW, row.at[curve.input], [row.observed] * 3, "", words)
+        add(ROW, row.at[curve.input], [row.observed] * 5, "", words)
     for line in curve.lines:
         beside = f"{curve.beside} = {line.value:.4g}"
         for x, y in zip(curve.at, line.values, strict=True):
-            add(BESIDE, x, [y] * 3, beside, f"{y:.4g} at {curve.input} = {x:.4g}, {beside}")
-    for x, y, low, high in zip(curve.at, curve.values, curve.low, curve.high, strict=True):
-        words = f"{y:.4g} ({low:.4g} to {high:.4g}) at {curve.input} = {x:.4g}"
-        add(LAW, x, [y, low, high], "", words)
+            add(BESIDE, x, [y] * 5, beside, f"{y:.4g} at {curve.input} = {x:.4g}, {beside}")
+    bands = (curve.values, curve.low, curve.high, curve.lowest, curve.highest)
+    for x, *ys in zip(curve.at, *bands, strict=True):
+        words = f"{ys[0]:.4g} ({ys[1]:.4g} to {ys[2]:.4g}) at {curve.input} = {x:.4g}"
+        add(LAW, x, ys, "", words)
     return columns
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taskmix.report._drawing import FOCUS, PANEL, ROW_LABELS, Spec
+from taskmix.report._drawing import FOCUS, NAMED_ROW, PANEL, ROW_LABELS, Spec
 
 VERDICTS = ("helps", "harms", "negligible", "cannot tell")
 _COLOURS = ("var(--label-1)", "var(--label-2)", "var(--label-6)", "var(--other)")
@@ -17,7 +17,7 @@ def _verdict_colour() -> Spec:
 
 
 def effect_dots(*, sources: Sequence[str], x_title: str) -> Spec:
-    """A gain with its interval for each source: fields `source`, `series`, `mean`, `low`, `high`."""
+    """A gain with its interval for each source: fields `row`, `source`, `series`, `mean`, ..."""
     x: Spec = {
         "type": "quantitative",
         "title": x_title,
@@ -26,7 +26,7 @@ def effect_dots(*, sources: Sequence[str], x_title: str) -> Spec:
     }
     where: Spec = {
         "y": {
-            "field": "source",
+            "field": "row",
             "type": "nominal",
             "sort": None,
             "scale": {"domain": list(sources)},
@@ -42,7 +42,7 @@ def effect_dots(*, sources: Sequence[str], x_title: str) -> Spec:
     shape = {"domain": list(VERDICTS), "range": list(_SHAPES)}
     zero = {"x": x | {"datum": 0}, "color": {"value": "var(--ink)"}}
     return PANEL | {
-        "height": 20 * len(sources),
+        "height": (NAMED_ROW if any("\n" in name for name in sources) else 20) * len(sources),
         "params": [FOCUS],
         "encoding": {"color": _verdict_colour()},
         "layer": [

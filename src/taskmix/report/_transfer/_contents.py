@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from taskmix.report._study import count_of, counted, number
+from taskmix.report._study import count_of, counted, listed, number
 from taskmix.report._transfer._map import TransferMap, transfer_map
 
 if TYPE_CHECKING:
     from taskmix.transfer import GroupAnswer, TargetAnswer, TargetRow, TransferDocument
 
+_NAMED = 8  # tasks of a group, in the header
 _SHOWN_ANSWERS = 12  # of targets, until the reader asks for all
 
 
@@ -74,11 +76,18 @@ def _facts(document: TransferDocument) -> list[tuple[str, str]]:
 def _lines(document: TransferDocument, groups: tuple[GroupAnswer, ...]) -> list[str]:
     """What to do: the groups, or what was measured with the sources chosen for one target."""
     if groups:
-        together = [" + ".join(group.tasks) for group in groups if len(group.tasks) > 1]
+        together = [_added(group.tasks) for group in groups if len(group.tasks) > 1]
         alone = [group.tasks[0] for group in groups if len(group.tasks) == 1]
         parts = [f"Train together: {'; '.join(together)}."] if together else []
-        return [*parts, f"Train alone: {', '.join(alone)}."] if alone else parts
+        return [*parts, f"Train alone: {listed(alone, _NAMED)}."] if alone else parts
     return [words for target in document.targets[:1] if (words := _measured(target))]
+
+
+def _added(names: Sequence[str]) -> str:
+    """`a + b + c`; the section about groups has all names of a long list."""
+    if len(names) <= _NAMED:
+        return " + ".join(names)
+    return f"{' + '.join(names[:_NAMED])} + {len(names) - _NAMED} more"
 
 
 def _measured(target: TargetRow) -> str:

@@ -15,6 +15,7 @@ from taskmix.report._drawing import (
     metric_bounds,
     predicted_against_observed,
     rounded,
+    row_names,
 )
 from taskmix.report._study import count_of, counted, decimals_for, number, spread_words
 from taskmix.report._transfer._charts import effect_dots
@@ -34,7 +35,8 @@ def effect_figure(transfer: TransferDocument | None) -> Figure | None:
         rows = target.best_first
         name = f"effects-{place}"
         specs[name] = effect_dots(
-            sources=[row.source for row in rows], x_title=f"gain in dev {transfer.measure}"
+            sources=list(row_names([row.source for row in rows]).values()),
+            x_title=f"gain in dev {transfer.measure}",
         )
         best = ", ".join(f"{row.source} {row.verdict}" for row in rows[:3])
         described = f"Gains of {target.target} with intervals, the largest first: {best}."
@@ -109,7 +111,9 @@ def prediction_figure(transfer: TransferDocument | None) -> Figure | None:
 
 def _effect_columns(rows: Sequence[SourceRow], bounds: Bounds) -> Columns:
     decimals = decimals_for(row.gain for row in rows)
+    names = row_names([row.source for row in rows])
     return {
+        "row": [names[row.source] for row in rows],
         "source": [row.source for row in rows],
         "series": [row.verdict for row in rows],
         "mean": [rounded(bounds.held(row.gain)) for row in rows],

@@ -63,7 +63,8 @@ def shifted_labels(task: Task) -> Iterator[Finding]:
             other = _counts(task, split)
             distance = _variation(train, other)
             if distance is not None:
-                place = int(np.argmax(np.abs(_shares(train) - _shares(other))))
+                change = np.abs(_shares(train) - _shares(other))
+                place = int(np.argmax(change.round(9)))
                 words = (
                     f"Task `{task.name}` has other shares of its classes in {split} than in train: "
                     f"{task.labels[place]!r} has {_shares(train)[place]:.0%} of train and "

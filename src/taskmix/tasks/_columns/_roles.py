@@ -105,9 +105,8 @@ def _find(stack: StackedFiles, name: str) -> ColumnRole:
 def _is_constant(cells: pa.ChunkedArray) -> bool:
     if len(cells) < 2 or cells.null_count or cells[0] != cells[len(cells) - 1]:
         return False  # most columns end here
-    return pc.count_distinct(cells.slice(0, 1000)).as_py() == 1 and (
-        pc.count_distinct(cells).as_py() == 1
-    )
+    few = pc.count_distinct(cells.slice(0, 1000)).as_py()
+    return bool(few == 1 and pc.count_distinct(cells).as_py() == 1)
 
 
 def count_values(stack: StackedFiles, role: ColumnRole) -> int:

@@ -73,7 +73,8 @@ class CsvFile:
             is_whole = len(data) < _HEAD
         dialect = find_dialect(data.decode("utf-8", "ignore"), self.usual, is_whole=is_whole)
         if dialect.separator == "\t" and self._has_quotes_as_letters(dialect):
-            return replace(dialect, has_quotes=False)
+            words = "has quotes that do not close, so quotes were read as letters"
+            return replace(dialect, has_quotes=False, remarks=(*dialect.remarks, words))
         return dialect
 
     @cached_property
@@ -131,9 +132,8 @@ def records(
         buffer = io.BufferedReader(stream, _BLOCK)
         with io.TextIOWrapper(buffer, encoding="utf-8", newline="") as text:
             lines = islice(_bounded(text, stream, dialect.separator), dialect.skipped, None)
-            reader = csv.reader(
-                lines, delimiter=dialect.separator, quoting=dialect.quoting, strict=strict
-            )
+            quoting = csv.QUOTE_MINIMAL if dialect.has_quotes else csv.QUOTE_NONE
+            reader = csv.reader(lines, delimiter=dialect.separator, quoting=quoting, strict=strict)
             for cells in reader:
                 if cells:  # a blank row is none
                     yield start, cells
@@ -208,6 +208,8 @@ def _read_with_python(file: CsvFile) -> pa.Table | None:
     with file.open() as stream:
         bounds = stream.allowance
     for number, cells in islice(file.records(), 1, None):
+        if len(cells) < width and "\n" in cells[-1]:  # perhaps a quote that swallowed what follows
+            deque(file.records(strict=True), maxlen=0)
         if len(cells) < width or any(cell.strip() for cell in cells[width:]):
             bad_file(
                 file.path,
@@ -267,10 +269,13 @@ def _without_idle_rows(table: pa.Table, file: CsvFile) -> pa.Table:
     names = table.column_names
     empty = _all_equal(table, [""] * len(names))
     again = _all_equal(table, names)
-    for rows, words in ((empty, "without any value"), (again, "that repeat the header")):
+    for rows, one, several in (
+        (empty, "a row without any value", "rows without any value"),
+        (again, "a row that repeats the header", "rows that repeat the header"),
+    ):
         if count := pc.sum(rows).as_py():
-            several = "a row" if count == 1 else f"{count} rows"
-            note(file.remarks, file.path, f"has {several} {words}, left out")
+            words = one if count == 1 else f"{count} {several}"
+            note(file.remarks, file.path, f"has {words}, left out")
     return table.filter(pc.invert(pc.or_(empty, again)))
 
 

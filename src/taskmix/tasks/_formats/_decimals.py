@@ -68,10 +68,9 @@ def _without_points(column: pa.ChunkedArray, cells: pa.ChunkedArray) -> pa.Chunk
 def _with_commas(table: pa.Table, name: str) -> pa.ChunkedArray | None:
     """The cells of a column that is one of numbers if commas may stand in them, and some do."""
     column = table.column(name)
-    places = (
-        np.unique(np.linspace(0, len(column) - 1, _SAMPLED).astype(np.int64)) if len(column) else []
-    )
-    sample = trimmed_cells(column.take(pa.array(places, pa.int64()))).drop_null()
+    last = max(len(column) - 1, 0)
+    places = np.unique(np.linspace(0, last, min(_SAMPLED, len(column))).astype(np.int64))
+    sample = trimmed_cells(column.take(pa.array(places))).drop_null()
     if _share(sample) < NUMERIC_SHARE / 2:  # most columns of words end here
         return None
     if not pc.any(pc.match_substring(column, ",")).as_py():

@@ -27,10 +27,6 @@ class Dialect:
     has_quotes: bool = True  # whether a quote at the start of a cell is one, or a letter as others
     remarks: tuple[str, ...] = ()
 
-    @property
-    def quoting(self) -> int:
-        return csv.QUOTE_MINIMAL if self.has_quotes else csv.QUOTE_NONE
-
 
 def find_dialect(head: str, usual: str, *, is_whole: bool) -> Dialect:
     """The dialect, by the beginning of a file; `is_whole` where the head is all of it."""
@@ -43,8 +39,12 @@ def find_dialect(head: str, usual: str, *, is_whole: bool) -> Dialect:
     separator = _separator(lines[skipped:], usual)
     remarks = _remarks(separator, usual)
     if skipped:
-        several = "a comment" if skipped == 1 else f"{skipped} lines of comments"
-        remarks += (f"begins with {several} (`#`), which was passed over",)
+        some = (
+            "a comment (`#`), which was"
+            if skipped == 1
+            else f"{skipped} comments (`#`), which were"
+        )
+        remarks += (f"begins with {some} passed over",)
     return Dialect(separator, skipped, remarks=remarks)
 
 

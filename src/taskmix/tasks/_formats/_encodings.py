@@ -83,8 +83,8 @@ class TextDecoder:
             if data.startswith(mark):
                 self._choose(encoding)
                 return data.removeprefix(mark)
-        if encoding := _unmarked(data[:_LOOKED_AT]):
-            self._choose(encoding)
+        if unmarked := _unmarked(data[:_LOOKED_AT]):
+            self._choose(unmarked)
         return data
 
     def _choose(self, encoding: str) -> None:

@@ -87,8 +87,8 @@ def holds_columns(given: Mapping[Any, Any]) -> bool:
 def _is_column(value: Any) -> bool:
     if isinstance(value, pa.Array | pa.ChunkedArray | range) or _is_series(value):
         return True
-    if isinstance(value, np.ndarray) or (hasattr(value, "shape") and hasattr(value, "tolist")):
-        return True  # also a tensor
+    if hasattr(value, "shape") and hasattr(value, "tolist"):
+        return len(value.shape) > 0  # an array, or a tensor
     if not isinstance(value, list | tuple) or not value:
         return False
     first = next((each for each in value if each is not None), None)

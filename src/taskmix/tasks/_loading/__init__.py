@@ -10,6 +10,7 @@ from taskmix.tasks._loading._folder import load_tasks
 from taskmix.tasks._loading._in_memory import find_shapes, split_pairs
 from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_cells
 from taskmix.tasks._loading._multilabel import mark_labels, read_label_sets
+from taskmix.tasks._loading._names import called
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import Target, choose_metric, guess_kind
@@ -24,6 +25,7 @@ __all__ = [
     "TaskSettings",
     "Wanted",
     "build_inputs",
+    "called",
     "choose_metric",
     "find_shapes",
     "guess_kind",

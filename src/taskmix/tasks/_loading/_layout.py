@@ -258,10 +258,12 @@ def read_splits(stack: StackedFiles, column: str) -> tuple[list[str], NDArray[np
     """The splits that a column names, and which one each row has."""
     cells = stack.text(column, "as the name of a split")
     found = words_of(cells)
+    should = f"`{column}` should be train, dev (or valid, validation) or test in every row."
+    for place in np.flatnonzero(found.codes < 0)[:1]:
+        stack.bad(int(place), should, "nothing", _REMEDY)
     for code, word in enumerate(found.words):
         if split_name(word) is None:
             place = int(np.flatnonzero(found.codes == code)[0])
-            should = f"`{column}` should be train, dev (or valid, validation) or test in every row."
             stack.bad(place, should, quoted(word), _REMEDY)
     names = [split_name(word) or word for word in found.words]
     distinct = list(dict.fromkeys(names))

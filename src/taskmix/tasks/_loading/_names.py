@@ -29,13 +29,14 @@ def as_written(settings: TaskSettings, names: Sequence[str]) -> TaskSettings:
 def alike(parts: Mapping[str, Rows]) -> dict[str, Rows]:
     """The files with their columns called as the first one calls them."""
     first, *_ = parts.values()
-    known = {folded_name(name): name for name in first.table.column_names}
-    return {split: _renamed(part, known) for split, part in parts.items()}
+    return {split: called(part, first.table.column_names) for split, part in parts.items()}
 
 
-def _renamed(part: Rows, known: Mapping[str, str]) -> Rows:
+def called(part: Rows, wanted: Sequence[str]) -> Rows:
+    """The file with those of its columns renamed that differ from the wanted ones in case alone."""
+    known = {folded_name(name): name for name in wanted}
     names = part.table.column_names
-    new = {}
+    new: dict[str, str] = {}
     for name in names:
         meant = known.get(folded_name(name), name)
         # Two columns of one file that are alike but for case stay two.

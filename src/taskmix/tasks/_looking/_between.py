@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from taskmix.tasks._looking._finding import Finding
 from taskmix.tasks._looking._labelled import Labelled, labelled, row_labels, token_counts
-from taskmix.tasks._looking._row_keys import Keys, RowKeys, target_keys
+from taskmix.tasks._looking._row_keys import Keys, RowKeys, distinct_keys, target_keys
 from taskmix.tasks._task import Split, Task, TaskSet
 
 COMMON_SHARE = 0.5  # of the smaller task's inputs: from here on two tasks may be one
@@ -68,7 +68,7 @@ def _common(
 
     mine = [[keys.distinct(split) for split in splits] for splits in ours]
     other = mine if theirs is None else [[keys.distinct(split) for split in s] for s in theirs]
-    every = np.unique(np.concatenate([k for each in (*mine, *other) for k in each]))
+    every = distinct_keys(np.concatenate([k for each in (*mine, *other) for k in each]))
 
     def matrix(tables: Sequence[Sequence[Keys]]) -> csr_matrix:
         rows = [
@@ -141,11 +141,12 @@ def _values(task: Task, rows: NDArray[np.int64]) -> NDArray[Any]:
     train = task.splits["train"]
     if task.kind == "generation":
         return row_labels(task, train)[0][rows]
-    targets = np.asarray(train.targets)
+    targets: NDArray[Any] = np.asarray(train.targets)
     if task.kind == "tagging":
         lengths = token_counts(train)
         starts = np.cumsum(lengths) - lengths
         sizes = lengths[rows]
         ends = np.cumsum(sizes)
-        return targets[np.arange(sizes.sum()) + np.repeat(starts[rows] - (ends - sizes), sizes)]
+        tokens = np.arange(sizes.sum()) + np.repeat(starts[rows] - (ends - sizes), sizes)
+        return np.asarray(targets[tokens])
     return targets[rows] if targets.ndim == 1 else target_keys(targets[rows])

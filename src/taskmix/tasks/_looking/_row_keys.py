@@ -39,10 +39,7 @@ class RowKeys:
         """The keys without repetition, in their order."""
         place = id(split.inputs)
         if place not in self._distinct:
-            keys = np.sort(self(split))  # by itself several times as fast as `np.unique`
-            is_first = np.ones(len(keys), dtype=np.bool_)
-            is_first[1:] = keys[1:] != keys[:-1]
-            self._distinct[place] = keys[is_first]
+            self._distinct[place] = distinct_keys(self(split))
         return self._distinct[place]
 
     def share_of(self, split: Split, other: Split) -> float:
@@ -51,6 +48,14 @@ class RowKeys:
         rows = np.sort(self(split))
         places = np.minimum(np.searchsorted(known, rows), len(known) - 1)
         return float((known[places] == rows).mean()) if len(known) and len(rows) else 0.0
+
+
+def distinct_keys(keys: Keys) -> Keys:
+    """In their order, each once; several times as fast as `np.unique`."""
+    keys = np.sort(keys)
+    is_first = np.ones(len(keys), dtype=np.bool_)
+    is_first[1:] = keys[1:] != keys[:-1]
+    return keys[is_first]
 
 
 def table_keys(table: pa.Table) -> Keys:
