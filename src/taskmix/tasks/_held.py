@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from taskmix.errors import InputError
-from taskmix.tasks._columns import words_of
+from taskmix.tasks._columns import StackedFiles, words_of
 from taskmix.tasks._encoding import DenseInputs, EncodedTasks, Inputs, encoded_tasks, source_split
 from taskmix.tasks._formats import Rows
 from taskmix.tasks._loading import (
@@ -30,6 +30,8 @@ from taskmix.tasks._loading import (
     choose_metric,
     guess_kind,
     make_tasks,
+    mark_labels,
+    read_label_sets,
 )
 from taskmix.tasks._scoring import metric_of_imbalance
 from taskmix.tasks._task import Split, Task, TaskSet
@@ -174,8 +176,10 @@ def _task(name: str, splits: Mapping[str, tuple[Any, Any]], metric: str | None) 
     elif kind == "classification":
         words = words_of(whole)
         labels, targets = words.words, words.codes
-    else:
-        raise InputError(f"A target of `{name}` should be a number or a word. Found a list.")
+    else:  # lists: several labels a row, or a mark for each label
+        rows = Rows(pa.table({"target": whole}), Path(f"the targets of {name}"), "parquet")
+        sets = read_label_sets(StackedFiles({"rows": rows}), "target", None)
+        labels, targets = sets.words.words, mark_labels(sets, len(sets.words.words))
     ends = np.cumsum([len(each) for each in values.values()])
     parts = np.split(targets, ends[:-1])
     asked_for = None
@@ -197,7 +201,11 @@ def _task(name: str, splits: Mapping[str, tuple[Any, Any]], metric: str | None) 
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic | np.ndarray | Tensor) else value
+    """A number, a word, or a list of them."""
+    if not isinstance(value, np.generic | np.ndarray | Tensor):
+        return value
+    count = value.numel() if isinstance(value, Tensor) else value.size
+    return value.item() if count == 1 else value.tolist()
 
 
 def _digest(row: Any) -> str:

@@ -183,13 +183,15 @@ class TrainedModel:
     def probabilities(self, rows: NewRows, task: str | None = None) -> NDArray[np.float64]:
         """[row, class], of a task whose answers are classes, in the order of `question(task).labels`."""
         part, question = self._find(task)
-        if question.kind != "classification":
+        if question.kind not in ("classification", "multilabel"):
             raise OptionError(
                 f"Probabilities should be asked of a task with classes. Found {question.kind} in "
                 f"`{question.name}`. Use `predict`."
             )
         found = Path(rows) if isinstance(rows, str) else rows
         outputs, _, _ = part.outputs(question, found)
+        if question.kind == "multilabel":  # each label has a probability of its own
+            return torch.sigmoid(outputs.double()).numpy()
         return torch.softmax(outputs.double(), dim=-1).numpy()
 
     def _answers(

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+import torch
 
 from taskmix.errors import OptionError, TaskFileError
 from taskmix.tasks import (
@@ -17,6 +18,7 @@ from taskmix.tasks import (
     Question,
     TaskSet,
     WordEncoding,
+    held_tasks,
     load_tasks,
     sample_rows,
     write_tasks,
@@ -180,3 +182,23 @@ def test_sets_of_labels_are_written_sampled_and_encoded(tmp_path: Path) -> None:
     question = Question.of(tasks[0])
     unknown = question.unanswered(question.read([{"text": "a new film"}])[0])
     assert unknown.splits["rows"].targets.tolist() == [[MISSING] * 3]
+
+
+@pytest.mark.parametrize(
+    "targets", [SETS, np.array(MARKS), torch.tensor(MARKS)], ids=["sets", "marks", "tensor"]
+)
+def test_label_sets_of_ones_own_inputs_are_lists_or_arrays_of_marks(targets: Any) -> None:
+    tasks, encoding = held_tasks({"films": {"train": (np.eye(5), targets)}})
+    assert (tasks[0].kind, len(tasks[0].labels)) == ("multilabel", 3)
+    assert encoding.encode(tasks)[0].splits["train"].targets.tolist() == MARKS
+
+
+def test_a_table_without_splits_shares_out_its_rarest_labels(tmp_path: Path) -> None:
+    rows = [
+        {"task": "films", "text": f"a film number {place}", "label": ["rare"] if place < 10 else []}
+        for place in range(100)
+    ]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (task,) = load_tasks(tmp_path / "all.jsonl")
+    having = {name: int((split.targets == 1).sum()) for name, split in task.splits.items()}
+    assert having == {"train": 8, "dev": 1, "test": 1}

@@ -14,6 +14,7 @@ from taskmix.engine import DigitsSource, Here, Run, build
 from taskmix.errors import OptionError
 from taskmix.models import HardSharing, Perceptron
 from taskmix.records import Study
+from taskmix.tasks import MISSING, TaskSet, held_tasks
 from taskmix.training import task_loss
 from taskmix.transfer import SubsetDesign, TransferStudy, estimate_by_gradients, learn, train_trials
 from taskmix.transfer._estimate import compare_estimates
@@ -197,3 +198,35 @@ def test_estimates_are_compared_with_what_training_gives(tmp_path: Path) -> None
 def test_options_that_cannot_be_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(OptionError):
         GradientOptions(**options)  # type: ignore[arg-type]
+
+
+def test_gradients_and_curvatures_of_label_sets_are_those_of_automatic_differentiation() -> None:
+    """Of a linear encoder the outputs are linear in the parameters, so the curvature is the Hessian."""
+    generator = np.random.default_rng(0)
+    marks = (generator.random((12, 3)) < 0.4).astype(np.int8)
+    rows = (generator.normal(size=(12, 4)).astype(np.float32), marks.copy())
+    tasks, encoding = held_tasks({"sets": {"train": rows, "dev": rows}})
+    marks[3], marks[5, 1] = MISSING, MISSING
+    splits = {name: replace(split, targets=marks) for name, split in tasks[0].splits.items()}
+    encoded = encoding.encode(TaskSet((replace(tasks[0], splits=splits),)))
+    torch.manual_seed(0)
+    model = HardSharing(nn.Linear(4, 5), [nn.Linear(5, 3)], ["sets"])
+    (linear,) = linearise(model, encoded, EXACT, seed=0)
+    data = encoded["sets"].splits["train"]
+    loss = task_loss(encoded["sets"])
+
+    def value(flat: Tensor) -> Tensor:
+        codes = torch.func.functional_call(
+            model.encoder, _unflat(model.encoder, flat), (data.inputs.batch(torch.arange(12)),)
+        )
+        return loss(model.heads[0](codes), data.targets)
+
+    flat = torch.cat([parameter.detach().flatten() for parameter in model.encoder.parameters()])
+    gradient = torch.func.grad(value)(flat)
+    torch.testing.assert_close(linear.gradient, gradient, atol=1e-6, rtol=1e-4)
+    hessian = torch.func.hessian(value)(flat)
+    torch.testing.assert_close(linear.curvature, hessian, atol=1e-6, rtol=1e-3)
+    nowhere = torch.zeros_like(flat)
+    assert linear.outcome(nowhere, "loss") == pytest.approx(value(flat).item(), abs=1e-6)
+    assert linear.outcome(-0.1 * gradient, "loss") < linear.outcome(nowhere, "loss")
+    assert 0 <= linear.outcome(nowhere, "metric") <= 1

@@ -9,6 +9,7 @@ from taskmix.tasks._loading._build import Origin, Wanted, make_tasks
 from taskmix.tasks._loading._folder import load_tasks
 from taskmix.tasks._loading._in_memory import find_shapes, split_pairs
 from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_cells
+from taskmix.tasks._loading._multilabel import mark_labels, read_label_sets
 from taskmix.tasks._loading._names import called
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import TaskSettings
@@ -30,6 +31,8 @@ __all__ = [
     "guess_kind",
     "load_tasks",
     "make_tasks",
+    "mark_labels",
+    "read_label_sets",
     "remarks_on_cells",
     "split_pairs",
     "watching",

@@ -317,7 +317,7 @@ def _column(
         known=layout.known,
     )
     if target.sets is not None:
-        marks = mark_labels(indices, target.sets, len(labels))
+        marks = mark_labels(target.sets, len(labels), indices)
         return _Column(want, target, plan, labels, layout.arrays(marks), remarks + own)
     values = layout.arrays(indices, target.offsets)
     return _Column(want, target, plan, labels, values, remarks + own)

@@ -155,11 +155,15 @@ def are_bracketed(cells: pa.ChunkedArray) -> bool:
 
 
 def mark_labels(
-    indices: NDArray[np.int64],  # [piece], the label of each; negative ones do not count
     sets: LabelSets,
     labels: int,
+    indices: NDArray[np.int64] | None = None,  # [piece], its label; negative ones do not count
 ) -> NDArray[np.int8]:
-    """[row, label]: 1 where a row has the label, `MISSING` where nobody knows."""
+    """[row, label]: 1 where a row has the label, `MISSING` where nobody knows.
+
+    Labels are in the order of the words, unless `indices` have another.
+    """
+    indices = sets.words.codes if indices is None else indices
     rows = len(sets.missing)
     marks = np.zeros((rows, labels), dtype=np.int8)
     owners = np.repeat(np.arange(rows), np.diff(sets.offsets))

@@ -50,7 +50,7 @@ def macro_f1(outputs: Values, marks: Marks) -> float:
     return float((right[size > 0] / size[size > 0]).mean()) if size.any() else 0.0
 
 
-def accuracy(outputs: Values, marks: Marks) -> float:
+def subset_accuracy(outputs: Values, marks: Marks) -> float:
     return float(_all_right(outputs, marks).mean())
 
 

@@ -357,7 +357,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         metric.name: metric
         for metric in (
-            Metric("accuracy", True, "classes", _accuracy, sets.accuracy),
+            Metric("accuracy", True, "classes", _accuracy, sets.subset_accuracy),
             Metric("f1", True, "classes", _f1),
             Metric("micro_f1", True, "sets", _not_one_label, sets.micro_f1),
             Metric("macro_f1", True, "classes", _macro_f1, sets.macro_f1),
