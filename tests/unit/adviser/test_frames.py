@@ -40,10 +40,6 @@ ONLY_PYTHON = {
     "collate": "a function cannot be typed",
     "executor": "the command makes one of --engine, --workers and --address",
     "quiet": "the command has --json",
-    "split_column": "on the command line it may stand in task.toml",
-    "features": "on the command line it may stand in task.toml",
-    "ignore": "on the command line it may stand in task.toml",
-    "kind": "on the command line it may stand in task.toml",
 }
 
 
@@ -68,7 +64,7 @@ def test_the_command_and_the_function_have_the_same_names() -> None:
     assert known - typed <= set(ONLY_PYTHON)
     reading = set(inspect.signature(taskmix.load_tasks).parameters)
     same = {"task_column", "split_column", "label", "text", "features", "ignore", "kind", "metric"}
-    assert {*same, "strict", "settings", "cache"} <= reading & known
+    assert {*same, "separator", "strict", "settings", "cache"} <= reading & known
 
 
 @pytest.fixture(scope="module")

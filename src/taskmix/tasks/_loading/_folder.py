@@ -54,7 +54,6 @@ def load_tasks(
     A folder is one of these, and the first that fits is taken:
 
     - it is what `datasets` leaves by `save_to_disk`;
-
     - it holds `train`, `dev` (or `valid`, `val`, `validation`) and `test` files: one task, named as
       the folder, or with several columns as `label` one for each, named `folder/column`;
     - its sub-folders hold such files: each is a task, or several;
@@ -63,7 +62,8 @@ def load_tasks(
     - it holds several tables: each is a task, or `books_train` and `books_test` are splits of one.
 
     Where `dev` is missing, a tenth of `train` is put aside by a fixed rule. `TaskSet.notes` says
-    what was decided so. Names of columns are found whatever the case of their letters. What a task reads and predicts follows from its columns:
+    what was decided so. Names of columns are found whatever the case of their letters. What a task
+    reads and predicts follows from its columns:
 
     - a column `text`, and `text2` for a pair, with a column `label`: keywords name others; without a
       column of that name, the only one that holds sentences;
@@ -84,7 +84,8 @@ def load_tasks(
     `task.toml` in a folder has the same keys; keywords go before both.
 
     A column that is a number in 95 of 100 cells is one of numbers, and its other cells are missing,
-    which is noted; rows without a label or task are left out. With `strict` both are an error. `Task.reading` has what a task was taken for.
+    which is noted; rows without a label or task are left out. With `strict` both are an error.
+    `Task.reading` has what a task was taken for.
 
     With `cache`, parsed tables are kept in that folder under a hash of the file's bytes. A file that
     becomes more than 200 times its size, or takes half of the free memory, is refused (see
