@@ -43,7 +43,7 @@ ONLY_PYTHON = {
 }
 
 
-def columns(count: int = 90) -> dict[str, Any]:
+def columns(count: int = 240) -> dict[str, Any]:
     generator = np.random.default_rng(0)
     amount = generator.normal(size=count)
     return {
@@ -76,13 +76,13 @@ def advised(tmp_path_factory: pytest.TempPathFactory) -> taskmix.Advised:
 def test_a_frame_is_advised_on_and_a_frame_is_answered_for(advised: taskmix.Advised) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     assert set(advised.plan().targets) == {"loan", "card", "bank"}
-    frame = pandas.DataFrame(columns(), index=range(500, 590))
+    frame = pandas.DataFrame(columns(), index=range(500, 740))
     found = advised.predict(frame, task_column="product")
     joined = frame.join(found.to_pandas())
     assert joined["label"].notna().all()
     assert set(joined["label"]) <= {"fraud", "other"}
     alone = advised.predict(frame[frame["product"] == "card"], "card")
-    assert alone == [found[place] for place in range(1, 90, 3)]
+    assert alone == [found[place] for place in range(1, 240, 3)]
 
 
 def test_all_kinds_of_rows_get_the_same_answers(advised: taskmix.Advised, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_task_column_and_a_task_are_one_too_many(advised: taskmix.Advised) -> 
     with pytest.raises(OptionError, match="one of the two"):
         advised.predict(columns(), "card", task_column="product")
     with pytest.raises(OptionError, match="Found `other`"):
-        advised.predict({**columns(), "product": ["other"] * 90}, task_column="product")
+        advised.predict({**columns(), "product": ["other"] * 240}, task_column="product")
 
 
 def test_numbers_are_seconds() -> None:
