@@ -6,6 +6,7 @@ from taskmix.estimators import MultitaskRegressor as MultitaskRegressor
 from taskmix.plans import Plan as Plan
 from taskmix.records import Study as Study
 from taskmix.tasks import TaskSet as TaskSet
+from taskmix.tasks import check_tasks as check_tasks
 from taskmix.tasks import load_tasks as load_tasks
 from taskmix.training import TrainedModel as TrainedModel
 from taskmix.training import train as train
@@ -20,6 +21,7 @@ __all__ = [
     "TaskSet",
     "TrainedModel",
     "advise",
+    "check_tasks",
     "load_model",
     "load_tasks",
     "train",

@@ -45,13 +45,13 @@ def complaints() -> Any:
     import pandas
 
     generator = np.random.default_rng(0)
-    amount = generator.normal(size=80)
+    amount = generator.normal(size=240)
     return pandas.DataFrame(
         {
-            "product": ["card", "loan"] * 40,
+            "product": ["card", "loan"] * 120,
             "amount": amount,
-            "channel": generator.choice(["web", "phone"], 80),
-            "category": np.where(amount > 0, "fraud", "other"),
+            "channel": generator.choice(["web", "phone"], 240),
+            "category": np.where(amount + generator.normal(size=240) > 0, "fraud", "other"),
         }
     )
 

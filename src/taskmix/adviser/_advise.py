@@ -54,7 +54,7 @@ MODEL = "model"  # the folder in the study for the trained model
 # What says how tasks are made of a folder or a frame: of no use for tasks that are made already.
 READING = (
     *("settings", "task_column", "split_column", "label", "text", "features", "ignore", "kind"),
-    *("metric", "strict"),
+    *("separator", "metric", "strict"),
 )
 OUTLOOK_SECONDS = 8.0  # of a budget that are left, below which no law is searched for
 TRAIN, IN_PYTHON = "Train by the plan", "The same in Python"
@@ -77,6 +77,7 @@ def advise(
     features: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] | None = None,
     kind: TaskKind | None = None,
+    separator: str | None = None,
     metric: str | None = None,
     strict: bool = False,
     cache: Path | str | None = None,
@@ -142,6 +143,7 @@ def advise(
         features=_names(features),
         ignore=_names(ignore),
         kind=kind,
+        separator=separator,
         metric=metric,
         strict=strict,
         cache=None if cache is None else Path(cache),

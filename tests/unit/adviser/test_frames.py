@@ -40,14 +40,10 @@ ONLY_PYTHON = {
     "collate": "a function cannot be typed",
     "executor": "the command makes one of --engine, --workers and --address",
     "quiet": "the command has --json",
-    "split_column": "on the command line it may stand in task.toml",
-    "features": "on the command line it may stand in task.toml",
-    "ignore": "on the command line it may stand in task.toml",
-    "kind": "on the command line it may stand in task.toml",
 }
 
 
-def columns(count: int = 90) -> dict[str, Any]:
+def columns(count: int = 240) -> dict[str, Any]:
     generator = np.random.default_rng(0)
     amount = generator.normal(size=count)
     return {
@@ -68,7 +64,7 @@ def test_the_command_and_the_function_have_the_same_names() -> None:
     assert known - typed <= set(ONLY_PYTHON)
     reading = set(inspect.signature(taskmix.load_tasks).parameters)
     same = {"task_column", "split_column", "label", "text", "features", "ignore", "kind", "metric"}
-    assert {*same, "strict", "settings", "cache"} <= reading & known
+    assert {*same, "separator", "strict", "settings", "cache"} <= reading & known
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +76,13 @@ def advised(tmp_path_factory: pytest.TempPathFactory) -> taskmix.Advised:
 def test_a_frame_is_advised_on_and_a_frame_is_answered_for(advised: taskmix.Advised) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     assert set(advised.plan().targets) == {"loan", "card", "bank"}
-    frame = pandas.DataFrame(columns(), index=range(500, 590))
+    frame = pandas.DataFrame(columns(), index=range(500, 740))
     found = advised.predict(frame, task_column="product")
     joined = frame.join(found.to_pandas())
     assert joined["label"].notna().all()
     assert set(joined["label"]) <= {"fraud", "other"}
     alone = advised.predict(frame[frame["product"] == "card"], "card")
-    assert alone == [found[place] for place in range(1, 90, 3)]
+    assert alone == [found[place] for place in range(1, 240, 3)]
 
 
 def test_all_kinds_of_rows_get_the_same_answers(advised: taskmix.Advised, tmp_path: Path) -> None:
@@ -129,7 +125,7 @@ def test_a_task_column_and_a_task_are_one_too_many(advised: taskmix.Advised) -> 
     with pytest.raises(OptionError, match="one of the two"):
         advised.predict(columns(), "card", task_column="product")
     with pytest.raises(OptionError, match="Found `other`"):
-        advised.predict({**columns(), "product": ["other"] * 90}, task_column="product")
+        advised.predict({**columns(), "product": ["other"] * 240}, task_column="product")
 
 
 def test_numbers_are_seconds() -> None:

@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import TensorDataset
 
 from taskmix.errors import InputError, TaskFileError
-from taskmix.tasks import frame_table, gather_tasks, load_tasks
+from taskmix.tasks import check_tasks, frame_table, gather_tasks, load_tasks
 
 Columns = dict[str, Any]
 OPTIONS: dict[str, Any] = {"task_column": "product", "label": "category"}
@@ -219,6 +219,23 @@ def test_class_names_of_a_data_set_are_kept() -> None:
     assert "its labels are hidden" in tasks.notes[0]
 
 
+def test_a_frame_is_checked_as_a_file_is() -> None:
+    found = check_tasks(columns(), **OPTIONS)
+    assert [task.name for task in found.tasks] == ["bank", "card", "loan"]
+    assert {column.name: column.use for column in found.columns}["category"] == "label"
+    assert [file.rows for file in found.files] == [60]
+
+
+def test_rows_of_a_frame_without_a_label_are_left_out_and_counted() -> None:
+    given = columns()
+    given["category"] = [*given["category"][:58], None, None]
+    tasks = load_tasks(given, **OPTIONS)
+    assert sum(sum(task.sizes.values()) for task in tasks) == 58
+    assert any("row 59" in note for note in tasks.notes)
+    with pytest.raises(TaskFileError, match="row 59"):
+        load_tasks(given, strict=True, **OPTIONS)
+
+
 def pairs(count: int = 40) -> tuple[Any, Any]:
     inputs = np.random.default_rng(1).normal(size=(count, 3))
     return inputs, (inputs[:, 0] > 0).astype(int)
@@ -235,5 +252,8 @@ def test_pairs_without_dev_are_divided_with_a_note() -> None:
     assert held["a"].sizes == {"train": 32, "dev": 4, "test": 4}
     assert held["b"].sizes == {"train": 36, "dev": 4}
     assert [note.partition(":")[0] for note in held.notes] == ["`a`", "`b`"]
+    rare = TensorDataset(torch.zeros(100, 2), torch.tensor([0] * 80 + [1] * 20))
+    (task,), _ = gather_tasks({"a": rare}, hold=True)
+    assert [int((split.targets == 1).sum()) for split in task.splits.values()] == [16, 2, 2]
     encoded = encoding.encode(held)
     assert len(encoded["a"].splits["dev"].inputs) == 4

@@ -54,7 +54,6 @@ def load_tasks(
     A folder is one of these, and the first that fits is taken:
 
     - it is what `datasets` leaves by `save_to_disk`;
-
     - it holds `train`, `dev` (or `valid`, `val`, `validation`) and `test` files: one task, named as
       the folder, or with several columns as `label` one for each, named `folder/column`;
     - its sub-folders hold such files: each is a task, or several;

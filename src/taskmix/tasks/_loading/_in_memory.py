@@ -149,9 +149,10 @@ def join_given(given: Mapping[str, Given], about: str, notes: Notes) -> dict[str
 
 
 def split_pairs(parts: Mapping[str, Pairs]) -> tuple[dict[str, Pairs], str | None]:
-    """Pairs with a `dev`: what has none is divided by its rows alone; and what is to be noted."""
+    """Pairs with a `dev`: what has none is divided as a file is; and what is to be noted."""
     if WHOLE in parts:
-        codes = divide_rows(len(parts[WHOLE][1]))
+        targets = parts[WHOLE][1]
+        codes = divide_rows(len(targets), _strata(targets))
         divided = {
             split: _rows_at(parts[WHOLE], np.flatnonzero(codes == code))
             for code, split in enumerate(MAIN_SPLITS)
@@ -160,11 +161,20 @@ def split_pairs(parts: Mapping[str, Pairs]) -> tuple[dict[str, Pairs], str | Non
         return {split: each for split, each in divided.items() if len(each[1])}, said
     if "dev" in parts:
         return dict(parts), None
-    aside = put_aside(len(parts["train"][1]))
+    targets = parts["train"][1]
+    aside = put_aside(len(targets), _strata(targets))
     train, dev = (_rows_at(parts["train"], np.flatnonzero(each)) for each in (~aside, aside))
     others = {split: each for split, each in parts.items() if split != "train"}
     said = "there is no dev split, so every tenth row of train was put aside as dev"
     return {"train": train, "dev": dev, **others}, said
+
+
+def _strata(targets: Any) -> NDArray[np.int64] | None:
+    """[row], the class of each; None where targets are numbers that are not whole, or no plain ones."""
+    cells = np.asarray([each.item() if hasattr(each, "item") else each for each in targets])
+    if cells.ndim != 1 or cells.dtype.kind not in "biuUS":
+        return None
+    return np.unique(cells, return_inverse=True)[1]
 
 
 def _rows_at(pairs: Pairs, places: NDArray[np.int64]) -> Pairs:
