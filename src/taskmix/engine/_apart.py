@@ -73,7 +73,7 @@ class StoredTasks:
                 {
                     **part,
                     "splits": {
-                        name: (table(rows), np.load(folder / f"{targets}.npy"))
+                        name: (table(rows), np.load(folder / f"{targets}.npy", allow_pickle=False))
                         for name, (rows, targets) in part["splits"].items()
                     },
                 }

@@ -28,7 +28,7 @@ from taskmix.plans._comparison import (
     save_comparison,
 )
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
-from taskmix.plans._export import TARGETS, ExportedPlan, Target, export_plan
+from taskmix.plans._export import TARGETS, ExportedPlan, ExportTarget, export_plan
 from taskmix.plans._file import check_plan_path, plan_document
 from taskmix.plans._fit import PlanFit, TaskFit, check_fit
 from taskmix.plans._mix_streams import mix_streams
@@ -47,6 +47,7 @@ __all__ = [
     "Evaluation",
     "Expected",
     "ExpectedRow",
+    "ExportTarget",
     "ExportedPlan",
     "FindingRow",
     "FittedLaw",
@@ -62,7 +63,6 @@ __all__ = [
     "Shares",
     "Stage",
     "Stages",
-    "Target",
     "TaskFit",
     "Weighted",
     "check_comparison_path",

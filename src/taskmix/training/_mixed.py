@@ -130,7 +130,7 @@ class Mixer:
             task = bisect_right(cumulative, block[number % BLOCK])
             iterator = iterators[task]
             if iterator is None:
-                iterator = iterators[task] = self._sources[task].open(self._places[task])
+                iterator = iterators[task] = self._sources[task].begin(self._places[task])
             try:
                 rows = next(iterator) if size is None else self._batch(task, size)
             except StopIteration:
@@ -177,7 +177,7 @@ class Mixer:
         # Of a stream with fewer rows than readers some get none, and read all of it instead.
         cursor.passes[task] += 1
         cursor.taken[task] = 0
-        self._iterators[task] = source.open(StreamPlace(cursor.passes[task]))
+        self._iterators[task] = source.begin(StreamPlace(cursor.passes[task]))
         return True
 
     def _look(self, number: int) -> tuple[int, int, list[float], list[int]]:

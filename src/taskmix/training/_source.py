@@ -47,7 +47,7 @@ class Source:
         self._open: Any = None  # the stream that is being read
         self._opened = StreamPlace()
 
-    def open(self, place: StreamPlace) -> Iterator[Any]:
+    def begin(self, place: StreamPlace) -> Iterator[Any]:
         """The rows from there to the end of the pass."""
         self._opened, stream = place, self._stream
         if _is_hub_stream(stream):
@@ -91,9 +91,9 @@ class Source:
                 own = len(stream)
             passes = max(0, (rows - 1) // own) if own else 0
             place = StreamPlace(passes, rows - passes * own)
-            return place, self.open(place)
+            return place, self.begin(place)
         while True:
-            iterator = self.open(StreamPlace(passes))
+            iterator = self.begin(StreamPlace(passes))
             skipped = sum(1 for _ in islice(iterator, rows))
             if skipped == rows:
                 return StreamPlace(passes, rows), iterator

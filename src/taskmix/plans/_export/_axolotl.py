@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from taskmix.errors import InputError
 from taskmix.plans._export._mixture import Mixture
-from taskmix.plans._export._sources import Source
-from taskmix.plans._export._target import Target
-from taskmix.plans._export._text import header, quoted, text
+from taskmix.plans._export._sources import DataSource
+from taskmix.plans._export._target import ExportTarget
+from taskmix.plans._export._text import header, in_quotes, text
 
 MOST_ENTRIES = 1000  # of a file that people read
 
@@ -51,7 +51,7 @@ def _write(mixture: Mixture) -> dict[str, str]:
     return {mixture.file("mixture", "yaml"): text(lines)}
 
 
-def _rows(source: Source) -> int:
+def _rows(source: DataSource) -> int:
     if source.rows is None:
         raise InputError(
             "Axolotl has no weights, so a plan's shares are written as numbers of rows, and the files "
@@ -69,15 +69,15 @@ def _splits(count: int, size: int) -> Iterator[str]:
         yield f"train[:{count % size}]"
 
 
-def _entry(source: Source, split: str) -> list[str]:
+def _entry(source: DataSource, split: str) -> list[str]:
     match source.form:
         case "messages":
             kind = ["    type: chat_template", "    field_messages: messages"]
         case "prompt":
             kind = [
                 "    type:",
-                f"      field_instruction: {quoted(source.prompt or '')}",
-                f"      field_output: {quoted(source.answer or '')}",
+                f"      field_instruction: {in_quotes(source.prompt or '')}",
+                f"      field_output: {in_quotes(source.answer or '')}",
                 '      format: "{instruction}"',
                 '      no_input_format: "{instruction}"',
             ]
@@ -86,14 +86,14 @@ def _entry(source: Source, split: str) -> list[str]:
         case _:
             kind = ["    type: alpaca  # REPLACE-ME: say how these rows are written"]
     return [
-        f"  - path: {quoted(source.file)}  # task {quoted(source.task)}",
+        f"  - path: {in_quotes(source.file)}  # task {in_quotes(source.task)}",
         f"    ds_type: {source.builder}",
-        f"    split: {quoted(split)}",
+        f"    split: {in_quotes(split)}",
         *kind,
     ]
 
 
-AXOLOTL = Target(
+AXOLOTL = ExportTarget(
     word="axolotl",
     trainer="Axolotl",
     write=_write,

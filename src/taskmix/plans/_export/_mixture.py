@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from taskmix.errors import InputError
 from taskmix.plans._division import Shares, Stage, Stages, Weighted
-from taskmix.plans._export._sources import Source
+from taskmix.plans._export._sources import DataSource
 from taskmix.plans._plan import Part, Plan
 
 
@@ -16,7 +16,7 @@ class Mixture:
     """One model to train: a source for each task, and their shares."""
 
     label: str  # of the files: empty, or as in "model-2-stage-1"
-    sources: tuple[Source, ...]
+    sources: tuple[DataSource, ...]
     stages: tuple[Stage, ...]  # one unless the shares change
     steps: int | None = None  # batches; None: not known
     batch_size: int | None = None
@@ -40,7 +40,7 @@ def exact(shares: tuple[float, ...]) -> tuple[float, ...]:
 
 def mixtures_of(
     plan: Plan,
-    sources: Mapping[str, Source],
+    sources: Mapping[str, DataSource],
     *,
     steps: int | None,
     batch_size: int | None,

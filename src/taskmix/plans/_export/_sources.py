@@ -32,7 +32,7 @@ Form = Literal["messages", "prompt", "text", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class DataSource:
     """One task's rows."""
 
     task: str
@@ -82,7 +82,7 @@ def find_sources(
     folder: Path | None,
     paths: Mapping[str, str],
     tokens: bool,  # whether the trainer reads tokens made beforehand, and no rows
-) -> dict[str, Source]:
+) -> dict[str, DataSource]:
     """For each task what is said or found; a folder that is named should have them all."""
     stranger = next((name for name in paths if name not in tasks), None)
     if stranger is not None:
@@ -99,16 +99,16 @@ def find_sources(
         path = paths.get(name)
         if path is None and folder is not None:
             path = str(_find(name, folder, tokens=tokens).absolute())
-        found[name] = Source(task=name, path=path) if tokens else _looked_into(name, path)
+        found[name] = DataSource(task=name, path=path) if tokens else _looked_into(name, path)
     return found
 
 
-def _looked_into(name: str, path: str | None) -> Source:
+def _looked_into(name: str, path: str | None) -> DataSource:
     """The source with its rows counted and its columns known, where it is a file of this machine."""
     if path is None or not Path(path).is_file() or _ending(Path(path)) is None:
-        return Source(task=name, path=path)
+        return DataSource(task=name, path=path)
     table = read_rows(Path(path)).table
-    return Source(task=name, path=path, rows=table.num_rows, columns=tuple(table.column_names))
+    return DataSource(task=name, path=path, rows=table.num_rows, columns=tuple(table.column_names))
 
 
 def _find(name: str, folder: Path, *, tokens: bool) -> Path:

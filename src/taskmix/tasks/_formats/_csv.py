@@ -21,7 +21,7 @@ import pyarrow.csv as arrow_csv
 
 from taskmix.tasks._formats._decimals import plain_numbers
 from taskmix.tasks._formats._dialects import USUAL, Dialect, find_dialect
-from taskmix.tasks._formats._streams import CheckedStream, arrow_file, note
+from taskmix.tasks._formats._streams import CheckedStream, add_note, arrow_file
 from taskmix.tasks._formats._words import bad_file
 
 _BLOCK = 4 * 2**20
@@ -43,14 +43,14 @@ def read_csv(path: Path, byte_limit: int | None, remarks: list[str] | None = Non
     if not file.header:
         return pa.table({})
     for remark in file.dialect.remarks:
-        note(said, path, remark)
+        add_note(said, path, remark)
     table = _read_table(file)
     if table is None:
         return pa.table({name: pa.array([], pa.string()) for name in file.header})
     table = _without_idle_rows(_without_nameless(table, file), file)
     if len(set(table.column_names)) < table.num_columns:
         return table  # which gets a sentence
-    return plain_numbers(table, lambda words: note(said, path, words))
+    return plain_numbers(table, lambda words: add_note(said, path, words))
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def _read_with_python(file: CsvFile) -> pa.Table | None:
             column.append(cell)
     if wider:
         rows = "1 row" if wider == 1 else f"{wider} rows"
-        note(
+        add_note(
             file.remarks,
             file.path,
             f"has {rows} with empty cells beyond the header, which were left out; "
@@ -267,10 +267,10 @@ def _without_nameless(table: pa.Table, file: CsvFile) -> pa.Table:
     )
     if empty:
         several = "1 column" if empty == 1 else f"{empty} columns"
-        note(file.remarks, file.path, f"has {several} without a name or a cell, left out")
+        add_note(file.remarks, file.path, f"has {several} without a name or a cell, left out")
     if nameless > empty:
         which = "a first column" if 0 not in named and nameless - empty == 1 else "a column"
-        note(
+        add_note(
             file.remarks,
             file.path,
             f"has {which} without a name, taken for numbers of rows and left out",
@@ -292,7 +292,7 @@ def _without_idle_rows(table: pa.Table, file: CsvFile) -> pa.Table:
     ):
         if count := pc.sum(rows).as_py():
             words = one if count == 1 else f"{count} {several}"
-            note(file.remarks, file.path, f"has {words}, left out")
+            add_note(file.remarks, file.path, f"has {words}, left out")
     return table.filter(pc.invert(pc.or_(empty, again)))
 
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from taskmix.tasks._formats._jsonl import parse_document, read_jsonl
 from taskmix.tasks._formats._objects import python_bytes
-from taskmix.tasks._formats._streams import CheckedStream, note
+from taskmix.tasks._formats._streams import CheckedStream, add_note
 from taskmix.tasks._formats._values import Reasons, table_of_values
 from taskmix.tasks._formats._words import bad_file, quoted
 
@@ -61,7 +61,7 @@ class _WholeText(CheckedStream):
 def read_json(path: Path, byte_limit: int | None, remarks: list[str]) -> Read:
     """The rows of a document."""
     if _has_lines(path, byte_limit):
-        note(remarks, path, "has one object a line, and was read as JSON lines")
+        add_note(remarks, path, "has one object a line, and was read as JSON lines")
         return Read(*read_jsonl(path, byte_limit, remarks), is_lines=True)
     return _read_document(path, byte_limit, remarks)
 
@@ -142,7 +142,7 @@ def _rows_of(
     lists = {key: value for key, value in document.items() if _are_rows(value)}
     if len(lists) == len(document) > 1 or (lists and set(map(str.lower, lists)) <= _SPLITS):
         column = "split" if {key.strip().lower() for key in lists} <= _SPLITS else "task"
-        note(
+        add_note(
             remarks,
             path,
             f"has lists of rows by {column}: {', '.join(map(quoted, list(lists)[:8]))}",
@@ -152,7 +152,7 @@ def _rows_of(
     if len(lists) == 1:
         (key,) = lists
         if len(document) > 1:
-            note(
+            add_note(
                 remarks,
                 path,
                 f"has its rows under {quoted(key)}; what stands beside it was left out",

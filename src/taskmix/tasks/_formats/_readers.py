@@ -30,7 +30,7 @@ from taskmix.tasks._formats._json import begins_with_a_list, read_json
 from taskmix.tasks._formats._jsonl import first_keys, read_jsonl
 from taskmix.tasks._formats._parquet import opened_parquet, read_parquet
 from taskmix.tasks._formats._rows import Rows
-from taskmix.tasks._formats._streams import CheckedStream, note
+from taskmix.tasks._formats._streams import CheckedStream, add_note
 from taskmix.tasks._formats._words import bad_file, quoted
 from taskmix.tasks._formats._xlsx import read_xlsx
 
@@ -57,7 +57,7 @@ def read_rows(path: Path, *, byte_limit: int | None = None) -> Rows:
 def _read(path: Path, form: str, byte_limit: int | None, remarks: list[str]) -> Rows:
     match form:
         case "jsonl" if begins_with_a_list(path, byte_limit):
-            note(remarks, path, "is one list, and was read as a JSON document")
+            add_note(remarks, path, "is one list, and was read as a JSON document")
             return _of_json(path, byte_limit, remarks)
         case "jsonl":
             table, unusable, mixed = read_jsonl(path, byte_limit, remarks)

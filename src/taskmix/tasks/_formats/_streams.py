@@ -127,7 +127,7 @@ class CheckedStream(io.RawIOBase):
                 self.rows + 1,
             )
         if self._remarks is not None and (remark := self._decoder.remark) is not None:
-            note(self._remarks, self.path, remark)
+            add_note(self._remarks, self.path, remark)
         return block
 
     def check(self, block: bytes) -> None:
@@ -200,7 +200,7 @@ class DamagedError(Exception):
     """What is wrong with a gzip file."""
 
 
-def note(remarks: list[str], path: Path, remark: str) -> None:
+def add_note(remarks: list[str], path: Path, remark: str) -> None:
     """Keep what is to be noted of a file, once."""
     sentence = f"the file {show_path(Path(path.name))} {remark}"
     if sentence not in remarks:
