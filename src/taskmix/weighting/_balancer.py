@@ -31,6 +31,7 @@ from taskmix.weighting._preference import Preference
 from taskmix.weighting._saved import tree_from_bytes, tree_to_bytes
 from taskmix.weighting._states import chosen_state, grown_state
 from taskmix.weighting._step import Losses, Step, read_step, read_values
+from taskmix.weighting._weigh_parts import weigh_parts
 from taskmix.weighting._weighting import (
     AnyGradientWeighting,
     AnyLossWeighting,
@@ -290,33 +291,9 @@ class Balancer(nn.Module):
         if self._preference is not None:
             method = self._preference.method(step.names)
         found = walk.gradients(step, factors, representation)
-        weights = torch.zeros(len(step.names), dtype=torch.float64)
-        weights[step.tasks] = 1.0  # of a task that shares nothing with another
-        sound = found.finite and _all_finite(step.seen[step.tasks])
-        unknown, by_part = set(step.tasks), []
-        combination = None
-        for part in found.parts:
-            tasks = part.tasks
-            if sound:
-                places = None if len(tasks) == len(step.names) else torch.tensor(tasks)
-                balance = method.balance(self._state, step.seen[tasks], part.measured, places)
-                self._state = balance.state
-                raw, combination = balance.weights, balance.combination
-            else:  # nothing is learned, and nothing hidden: every gradient of this step is NaN
-                raw = torch.full((len(tasks),), torch.nan, dtype=torch.float64)
-            size = float(raw.abs().sum())
-            target = {"tasks": len(tasks), "one": 1, None: size}[self._normalize]
-            unit = target / size if size != 0 else 1.0
-            own = torch.zeros_like(weights)
-            own[tasks] = raw * unit
-            by_part.append(own)
-            combination = None if combination is None else combination * unit
-            first = sorted(unknown & set(tasks))  # a task's own is that of its largest part
-            weights[first] = own[first]
-            unknown -= set(tasks)
-        if not sound:
-            weights[step.tasks] = torch.nan
-        found.write(weights, by_part, combination)
+        weighed = weigh_parts(method, self._state, found, normalize=self._normalize)
+        self._state, weights = weighed.state, weighed.weights
+        found.write(weights, weighed.by_part, weighed.combination)
         # Weights that differ from part to part cannot serve the steps in between.
         self._weights = weights if len(found.parts) == 1 else None
         self._weighed = step.tasks
