@@ -28,7 +28,7 @@ from taskmix.plans._comparison import (
     save_comparison,
 )
 from taskmix.plans._division import Division, Shares, Stage, Stages, Weighted
-from taskmix.plans._export import TARGETS, ExportedPlan, Target, export_plan
+from taskmix.plans._export import TARGETS, ExportedPlan, ExportTarget, export_plan
 from taskmix.plans._file import check_plan_path, plan_document
 from taskmix.plans._fit import PlanFit, TaskFit, check_fit
 from taskmix.plans._plan import Expected, Length, Part, Plan, retuned
@@ -46,6 +46,7 @@ __all__ = [
     "Evaluation",
     "Expected",
     "ExpectedRow",
+    "ExportTarget",
     "ExportedPlan",
     "FindingRow",
     "FittedLaw",
@@ -61,7 +62,6 @@ __all__ = [
     "Shares",
     "Stage",
     "Stages",
-    "Target",
     "TaskFit",
     "Weighted",
     "check_comparison_path",

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from taskmix.errors import InputError
 from taskmix.plans._export._mixture import Mixture
 from taskmix.plans._export._sources import Source
-from taskmix.plans._export._target import Target
-from taskmix.plans._export._text import header, quoted, text
+from taskmix.plans._export._target import ExportTarget
+from taskmix.plans._export._text import header, in_quotes, text
 
 MOST_ENTRIES = 1000  # of a file that people read
 
@@ -76,8 +76,8 @@ def _entry(source: Source, split: str) -> list[str]:
         case "prompt":
             kind = [
                 "    type:",
-                f"      field_instruction: {quoted(source.prompt or '')}",
-                f"      field_output: {quoted(source.answer or '')}",
+                f"      field_instruction: {in_quotes(source.prompt or '')}",
+                f"      field_output: {in_quotes(source.answer or '')}",
                 '      format: "{instruction}"',
                 '      no_input_format: "{instruction}"',
             ]
@@ -86,14 +86,14 @@ def _entry(source: Source, split: str) -> list[str]:
         case _:
             kind = ["    type: alpaca  # REPLACE-ME: say how these rows are written"]
     return [
-        f"  - path: {quoted(source.file)}  # task {quoted(source.task)}",
+        f"  - path: {in_quotes(source.file)}  # task {in_quotes(source.task)}",
         f"    ds_type: {source.builder}",
-        f"    split: {quoted(split)}",
+        f"    split: {in_quotes(split)}",
         *kind,
     ]
 
 
-AXOLOTL = Target(
+AXOLOTL = ExportTarget(
     word="axolotl",
     trainer="Axolotl",
     write=_write,

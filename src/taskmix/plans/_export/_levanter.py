@@ -11,8 +11,8 @@ from math import gcd
 from taskmix.errors import InputError
 from taskmix.plans._export._mixture import Mixture, exact
 from taskmix.plans._export._sources import Source, plain_name
-from taskmix.plans._export._target import Target
-from taskmix.plans._export._text import header, number, quoted, text
+from taskmix.plans._export._target import ExportTarget
+from taskmix.plans._export._text import header, in_quotes, plain_number, text
 
 BLOCK = 2048  # Levanter's own
 BLOCKS_OF_A_RUN = 32  # at least: a begin is then rounded by a sixtieth of the run at most
@@ -28,10 +28,10 @@ def _write(mixture: Mixture) -> dict[str, str]:
     ]
     for name, source in zip(names, mixture.sources, strict=True):
         lines += [
-            f"    {quoted(name)}:",
+            f"    {in_quotes(name)}:",
             "      source:",
             "        type: url",
-            f"        train_urls: [{quoted(source.file)}]",
+            f"        train_urls: [{in_quotes(source.file)}]",
             f"      format: {_format(source)}",
         ]
     if len(mixture.stages) == 1:
@@ -64,7 +64,9 @@ def _names(mixture: Mixture) -> list[str]:
 def _weights(
     names: list[str], shares: tuple[float, ...], first: str, then: str | None = None
 ) -> list[str]:
-    pairs = [f"{quoted(n)}: {number(share)}" for n, share in zip(names, shares, strict=True)]
+    pairs = [
+        f"{in_quotes(n)}: {plain_number(share)}" for n, share in zip(names, shares, strict=True)
+    ]
     return [first + pairs[0], *((then or first) + pair for pair in pairs[1:])]
 
 
@@ -98,14 +100,14 @@ def _format(source: Source) -> str:
         case "messages":
             return "{type: chat}"
         case "prompt":
-            keys = f"input_key: {quoted(source.prompt or '')}, target_key: {quoted(source.answer or '')}"
-            return f"{{type: supervised, {keys}}}"
+            prompt, answer = in_quotes(source.prompt or ""), in_quotes(source.answer or "")
+            return f"{{type: supervised, input_key: {prompt}, target_key: {answer}}}"
         case "text":
             return "{type: text}"
     return "{type: text}  # REPLACE-ME: say how these rows are written"
 
 
-LEVANTER = Target(
+LEVANTER = ExportTarget(
     word="levanter",
     trainer="Levanter",
     write=_write,

@@ -11,8 +11,8 @@ from typing import Any
 from taskmix.errors import InputError
 from taskmix.plans._export._mixture import Mixture
 from taskmix.plans._export._sources import Source, plain_name
-from taskmix.plans._export._target import Target
-from taskmix.plans._export._text import header, number, text
+from taskmix.plans._export._target import ExportTarget
+from taskmix.plans._export._text import header, plain_number, text
 
 
 def _write(mixture: Mixture) -> dict[str, str]:
@@ -30,7 +30,7 @@ def _write(mixture: Mixture) -> dict[str, str]:
         # LLaMA-Factory reads `dataset_info.json` of a folder and knows no other name.
         f"dataset_dir: {mixture.label or '.'}  # the folder of dataset_info.json, from where you start",
         "mix_strategy: interleave_over",
-        f"interleave_probs: {','.join(number(share) for share in mixture.shares)}",
+        f"interleave_probs: {','.join(plain_number(share) for share in mixture.shares)}",
     ]
     if mixture.steps is not None:
         lines.append(f"max_steps: {mixture.steps}")
@@ -61,7 +61,7 @@ def _entry(source: Source) -> dict[str, Any]:
     return entry  # alpaca's columns, which LLaMA-Factory expects unless told
 
 
-LLAMAFACTORY = Target(
+LLAMAFACTORY = ExportTarget(
     word="llamafactory",
     trainer="LLaMA-Factory",
     write=_write,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from taskmix.plans._export._megatron import blend
 from taskmix.plans._export._mixture import Mixture
-from taskmix.plans._export._target import Target
+from taskmix.plans._export._target import ExportTarget
 from taskmix.plans._export._text import header, text
 
 
@@ -41,7 +41,7 @@ def _write(mixture: Mixture) -> dict[str, str]:
     return {mixture.file("mixture", "py"): text(lines)}
 
 
-NEMO = Target(
+NEMO = ExportTarget(
     word="nemo",
     trainer="NeMo",
     write=_write,

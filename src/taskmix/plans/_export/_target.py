@@ -9,7 +9,7 @@ from taskmix.plans._export._mixture import Mixture
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class ExportTarget:
     """A trainer: how a mixture is written for it, by which documentation, and how that was checked.
 
     >>> TARGETS["trl"].trainer, TARGETS["levanter"].says_stages

@@ -19,12 +19,12 @@ def header(trainer: str, *lines: str) -> list[str]:
     return [f"{MARK} for {trainer}.", *(f"# {line}" for line in lines)]
 
 
-def number(value: float) -> str:
+def plain_number(value: float) -> str:
     """All digits and no exponent: YAML reads `1e-05` as a word."""
     return str(np.format_float_positional(value, trim="0"))
 
 
-def quoted(words: str) -> str:
+def in_quotes(words: str) -> str:
     """In double quotes, as JSON and YAML both read them."""
     return _UNPRINTED.sub(
         lambda found: f"\\u{ord(found[0]):04x}", json.dumps(words, ensure_ascii=False)

@@ -7,8 +7,8 @@ runs out first allows, and further epochs repeat the same rows.
 from __future__ import annotations
 
 from taskmix.plans._export._mixture import Mixture
-from taskmix.plans._export._target import Target
-from taskmix.plans._export._text import header, number, quoted, text
+from taskmix.plans._export._target import ExportTarget
+from taskmix.plans._export._text import header, in_quotes, plain_number, text
 
 
 def _write(mixture: Mixture) -> dict[str, str]:
@@ -18,10 +18,10 @@ def _write(mixture: Mixture) -> dict[str, str]:
     ]
     for source, share in zip(mixture.sources, mixture.shares, strict=True):
         lines += [
-            f"  - path: {quoted(source.builder)}  # task {quoted(source.task)}",
-            f"    data_files: {quoted(source.file)}",
+            f"  - path: {in_quotes(source.builder)}  # task {in_quotes(source.task)}",
+            f"    data_files: {in_quotes(source.file)}",
             "    split: train",
-            f"    fraction: {number(share)}",
+            f"    fraction: {plain_number(share)}",
         ]
     if mixture.steps is not None:
         lines.append(f"max_steps: {mixture.steps}")
@@ -30,7 +30,7 @@ def _write(mixture: Mixture) -> dict[str, str]:
     return {mixture.file("mixture", "yaml"): text(lines)}
 
 
-TRL = Target(
+TRL = ExportTarget(
     word="trl",
     trainer="TRL",
     write=_write,

@@ -28,13 +28,13 @@ from taskmix.plans._export._megatron import MEGATRON
 from taskmix.plans._export._mixture import Mixture, mixtures_of
 from taskmix.plans._export._nemo import NEMO
 from taskmix.plans._export._sources import PLACEHOLDER, find_sources
-from taskmix.plans._export._target import Target
+from taskmix.plans._export._target import ExportTarget
 from taskmix.plans._export._text import MARK, text
 from taskmix.plans._export._torchtitan import TORCHTITAN
 from taskmix.plans._export._trl import TRL
 from taskmix.plans._plan import Plan
 
-TARGETS: Mapping[str, Target] = {
+TARGETS: Mapping[str, ExportTarget] = {
     target.word: target
     for target in (
         DATASETS,
@@ -114,7 +114,7 @@ def export_plan(
     )
 
 
-def _notes(plan: Plan, target: Target, mixtures: list[Mixture]) -> Iterator[str]:
+def _notes(plan: Plan, target: ExportTarget, mixtures: list[Mixture]) -> Iterator[str]:
     missing = [
         each.task
         for each in dict.fromkeys(source for mixture in mixtures for source in mixture.sources)
@@ -157,7 +157,7 @@ def _notes(plan: Plan, target: Target, mixtures: list[Mixture]) -> Iterator[str]
 
 
 def _put(
-    files: Mapping[str, str], out: Path, target: Target, notes: tuple[str, ...]
+    files: Mapping[str, str], out: Path, target: ExportTarget, notes: tuple[str, ...]
 ) -> tuple[Path, ...]:
     if out.suffix and not out.is_dir():
         if len(files) > 1 or not target.has_comments:
@@ -195,7 +195,7 @@ def _names(folder: Path, inside: str = "") -> Iterator[str]:
             yield inside + name
 
 
-def _readme(files: Mapping[str, str], target: Target, notes: tuple[str, ...]) -> str:
+def _readme(files: Mapping[str, str], target: ExportTarget, notes: tuple[str, ...]) -> str:
     return text(
         [
             f"{MARK} for {target.trainer}",
