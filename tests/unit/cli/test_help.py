@@ -29,7 +29,18 @@ def test_help_needs_neither_torch_nor_arrow() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["demo", "train", "report", "improve", "sequences", "simulate", "laws", "plan", "reproduce"],
+    [
+        "demo",
+        "train",
+        "report",
+        "watch",
+        "improve",
+        "sequences",
+        "simulate",
+        "laws",
+        "plan",
+        "reproduce",
+    ],
 )
 def test_every_command_has_help_with_an_example(command: str) -> None:
     done = taskmix_command(command, "--help")
