@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from taskmix.errors import InputError, TaskmixError
+from taskmix.files import read_plain
 from taskmix.records import to_plain
 from taskmix.watch._state import StudyState, StudyWatcher
 
@@ -126,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, "application/json", text.encode("utf-8", "replace"))
         elif path in FILES:
             name, kind = FILES[path]
-            self._send(HTTPStatus.OK, kind, (Path(__file__).parent / name).read_bytes())
+            self._send(HTTPStatus.OK, kind, read_plain(Path(__file__).parent / name))
         else:
             self._say(HTTPStatus.NOT_FOUND, "There is nothing here.")
 

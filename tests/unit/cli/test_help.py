@@ -34,6 +34,7 @@ def test_help_needs_neither_torch_nor_arrow() -> None:
         "check",
         "train",
         "report",
+        "watch",
         "improve",
         "sequences",
         "simulate",

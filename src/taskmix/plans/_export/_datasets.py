@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from taskmix.plans._export._mixture import Mixture
 from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import header, short_number, text
+from taskmix.plans._export._text import header, plain_number, text
 
 
 def _write(mixture: Mixture) -> dict[str, str]:
@@ -19,7 +19,7 @@ def _write(mixture: Mixture) -> dict[str, str]:
         "",
         "SOURCES = {  # task: builder, file, share of the batches",
         *(
-            f"    {source.task!r}: ({source.builder!r}, {source.file!r}, {short_number(share)}),"
+            f"    {source.task!r}: ({source.builder!r}, {source.file!r}, {plain_number(share)}),"
             for source, share in zip(mixture.sources, mixture.shares, strict=True)
         ),
         "}",

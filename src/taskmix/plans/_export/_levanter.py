@@ -12,7 +12,7 @@ from taskmix.errors import InputError
 from taskmix.plans._export._mixture import Mixture, exact
 from taskmix.plans._export._sources import DataSource, plain_name
 from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import header, in_quotes, short_number, text
+from taskmix.plans._export._text import header, in_quotes, plain_number, text
 
 BLOCK = 2048  # Levanter's own
 BLOCKS_OF_A_RUN = 32  # at least: a begin is then rounded by a sixtieth of the run at most
@@ -65,7 +65,7 @@ def _weights(
     names: list[str], shares: tuple[float, ...], first: str, then: str | None = None
 ) -> list[str]:
     pairs = [
-        f"{in_quotes(n)}: {short_number(share)}" for n, share in zip(names, shares, strict=True)
+        f"{in_quotes(n)}: {plain_number(share)}" for n, share in zip(names, shares, strict=True)
     ]
     return [first + pairs[0], *((then or first) + pair for pair in pairs[1:])]
 
@@ -100,9 +100,8 @@ def _format(source: DataSource) -> str:
         case "messages":
             return "{type: chat}"
         case "prompt":
-            asked, answered = in_quotes(source.prompt or ""), in_quotes(source.answer or "")
-            keys = f"input_key: {asked}, target_key: {answered}"
-            return f"{{type: supervised, {keys}}}"
+            prompt, answer = in_quotes(source.prompt or ""), in_quotes(source.answer or "")
+            return f"{{type: supervised, input_key: {prompt}, target_key: {answer}}}"
         case "text":
             return "{type: text}"
     return "{type: text}  # REPLACE-ME: say how these rows are written"

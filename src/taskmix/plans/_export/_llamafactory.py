@@ -12,7 +12,7 @@ from taskmix.errors import InputError
 from taskmix.plans._export._mixture import Mixture
 from taskmix.plans._export._sources import DataSource, plain_name
 from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import header, short_number, text
+from taskmix.plans._export._text import header, plain_number, text
 
 
 def _write(mixture: Mixture) -> dict[str, str]:
@@ -30,7 +30,7 @@ def _write(mixture: Mixture) -> dict[str, str]:
         # LLaMA-Factory reads `dataset_info.json` of a folder and knows no other name.
         f"dataset_dir: {mixture.label or '.'}  # the folder of dataset_info.json, from where you start",
         "mix_strategy: interleave_over",
-        f"interleave_probs: {','.join(short_number(share) for share in mixture.shares)}",
+        f"interleave_probs: {','.join(plain_number(share) for share in mixture.shares)}",
     ]
     if mixture.steps is not None:
         lines.append(f"max_steps: {mixture.steps}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from taskmix.errors import InputError
 from taskmix.plans._export._mixture import Mixture
 from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import short_number
+from taskmix.plans._export._text import plain_number
 
 
 def _write(mixture: Mixture) -> dict[str, str]:
@@ -25,7 +25,7 @@ def blend(mixture: Mixture) -> list[str]:
                 "A path should have no blanks for Megatron, which splits its list there. Found "
                 f"`{source.prefix}`. Rename the folder, or give a link with `--path`."
             )
-        words += [short_number(share), source.prefix]
+        words += [plain_number(share), source.prefix]
     return words
 
 

@@ -19,7 +19,7 @@ def header(trainer: str, *lines: str) -> list[str]:
     return [f"{MARK} for {trainer}.", *(f"# {line}" for line in lines)]
 
 
-def short_number(value: float) -> str:
+def plain_number(value: float) -> str:
     """All digits and no exponent: YAML reads `1e-05` as a word."""
     return str(np.format_float_positional(value, trim="0"))
 

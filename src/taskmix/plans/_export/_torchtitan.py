@@ -5,7 +5,7 @@ from __future__ import annotations
 from taskmix.plans._export._mixture import Mixture
 from taskmix.plans._export._sources import DataSource
 from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import header, short_number, text
+from taskmix.plans._export._text import header, plain_number, text
 
 
 def _write(mixture: Mixture) -> dict[str, str]:
@@ -36,7 +36,7 @@ def _write(mixture: Mixture) -> dict[str, str]:
             f"                dataset_path={source.builder!r},",
             f'                load_dataset_kwargs={{"data_files": {source.file!r}, "split": "train"}},',
             "                sample_processor=messages_of,",
-            f"                weight={short_number(share)},",
+            f"                weight={plain_number(share)},",
             "            ),",
         ]
     lines += ["        ],", "    )"]

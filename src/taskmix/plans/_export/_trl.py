@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from taskmix.plans._export._mixture import Mixture
 from taskmix.plans._export._target import ExportTarget
-from taskmix.plans._export._text import header, in_quotes, short_number, text
+from taskmix.plans._export._text import header, in_quotes, plain_number, text
 
 
 def _write(mixture: Mixture) -> dict[str, str]:
@@ -21,7 +21,7 @@ def _write(mixture: Mixture) -> dict[str, str]:
             f"  - path: {in_quotes(source.builder)}  # task {in_quotes(source.task)}",
             f"    data_files: {in_quotes(source.file)}",
             "    split: train",
-            f"    fraction: {short_number(share)}",
+            f"    fraction: {plain_number(share)}",
         ]
     if mixture.steps is not None:
         lines.append(f"max_steps: {mixture.steps}")
