@@ -43,14 +43,14 @@ def law_panel(
         "scale": {"domain": list(y_domain), "nice": True, "zero": False},
         "axis": {"tickCount": 5},
     }
-    mean = {"x": x, "y": y | {"field": "mean"}}
+    mean: Spec = {"x": x, "y": y | {"field": "mean"}}
     tooltip = [{"field": "series", "title": "what"}, {"field": "shown", "title": "here"}]
     areas = [{"begin": shaded[0], "end": shaded[1]}] if shaded[0] < shaded[1] else []
     position = math.log if by_logarithm else float
     begin_x, edge, end_x = (position(value) for value in (x_domain[0], *shaded))
     share = (end_x - edge) / ((end_x - begin_x) or 1.0)
     ink = {"value": "var(--ink-soft)"}
-    begin = {"x": x | {"field": "begin"}, "color": ink}
+    begin: Spec = {"x": x | {"field": "begin"}, "color": ink}
 
     def only(series: str) -> list[Spec]:
         return [{"filter": {"field": "series", "equal": series}}]
