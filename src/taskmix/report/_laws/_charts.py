@@ -55,6 +55,14 @@ def law_panel(
     def only(series: str) -> list[Spec]:
         return [{"filter": {"field": "series", "equal": series}}]
 
+    bands: list[Spec] = [
+        {
+            "transform": only(LAW),
+            "mark": {"type": "area", "opacity": opacity, "clip": True},
+            "encoding": {"x": x, "y": y | {"field": low}, "y2": {"field": high}},
+        }
+        for low, high, opacity in (("lowest", "highest", 0.13), ("low", "high", 0.28))
+    ]
     return PANEL | {
         "height": 250,
         "params": [FOCUS],
@@ -85,14 +93,7 @@ def law_panel(
                 "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.45},
                 "encoding": {**mean, "tooltip": tooltip},
             },
-            *(
-                {
-                    "transform": only(LAW),
-                    "mark": {"type": "area", "opacity": opacity, "clip": True},
-                    "encoding": {"x": x, "y": y | {"field": low}, "y2": {"field": high}},
-                }
-                for low, high, opacity in (("lowest", "highest", 0.13), ("low", "high", 0.28))
-            ),
+            *bands,
             {
                 "transform": only(BESIDE),
                 "mark": {"type": "line", "strokeWidth": 1.25, "strokeDash": [5, 3], "clip": True},
