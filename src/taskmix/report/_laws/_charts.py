@@ -91,18 +91,18 @@ def law_panel(
             {
                 "transform": only(ROW),
                 "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.45},
-                "encoding": {**mean, "tooltip": tooltip},
+                "encoding": mean | {"tooltip": tooltip},
             },
             *bands,
             {
                 "transform": only(BESIDE),
                 "mark": {"type": "line", "strokeWidth": 1.25, "strokeDash": [5, 3], "clip": True},
-                "encoding": {**mean, "detail": {"field": "line"}, "tooltip": tooltip},
+                "encoding": mean | {"detail": {"field": "line"}, "tooltip": tooltip},
             },
             {
                 "transform": only(LAW),
                 "mark": {"type": "line", "strokeWidth": 2.25, "clip": True},
-                "encoding": {**mean, "tooltip": tooltip},
+                "encoding": mean | {"tooltip": tooltip},
             },
         ],
     }
