@@ -43,18 +43,26 @@ def law_panel(
         "scale": {"domain": list(y_domain), "nice": True, "zero": False},
         "axis": {"tickCount": 5},
     }
-    mean = {"x": x, "y": y | {"field": "mean"}}
+    mean: Spec = {"x": x, "y": y | {"field": "mean"}}
     tooltip = [{"field": "series", "title": "what"}, {"field": "shown", "title": "here"}]
     areas = [{"begin": shaded[0], "end": shaded[1]}] if shaded[0] < shaded[1] else []
     position = math.log if by_logarithm else float
     begin_x, edge, end_x = (position(value) for value in (x_domain[0], *shaded))
     share = (end_x - edge) / ((end_x - begin_x) or 1.0)
     ink = {"value": "var(--ink-soft)"}
-    begin = {"x": x | {"field": "begin"}, "color": ink}
+    begin: Spec = {"x": x | {"field": "begin"}, "color": ink}
 
     def only(series: str) -> list[Spec]:
         return [{"filter": {"field": "series", "equal": series}}]
 
+    bands: list[Spec] = [
+        {
+            "transform": only(LAW),
+            "mark": {"type": "area", "opacity": opacity, "clip": True},
+            "encoding": {"x": x, "y": y | {"field": low}, "y2": {"field": high}},
+        }
+        for low, high, opacity in (("lowest", "highest", 0.13), ("low", "high", 0.28))
+    ]
     return PANEL | {
         "height": 250,
         "params": [FOCUS],
@@ -83,25 +91,18 @@ def law_panel(
             {
                 "transform": only(ROW),
                 "mark": {"type": "point", "filled": True, "size": 22, "opacity": 0.45},
-                "encoding": {**mean, "tooltip": tooltip},
+                "encoding": mean | {"tooltip": tooltip},
             },
-            *(
-                {
-                    "transform": only(LAW),
-                    "mark": {"type": "area", "opacity": opacity, "clip": True},
-                    "encoding": {"x": x, "y": y | {"field": low}, "y2": {"field": high}},
-                }
-                for low, high, opacity in (("lowest", "highest", 0.13), ("low", "high", 0.28))
-            ),
+            *bands,
             {
                 "transform": only(BESIDE),
                 "mark": {"type": "line", "strokeWidth": 1.25, "strokeDash": [5, 3], "clip": True},
-                "encoding": {**mean, "detail": {"field": "line"}, "tooltip": tooltip},
+                "encoding": mean | {"detail": {"field": "line"}, "tooltip": tooltip},
             },
             {
                 "transform": only(LAW),
                 "mark": {"type": "line", "strokeWidth": 2.25, "clip": True},
-                "encoding": {**mean, "tooltip": tooltip},
+                "encoding": mean | {"tooltip": tooltip},
             },
         ],
     }
