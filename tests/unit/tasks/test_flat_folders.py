@@ -116,3 +116,14 @@ def test_large_whole_labels_keep_their_digits_under_another_name(tmp_path: Path)
     (task,) = load_tasks(tmp_path, kind="classification", features=["x"])
     assert task.labels == ("36893488147419103232",)
     assert task.sizes == {"train": 9, "dev": 1}
+
+
+def test_one_sentence_is_for_all_files_it_holds_for(tmp_path: Path) -> None:
+    for name in ("books", "dvd"):
+        write(tmp_path, f"{name}/train.csv")
+        (tmp_path / name / "train.csv").write_text(TABLE.replace(",", ";"))
+    notes = load_tasks(tmp_path).notes
+    said = (
+        "Each of 2 files (books/train.csv, dvd/train.csv) is separated by semicolons, not commas."
+    )
+    assert said in notes

@@ -43,14 +43,14 @@ def read_csv(path: Path, byte_limit: int | None, remarks: list[str] | None = Non
     if not file.header:
         return pa.table({})
     for remark in file.dialect.remarks:
-        add_note(said, path, remark)
+        add_note(said, remark)
     table = _read_table(file)
     if table is None:
         return pa.table({name: pa.array([], pa.string()) for name in file.header})
     table = _without_idle_rows(_without_nameless(table, file), file)
     if len(set(table.column_names)) < table.num_columns:
         return table  # which gets a sentence
-    return plain_numbers(table, lambda words: add_note(said, path, words))
+    return plain_numbers(table, lambda words: add_note(said, words))
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,6 @@ def _read_with_python(file: CsvFile) -> pa.Table | None:
         rows = "1 row" if wider == 1 else f"{wider} rows"
         add_note(
             file.remarks,
-            file.path,
             f"has {rows} with empty cells beyond the header, which were left out; "
             f"the first is row {first}",
         )
@@ -267,12 +266,11 @@ def _without_nameless(table: pa.Table, file: CsvFile) -> pa.Table:
     )
     if empty:
         several = "1 column" if empty == 1 else f"{empty} columns"
-        add_note(file.remarks, file.path, f"has {several} without a name or a cell, left out")
+        add_note(file.remarks, f"has {several} without a name or a cell, left out")
     if nameless > empty:
         which = "a first column" if 0 not in named and nameless - empty == 1 else "a column"
         add_note(
             file.remarks,
-            file.path,
             f"has {which} without a name, taken for numbers of rows and left out",
         )
     return table.select(named)
@@ -292,7 +290,7 @@ def _without_idle_rows(table: pa.Table, file: CsvFile) -> pa.Table:
     ):
         if count := pc.sum(rows).as_py():
             words = one if count == 1 else f"{count} {several}"
-            add_note(file.remarks, file.path, f"has {words}, left out")
+            add_note(file.remarks, f"has {words}, left out")
     return table.filter(pc.invert(pc.or_(empty, again)))
 
 

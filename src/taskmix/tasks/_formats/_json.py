@@ -61,7 +61,7 @@ class _WholeText(CheckedStream):
 def read_json(path: Path, byte_limit: int | None, remarks: list[str]) -> Read:
     """The rows of a document."""
     if _has_lines(path, byte_limit):
-        add_note(remarks, path, "has one object a line, and was read as JSON lines")
+        add_note(remarks, "has one object a line, and was read as JSON lines")
         return Read(*read_jsonl(path, byte_limit, remarks), is_lines=True)
     return _read_document(path, byte_limit, remarks)
 
@@ -144,7 +144,6 @@ def _rows_of(
         column = "split" if {key.strip().lower() for key in lists} <= _SPLITS else "task"
         add_note(
             remarks,
-            path,
             f"has lists of rows by {column}: {', '.join(map(quoted, list(lists)[:8]))}",
         )
         named = [key for key, rows in lists.items() for _ in rows]
@@ -154,7 +153,6 @@ def _rows_of(
         if len(document) > 1:
             add_note(
                 remarks,
-                path,
                 f"has its rows under {quoted(key)}; what stands beside it was left out",
             )
         return lists[key], None, None

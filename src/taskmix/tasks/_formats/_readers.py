@@ -57,7 +57,7 @@ def read_rows(path: Path, *, byte_limit: int | None = None) -> Rows:
 def _read(path: Path, form: str, byte_limit: int | None, remarks: list[str]) -> Rows:
     match form:
         case "jsonl" if begins_with_a_list(path, byte_limit):
-            add_note(remarks, path, "is one list, and was read as a JSON document")
+            add_note(remarks, "is one list, and was read as a JSON document")
             return _of_json(path, byte_limit, remarks)
         case "jsonl":
             table, unusable, mixed = read_jsonl(path, byte_limit, remarks)

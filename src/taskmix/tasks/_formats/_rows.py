@@ -34,7 +34,9 @@ class Rows:
     byte_limit: int | None = None
     typed: bool = True  # in CSV every cell is text, whatever it says
     mixed: Mapping[str, str] = field(default_factory=dict)  # columns of numbers and text, as text
-    remarks: tuple[str, ...] = ()  # what was decided about the file
+    remarks: tuple[
+        str, ...
+    ] = ()  # what was decided about the file: `is`, `has` or another verb first
     added: tuple[str, ...] = ()  # columns that are no part of the rows: `task` or `split`
     numbers: NDArray[np.int64] | None = (
         None  # the row of the file, where it cannot be counted again

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from taskmix.files import Allowance, UnreadableError, open_plain
 from taskmix.tasks._formats._encodings import NotTextError, TextDecoder
-from taskmix.tasks._formats._words import bad_file, show_path
+from taskmix.tasks._formats._words import bad_file
 
 _BLOCK = 2**20
 
@@ -127,7 +127,7 @@ class CheckedStream(io.RawIOBase):
                 self.rows + 1,
             )
         if self._remarks is not None and (remark := self._decoder.remark) is not None:
-            add_note(self._remarks, self.path, remark)
+            add_note(self._remarks, remark)
         return block
 
     def check(self, block: bytes) -> None:
@@ -200,11 +200,10 @@ class DamagedError(Exception):
     """What is wrong with a gzip file."""
 
 
-def add_note(remarks: list[str], path: Path, remark: str) -> None:
-    """Keep what is to be noted of a file, once."""
-    sentence = f"the file {show_path(Path(path.name))} {remark}"
-    if sentence not in remarks:
-        remarks.append(sentence)
+def add_note(remarks: list[str], remark: str) -> None:
+    """Keep what is to be noted of a file, once; its subject is the file."""
+    if remark not in remarks:
+        remarks.append(remark)
 
 
 def _text_blocks(path: Path, allowance: Allowance, decoder: TextDecoder) -> Iterator[bytes]:

@@ -151,16 +151,14 @@ def _put_together(path: Path, sheets: list[_Sheet], remarks: list[str]) -> Workb
     others = [sheet.name for sheet in sheets if sheet not in alike]
     if others:
         shown = ", ".join(quoted(name) for name in others[:8])
-        add_note(remarks, path, f"has other sheets, which were left alone: {shown}")
+        add_note(remarks, f"has other sheets, which were left alone: {shown}")
     name = "split" if by_split else "task"
     is_added = len(alike) > 1 and name not in first.header
     if is_added:
         shown = ", ".join(quoted(sheet.name) for sheet in alike[:8])
-        add_note(remarks, path, f"has a sheet for each {name}: {shown}")
+        add_note(remarks, f"has a sheet for each {name}: {shown}")
     if errors := sum(sheet.errors for sheet in alike):
-        add_note(
-            remarks, path, f"has {errors} cells with errors such as #N/A, which count as missing"
-        )
+        add_note(remarks, f"has {errors} cells with errors such as #N/A, which count as missing")
     columns: dict[str, list[Any]] = {
         each: [cell for sheet in alike for cell in sheet.columns[sheet.header.index(each)]]
         for each in first.header

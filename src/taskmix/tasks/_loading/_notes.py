@@ -6,9 +6,10 @@ A word in backticks with `=` behind it is an argument of `load_tasks`, as in `la
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from pathlib import Path
 
-from taskmix.tasks._formats import tame
+from taskmix.tasks._formats import show_path, tame
 
 _NAMED = 5  # tasks named in a sentence; the rest are counted
 
@@ -19,6 +20,7 @@ class Notes:
     def __init__(self) -> None:
         # By remark, in the order they came up; the inner one is an ordered set.
         self._tasks: dict[str, dict[str, None]] = {}
+        self._files: dict[str, list[Path]] = {}  # by remark
         self._suggestions: dict[str, str] = {}  # by task, where it is the only one
         self._made = 0  # tasks
 
@@ -27,6 +29,10 @@ class Notes:
         tasks = self._tasks.setdefault(remark, {})
         if task is not None:
             tasks[task] = None
+
+    def add_of_file(self, remark: str, path: Path) -> None:
+        """Keep a remark that goes on where the name of the file ends."""
+        self._files.setdefault(remark, []).append(path)
 
     def suggest(self, question: str | None, task: str) -> None:
         """Keep a question (with its mark) that is asked only if this is the only task there is."""
@@ -39,7 +45,7 @@ class Notes:
 
     def sentences(self, kept: Collection[str]) -> tuple[str, ...]:
         """One sentence a remark, as far as it is about the tasks kept."""
-        result = []
+        result = [tame(_about_files(remark, paths)) for remark, paths in self._files.items()]
         for remark, tasks in self._tasks.items():
             about = [f"`{task}`" for task in tasks if task in kept]
             if about:
@@ -51,3 +57,14 @@ class Notes:
         if self._made == 1:
             result += [tame(words) for task, words in self._suggestions.items() if task in kept]
         return tuple(result)
+
+
+def _about_files(remark: str, paths: Sequence[Path]) -> str:
+    """One sentence for all files a remark holds for; where they are called alike, with their folders."""
+    if len(paths) == 1:
+        return f"The file {show_path(Path(paths[0].name))} {remark}."
+    alike = len({path.name for path in paths}) < len(paths)
+    names = [Path(path.parent.name, path.name) if alike else Path(path.name) for path in paths]
+    more = len(names) - _NAMED
+    shown = ", ".join(map(show_path, names[:_NAMED])) + (f" and {more} more" if more > 0 else "")
+    return f"Each of {len(names)} files ({shown}) {remark}."

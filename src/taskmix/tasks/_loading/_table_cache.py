@@ -33,7 +33,7 @@ class TableReader:
         if path not in self._known:
             self._known[path] = self._from_cache(path)
             for remark in self._known[path].remarks:
-                self._notes.add(remark)
+                self._notes.add_of_file(remark, path)
         return self._known[path]
 
     def _from_cache(self, path: Path) -> Rows:
