@@ -181,3 +181,14 @@ def test_a_method_of_gradients_does_without_a_task_and_one_of_every_task_passes_
     assert [result.outcome for result in results] == ["finished", "finished"]
     counts = [study.run(run.specification()).steps().num_rows for run in runs]
     assert RUN.steps < counts[0] < 2 * RUN.steps == counts[1]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@pytest.mark.parametrize("weighting", [Equal(), None, STACKED[1], BY_MEMBER[0]], ids=name_of)
+@pytest.mark.parametrize("rare", [False, True])
+def test_on_a_gpu_steps_with_label_sets_and_missing_losses_are_those_of_runs_alone(
+    tmp_path: Path, weighting: Any, rare: bool
+) -> None:
+    base = replace(RUN, source=MarkedRows(rare=rare), batch_size=6, device="cuda")
+    subsets = (("many", "sum"), ("sum", "two"), ("kind", "sum"))
+    side_by_side(runs_of(base, subsets, weighting=weighting), tmp_path, tolerance=1e-3)

@@ -59,7 +59,7 @@ def _print_tasks(check: TaskCheck) -> None:
         table.add_column(split, justify="right", no_wrap=True)
     for task in check.tasks[:MOST_ROWS]:
         label = task.label or ""
-        unit = "tags" if task.kind == "tagging" else "classes"
+        unit = {"tagging": "tags", "multilabel": "labels"}.get(task.kind, "classes")
         predicts = f"{label} ({task.classes} {unit})" if task.classes else label
         metric = f"{task.metric} (imbalance)" if task.by_imbalance else task.metric
         sizes = [f"{task.sizes[split]:,}" if split in task.sizes else "" for split in splits]
