@@ -44,7 +44,7 @@ WHOLE = ""  # the one part of rows that are still to be divided
 
 
 @dataclass(frozen=True)
-class Shape:
+class GivenShape:
     """One task, or the rows of several, as it was given: a part for each split, or one to be divided."""
 
     name: str  # empty where it was given alone
@@ -61,7 +61,7 @@ class Shape:
         return f"the {which} of {self.name}" if self.name else f"the {which}"
 
 
-def find_shapes(given: Any) -> list[Shape]:
+def find_shapes(given: Any) -> list[GivenShape]:
     """What tasks are given, without reading their rows."""
     if isinstance(given, Mapping) and not is_table(given):
         if not given:
@@ -72,16 +72,16 @@ def find_shapes(given: Any) -> list[Shape]:
     return [_named_shape("", given)]
 
 
-def _named_shape(name: str, given: Any) -> Shape:
+def _named_shape(name: str, given: Any) -> GivenShape:
     if is_table(given) or are_pairs(given):
-        return Shape(name, {WHOLE: given})
+        return GivenShape(name, {WHOLE: given})
     if isinstance(given, Mapping) and (found := _by_split(name, given)) is not None:
         return found
     if isinstance(given, Sequence) and not isinstance(given, str) and 1 <= len(given) <= 3:
         parts = dict(zip(MAIN_SPLITS, given, strict=False))
         kept = {split: part for split, part in parts.items() if part is not None}
         if "train" in kept and all(map(_is_part, kept.values())):
-            return Shape(name, kept)
+            return GivenShape(name, kept)
     what = f"Task `{name}`" if name else "What tasks are made of"
     raise InputError(
         f"{what} should be a frame (pandas, polars, Arrow, a Hugging Face data set, a mapping from "
@@ -94,7 +94,7 @@ def _is_part(part: Any) -> bool:
     return is_table(part) or are_pairs(part) or isinstance(part, list | tuple)
 
 
-def _by_split(name: str, given: Mapping[Any, Any]) -> Shape | None:
+def _by_split(name: str, given: Mapping[Any, Any]) -> GivenShape | None:
     """A mapping whose keys are splits: all of them, or `train` among others."""
     kept = {str(key): part for key, part in given.items() if part is not None}
     names = name_splits(kept)
@@ -102,10 +102,10 @@ def _by_split(name: str, given: Mapping[Any, Any]) -> Shape | None:
         return None
     parts = {split: kept[key] for key, split in names.items()}
     others = tuple(key for key in kept if key not in names)
-    return Shape(name, {split: parts[split] for split in order_splits(parts)}, others)
+    return GivenShape(name, {split: parts[split] for split in order_splits(parts)}, others)
 
 
-def read_shape(shape: Shape) -> Iterator[tuple[str, Given]]:
+def read_shape(shape: GivenShape) -> Iterator[tuple[str, Given]]:
     """The rows of each part."""
     for split, part in shape.parts.items():
         where = shape.where(split)
@@ -126,7 +126,7 @@ def origins_in_memory(given: Any, notes: Notes) -> list[Origin]:
     return [_origin(shape, notes, is_only=len(shapes) == 1 and not shape.name) for shape in shapes]
 
 
-def _origin(shape: Shape, notes: Notes, *, is_only: bool) -> Origin:
+def _origin(shape: GivenShape, notes: Notes, *, is_only: bool) -> Origin:
     about = f" of `{shape.name}`" if shape.name else ""
     if shape.others:
         names = ", ".join(quoted(name) for name in shape.others[:5])
