@@ -124,7 +124,6 @@ MAY_OPEN = {
     ("tasks/_write.py", "open"): "writes",
     ("cli/_commands/_predict.py", "open"): "writes standard input to a file of its own",
     ("report/_shell/_render.py", "read_text"): "reads a file of the package",
-    ("watch/_server.py", "read_bytes"): "reads a file of the package, of a fixed list",
     ("engine/_apart.py", "OSFile"): "writes, into a temporary folder of its own",
     ("engine/_apart.py", "memory_map"): "of a temporary folder that a parent process wrote",
     ("engine/_apart.py", "np.load"): "of a temporary folder that a parent process wrote",

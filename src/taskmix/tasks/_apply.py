@@ -24,7 +24,7 @@ from taskmix.tasks._encoding import (
 )
 from taskmix.tasks._formats import Rows, read_rows, show_path
 from taskmix.tasks._frames import columns_of_pairs, is_saved, is_table, rows_of, saved_splits
-from taskmix.tasks._loading import InputPlan, build_inputs, called, remarks_on_cells
+from taskmix.tasks._loading import InputPlan, build_inputs, called, empty_texts, remarks_on_cells
 from taskmix.tasks._reading import InputKind, Reading, TaskKind
 from taskmix.tasks._task import MISSING, Split, Task, TaskSet
 
@@ -100,9 +100,13 @@ class Question:
             raise InputError("There should be rows to predict for. Found none.")
         plan = InputPlan(self.inputs, self._named(stack))
         inputs = build_inputs(stack, plan)
-        return inputs, tuple(
-            f"the file {show_path(Path(found.path.name))} {each}" for each in found.remarks
-        ) + remarks_on_cells(stack, plan)
+        of_file = [f"the file {show_path(Path(found.path.name))} {each}" for each in found.remarks]
+        every = np.ones(len(stack), dtype=np.bool_)
+        return inputs, (
+            *of_file,
+            *remarks_on_cells(stack, plan),
+            *empty_texts(stack, inputs, every),
+        )
 
     def _named(self, stack: StackedFiles) -> tuple[str, ...]:
         """The columns as this file calls them: as the folder did, or by their usual names."""

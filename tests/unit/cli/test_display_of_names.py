@@ -23,7 +23,7 @@ from .running import run_cli
 SOURCES = sorted((Path(taskmix.__file__).parent).rglob("*.py"))
 PRINTS = {"typer.echo", "typer.secho", "click.echo", "Console", "print", "sys.stdout.write"}
 # The second from Python, by way of `printable`.
-MAY_PRINT = {"cli/_printing/_display.py", "adviser/_advise.py"}
+MAY_PRINT = {"cli/_printing/_display.py", "adviser/_showing.py"}
 HOSTILE = "a\x1b[31m\x9b2J\u202e[red]b[/red]:smile:\n"
 
 

@@ -207,8 +207,9 @@ def test_what_does_not_fit_is_told_in_a_sentence(tmp_path: Path) -> None:
         model.predict([{"words": "x"}], "first")
     with pytest.raises(InputError, match="rows to predict for"):
         model.predict([], "first")
-    with pytest.raises(InputError, match="`text` should be text in every row"):
-        model.predict([{"text": "x"}, {"text": None}], "first")
+    notes: list[str] = []
+    assert len(model.predict([{"text": "x"}, {"text": None}], "first", on_note=notes.append)) == 2
+    assert notes == ["1 text is empty, and kept; the first is the rows given, row 2."]
     with pytest.raises(InputError, match="should be a folder with a trained model"):
         load_model(tmp_path / "study")
     (tmp_path / "model" / "model.json").write_text("{}")

@@ -9,6 +9,7 @@ from taskmix.tasks._loading._build import Origin, Wanted, make_tasks
 from taskmix.tasks._loading._folder import load_tasks
 from taskmix.tasks._loading._in_memory import find_shapes, split_pairs
 from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_cells
+from taskmix.tasks._loading._missing import empty_texts
 from taskmix.tasks._loading._multilabel import mark_labels, read_label_sets
 from taskmix.tasks._loading._names import called
 from taskmix.tasks._loading._notes import Notes
@@ -27,6 +28,7 @@ __all__ = [
     "build_inputs",
     "called",
     "choose_metric",
+    "empty_texts",
     "find_shapes",
     "guess_kind",
     "load_tasks",
