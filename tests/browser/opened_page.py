@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 SCRIPT_NAME = "</script><script>alert(1)</script>"
+WIDTHS = {"wide": (1280, 1900, 1), "phone": (390, 1500, 2)}  # across, down, pixels a point
 LIGHT = {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"}
 DARK = LIGHT | {"color_scheme": "dark"}
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
@@ -179,3 +180,8 @@ class Opened:
 
 
 Open = Callable[[Path, Mapping[str, Any]], Opened]
+
+
+def screen(width: int) -> dict[str, object]:
+    """A light screen of that width."""
+    return {"viewport": {"width": width, "height": 900}, "color_scheme": "light"}

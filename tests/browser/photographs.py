@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opened_page import Opened
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 COLOURS = 200  # of a picture; with fewer, small dots lose theirs
 
@@ -17,16 +19,16 @@ class Photographer:
 
     folder: Path | None
 
-    def take(self, view: Opened, name: str, *, height: int) -> None:
+    def take(self, page: Page, name: str, *, height: int) -> None:
         """The first `height` pixels of the page, from its left edge to its right one."""
         if self.folder is None:
             return
         from PIL import Image
 
-        width = view.page.viewport_size["width"]  # type: ignore[index]
-        whole = view.page.evaluate("document.documentElement.scrollHeight")
+        width = page.viewport_size["width"]  # type: ignore[index]
+        whole = page.evaluate("document.documentElement.scrollHeight")
         clip = {"x": 0, "y": 0, "width": width, "height": min(height, whole)}
-        picture = Image.open(io.BytesIO(view.page.screenshot(full_page=True, clip=clip)))
+        picture = Image.open(io.BytesIO(page.screenshot(full_page=True, clip=clip)))
         self.folder.mkdir(parents=True, exist_ok=True)
         # Not the commonest colours but the most different ones, or a few orange dots would turn brown.
         few = picture.convert("RGB").quantize(

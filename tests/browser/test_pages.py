@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from opened_page import DARK, Open
+from opened_page import DARK, WIDTHS, Open, screen
 from photographs import Photographer
 from synthetic_advice import advice_document, comparison_document
 from synthetic_laws import laws_document
@@ -25,7 +25,6 @@ from taskmix.sequences import Markov, SequenceMixture
 pytestmark = pytest.mark.browser
 
 # Pixels across, and down in a picture; how fine the picture is.
-WIDTHS = {"wide": (1280, 1900, 1), "phone": (390, 1500, 2)}
 TASKS = ["ten_digits", "parity", "half", "prime", "loop", "remainder"]
 WAYS = ("tempered", "equal", "uniform", "size", "single")
 NAMES = ["anna", "hannah", "joanna", "susanna", "otto", "bob", "lotto", "roberto", "toto", "nana"]
@@ -167,10 +166,6 @@ def real_studies(
     return make
 
 
-def screen(width: int) -> dict[str, object]:
-    return {"viewport": {"width": width, "height": 900}, "color_scheme": "light"}
-
-
 @pytest.mark.timeout(1200)  # with pictures, the studies are trained first
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SHOWN)
@@ -188,7 +183,7 @@ def test_a_page_of_the_documentation_reads_well(
         path = real_studies()[name]
     view = opened(path, screen(across) | {"device_scale_factor": fineness})
     view.must_be_readable()
-    photographer.take(view, f"{name}-{width}", height=down)
+    photographer.take(view.page, f"{name}-{width}", height=down)
 
 
 @pytest.mark.parametrize("across", [375, 1280])

@@ -5,22 +5,31 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from opened_page import LIGHT, PHONE, SCRIPT_NAME
+from opened_page import LIGHT, PHONE, SCRIPT_NAME, WIDTHS, screen
+from photographs import Photographer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "watch"))  # the study being written
 
 from written import writing
 
+from taskmix.engine import DigitsSource, Here, Run
+from taskmix.models import Perceptron
+from taskmix.policies import Fixed, Uniform
+from taskmix.records import Study
 from taskmix.watch import StudyServer, StudyWatcher
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
+
+
+DIGITS = ("ten_digits", "parity", "half", "remainder")
 
 
 @pytest.fixture
@@ -85,3 +94,33 @@ def test_words_of_a_study_are_only_words(browser: Browser, address: str, tmp_pat
     assert page.locator("img").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert complaints == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_live_page_of_the_documentation_reads_well(
+    width: str, browser: Browser, address: str, tmp_path: Path, photographer: Photographer
+) -> None:
+    study = Study(tmp_path / "study")
+    template = Run(
+        label="uniform",
+        source=DigitsSource(tasks=DIGITS),
+        architecture=Perceptron(),
+        policy=Uniform(),
+        steps=120,
+        evaluate_every=12,
+        checkpoint_every=12,
+        seed=0,
+    )
+    other = replace(template, label="mostly ten_digits", policy=Fixed((0.55, 0.15, 0.15, 0.15)))
+    Here().run([template, replace(template, seed=1), other], study)
+    with writing(tmp_path / "study", label="uniform", seed=2, tasks=DIGITS) as run:
+        run.writer.add_scores(12, [(name, "dev", "accuracy", 0.5) for name in DIGITS])
+        run.writer.add_scores(24, [(name, "dev", "accuracy", 0.6) for name in DIGITS])
+        run.writer.commit(24, {"x": 1}, best=None, best_step=None)
+        across, down, fineness = WIDTHS[width]
+        options = {**LIGHT, **screen(across), "device_scale_factor": fineness}
+        page, complaints = opened(browser, address, options)
+        page.get_by_text("4 runs: 3 finished, 1 running").wait_for()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert complaints == []
+        photographer.take(page, f"watch-{width}", height=down)
