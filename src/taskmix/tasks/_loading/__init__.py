@@ -5,7 +5,7 @@
 `_splits.py`), its inputs (`_inputs.py`) and its target (`_targets.py`).
 """
 
-from taskmix.tasks._loading._build import Origin, Wanted, make_tasks
+from taskmix.tasks._loading._build import Origin, make_tasks
 from taskmix.tasks._loading._folder import load_tasks
 from taskmix.tasks._loading._in_memory import find_shapes, split_pairs
 from taskmix.tasks._loading._inputs import InputPlan, build_inputs, remarks_on_cells
@@ -15,6 +15,7 @@ from taskmix.tasks._loading._names import called
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import Target, choose_metric, guess_kind
+from taskmix.tasks._loading._wanted import Wanted
 from taskmix.tasks._loading._watching import SeenFiles, watching
 
 __all__ = [

@@ -7,71 +7,57 @@ table of one, and targets that read the same columns share one table of inputs.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from taskmix.tasks._columns import StackedFiles, match_column, unseen_categories, usual_label
-from taskmix.tasks._formats import Rows, show_path
+from taskmix.tasks._columns import StackedFiles, match_column, unseen_categories
+from taskmix.tasks._formats import Rows
 from taskmix.tasks._loading._inputs import (
     InputPlan,
     build_inputs,
     name_columns,
-    plan_inputs,
-    plan_written,
     remarks_on_cells,
-    target_column,
-    tokens_column,
 )
-from taskmix.tasks._loading._label import guess_label
 from taskmix.tasks._loading._layout import (
     RowLayout,
     find_split_column,
     lay_out,
     read_splits,
-    task_words,
 )
 from taskmix.tasks._loading._missing import (
     empty_texts,
     equal_inputs,
-    leave_out,
-    missing_everywhere,
+    leave_out_rows,
     remarks_on_target,
-    what_is_missing,
 )
 from taskmix.tasks._loading._multilabel import mark_labels
-from taskmix.tasks._loading._names import alike, as_written
+from taskmix.tasks._loading._names import alike
 from taskmix.tasks._loading._notes import Notes
 from taskmix.tasks._loading._sequences import gather_sequences, holds_sequences
-from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import (
     Target,
     choose_metric,
     keep_labels,
-    read_target,
     settle_labels,
 )
 from taskmix.tasks._loading._task_like import suggest_task_column
+from taskmix.tasks._loading._wanted import (
+    Wanted,
+    plan_wanted,
+    read_wanted,
+    wanted_as_written,
+    with_targets,
+)
 from taskmix.tasks._loading._watching import SeenFiles, watcher
-from taskmix.tasks._loading._written import find_written
 from taskmix.tasks._reading import WRITTEN, Reading, TaskKind
 from taskmix.tasks._scoring import metric_of_imbalance
 from taskmix.tasks._task import Split, Task
 
 _ONE_LABEL = "all rows of train have the same label"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """One target asked for: its column, and the name of its task where it has one of its own."""
-
-    label: str | None
-    settings: TaskSettings
-    name: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,11 +107,11 @@ def make_tasks(
     """The tasks of one origin, ordered by task column and then as wanted."""
     parts = alike(origin.parts)
     names = next(iter(parts.values())).table.column_names
-    wanted = [_as_written(want, names) for want in wanted]
+    wanted = [wanted_as_written(want, names) for want in wanted]
     apart = [match_column(names, name) or name for name in apart]
     settings = wanted[0].settings
     named = {split: name_columns(part, settings) for split, part in parts.items()}
-    stack = StackedFiles(_with_targets(named, wanted, notes, strict=strict), strict=strict)
+    stack = StackedFiles(with_targets(named, wanted, notes, strict=strict), strict=strict)
     task_column = settings.task_column or _own_task_column(origin, stack)
     split_column = find_split_column(stack, settings, origin.whole)
     if split_column is not None:
@@ -137,15 +123,15 @@ def make_tasks(
         stack, inner = gather_sequences(stack, settings, beside)
         task_column = inner or task_column
     else:
-        targets = [_read_target(stack, want, beside) for want in wanted]
+        targets = [read_wanted(stack, want, beside) for want in wanted]
     kept = np.ones(len(stack), dtype=np.bool_)
     for target in targets:
         if target is not None and settings.labels is not None:
             kept &= keep_labels(stack, target, settings.labels)
-    left_out = _leave_out(stack, task_column, targets, kept)
+    left_out = leave_out_rows(stack, task_column, targets, kept)
     features_not = {*apart, *beside, *(target.column for target in targets if target is not None)}
     plans = [
-        _plan(stack, want, target, features_not)
+        plan_wanted(stack, want, target, features_not)
         for want, target in zip(wanted, targets, strict=False)
     ]
     built = {plan: build_inputs(stack, plan) for plan in dict.fromkeys(plans)}
@@ -198,56 +184,10 @@ def make_tasks(
     return tasks
 
 
-def _as_written(want: Wanted, names: Sequence[str]) -> Wanted:
-    label = None if want.label is None else match_column(names, want.label)
-    return replace(want, settings=as_written(want.settings, names), label=label or want.label)
-
-
-def _with_targets(
-    parts: Mapping[str, Rows], wanted: Sequence[Wanted], notes: Notes, *, strict: bool
-) -> dict[str, Rows]:
-    """The files, without a `test` that has no target: those of competitions keep it to themselves."""
-    first, *_ = parts.values()
-    names = first.table.column_names
-    label = match_column(names, wanted[0].label or "label") or usual_label(names)
-    test = parts.get("test")
-    if (
-        strict
-        or test is None
-        or first is test
-        or first.format == "conll"
-        or label is None
-        or label in test.table.column_names
-    ):
-        return dict(parts)
-    name = show_path(Path(test.path.name))
-    notes.add(f"{name} has no column `{label}`, so it was left out: nothing can be scored on it")
-    return {split: part for split, part in parts.items() if part is not test}
-
-
 def _own_task_column(origin: Origin, stack: StackedFiles) -> str | None:
     """The column `task` of a whole table, or one that stands for sheets and lists of a file."""
     column = match_column(stack.names, "task")
     return column if origin.whole or column in stack.parts[0].added else None
-
-
-def _leave_out(
-    stack: StackedFiles,
-    task_column: str | None,
-    targets: Sequence[Target | None],
-    kept: NDArray[np.bool_],  # changed
-) -> list[str]:
-    """Take rows out that have no task or no target; what is to be said of them."""
-    remarks: list[str | None] = []
-    if task_column is not None:
-        missing = task_words(stack, task_column)[1] < 0
-        remarks.append(leave_out(stack, missing, f"`{task_column}`", kept))
-        kept &= ~missing
-    nothing = missing_everywhere(targets)
-    if nothing is not None:
-        remarks.append(leave_out(stack, nothing, what_is_missing(stack, targets), kept))
-        kept &= ~nothing
-    return [remark for remark in remarks if remark is not None]
 
 
 def _suggestion(stack: StackedFiles, column: _Column, apart: Collection[str]) -> str | None:
@@ -259,37 +199,6 @@ def _suggestion(stack: StackedFiles, column: _Column, apart: Collection[str]) ->
     used = {*apart, *(column.plan.columns if column.plan.kind != "table" else ())}
     labels = None if words is None else words.codes
     return suggest_task_column(stack, column.plan.kind, used, labels)
-
-
-def _read_target(stack: StackedFiles, want: Wanted, beside: Sequence[str]) -> Target:
-    column = target_column(stack, want.settings, want.label)
-    said = want.settings.kind in WRITTEN or want.settings.prompt or want.settings.answer
-    if said or column not in stack.names:
-        written = find_written(stack, want.settings, want.label, beside)
-        if written is not None:
-            return Target(written.answer or written.columns[0], written.kind, written=written)
-    tokens = tokens_column(stack, want.settings)
-    has_names = not stack.parts[0].begins_with_data()
-    if column in stack.names or want.label is not None or not has_names:
-        return read_target(stack, column, want.settings, tokens)
-    column, remark = guess_label(stack, want.settings, beside)
-    target = read_target(stack, column, want.settings, tokens)
-    return replace(target, remarks=(remark, *target.remarks))
-
-
-def _plan(
-    stack: StackedFiles, want: Wanted, target: Target | None, features_not: Collection[str]
-) -> InputPlan:
-    """Which columns a target is predicted from."""
-    if target is None:
-        shape = "symbols" if "symbols" in stack.names else "values"
-        return InputPlan("sequences", (shape,))
-    if target.written is not None:
-        return plan_written(stack, target.written, features_not)
-    is_tagging = target.kind == "tagging"
-    return plan_inputs(
-        stack, want.settings, target=target.column, is_tagging=is_tagging, apart=features_not
-    )
 
 
 def _column(

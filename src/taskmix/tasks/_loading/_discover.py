@@ -24,7 +24,7 @@ from taskmix.tasks._formats import (
     refuse_ending,
 )
 from taskmix.tasks._frames import is_saved
-from taskmix.tasks._loading._build import Origin, Wanted, make_tasks
+from taskmix.tasks._loading._build import Origin, make_tasks
 from taskmix.tasks._loading._flat import files_by_label, group_splits, is_hidden, task_files
 from taskmix.tasks._loading._hub import hub_parts, saved_origin
 from taskmix.tasks._loading._in_memory import origins_in_memory
@@ -38,6 +38,7 @@ from taskmix.tasks._loading._settings import (
 )
 from taskmix.tasks._loading._splits import split_files
 from taskmix.tasks._loading._table_cache import TableReader
+from taskmix.tasks._loading._wanted import Wanted
 from taskmix.tasks._reading import WITHOUT_TARGETS
 from taskmix.tasks._task import Task
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from taskmix.tasks._columns import StackedFiles
 from taskmix.tasks._formats import quoted
+from taskmix.tasks._loading._layout import task_words
 from taskmix.tasks._loading._targets import Target
 
 _MAY_MEAN_NOTHING = frozenset(
@@ -23,14 +24,33 @@ _MAY_MEAN_NOTHING = frozenset(
 )
 
 
-def missing_everywhere(targets: Sequence[Target | None]) -> NDArray[np.bool_] | None:
+def leave_out_rows(
+    stack: StackedFiles,
+    task_column: str | None,
+    targets: Sequence[Target | None],
+    kept: NDArray[np.bool_],  # changed
+) -> list[str]:
+    """Take rows out that have no task or no target; what is to be said of them."""
+    remarks: list[str | None] = []
+    if task_column is not None:
+        missing = task_words(stack, task_column)[1] < 0
+        remarks.append(_leave_out(stack, missing, f"`{task_column}`", kept))
+        kept &= ~missing
+    nothing = _missing_everywhere(targets)
+    if nothing is not None:
+        remarks.append(_leave_out(stack, nothing, _what_is_missing(stack, targets), kept))
+        kept &= ~nothing
+    return [remark for remark in remarks if remark is not None]
+
+
+def _missing_everywhere(targets: Sequence[Target | None]) -> NDArray[np.bool_] | None:
     """[row], whether it has none of the targets; None where some target is always there."""
     missing = [None if target is None else target.missing for target in targets]
     found = [each for each in missing if each is not None]
     return np.logical_and.reduce(found) if found and len(found) == len(missing) else None
 
 
-def what_is_missing(stack: StackedFiles, targets: Sequence[Target | None]) -> str:
+def _what_is_missing(stack: StackedFiles, targets: Sequence[Target | None]) -> str:
     """The targets as words, and what stands in the place of a number."""
     found = [target for target in targets if target is not None]
     shown = " or ".join(f"`{target.column}`" for target in found[:3])
@@ -40,7 +60,7 @@ def what_is_missing(stack: StackedFiles, targets: Sequence[Target | None]) -> st
     return shown
 
 
-def leave_out(
+def _leave_out(
     stack: StackedFiles, missing: NDArray[np.bool_], shown: str, kept: NDArray[np.bool_]
 ) -> str | None:
     """What is to be said of the rows among `kept` that have nothing there; raised, if all or strict."""
