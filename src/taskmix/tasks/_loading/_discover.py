@@ -109,6 +109,10 @@ class Loader:
         self, folder: Path, own: TaskSettings, groups: Mapping[str, Mapping[str, Path]]
     ) -> list[Task]:
         """The tasks of the files of a folder; where one alone has what is asked for, of that one."""
+        for entry in _entries(folder):
+            if entry.is_dir() and file_format(entry) is not None:
+                should = "What is called like a task file should be a file."
+                bad_file(entry, should, "a folder", "Rename the folder, or take it away.")
         if not groups and (by_label := files_by_label(task_files(_entries(folder)))):
             return self._make(self._texts_by_label(folder, by_label), own)
         if not groups:

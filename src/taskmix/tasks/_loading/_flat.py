@@ -38,11 +38,14 @@ def is_prose(path: Path) -> bool:
 
 
 def task_files(entries: Sequence[Path]) -> list[Path]:
-    """The files that may be tasks: tables, or where there are none those of other formats."""
+    """The files that may be tasks: tables, or where there are none those of other formats.
+
+    Pipes and devices are among them, so that reading refuses them and no task is missed in silence.
+    """
     known = {
         path: found[1]
         for path in entries
-        if path.is_file() and not is_prose(path) and (found := file_format(path)) is not None
+        if not path.is_dir() and not is_prose(path) and (found := file_format(path)) is not None
     }
     tables = [path for path, found in known.items() if found in TABLES]
     return tables or list(known)
