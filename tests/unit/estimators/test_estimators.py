@@ -24,7 +24,6 @@ QUICK: dict[str, Any] = {"steps": 40, "learning_rate": 0.03, "random_state": 0}
 # Checks of scikit-learn that are expected to fail, and why.
 NOT_FOR_US = {
     "check_methods_subset_invariance": "a batch of another size rounds the last bit of 32 otherwise",
-    "check_methods_sample_order_invariance": "the same",
 }
 
 
