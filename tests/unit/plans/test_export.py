@@ -173,11 +173,28 @@ def test_a_file_that_is_not_ours_is_left_as_it_is(tmp_path: Path) -> None:
 def test_an_export_is_written_again_over_its_own_files_only(word: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     export_plan(one_model(), word, out)
-    export_plan(one_model(Shares.equal(2)), word, out)
+    export_plan(one_model(), word, out)  # nothing changes
+    export_plan(one_model(Shares.equal(2)), word, out, overwrite=True)
     assert "0.5" in (out / "mixture.yaml").read_text()
     (out / "notes.txt").touch()
     with pytest.raises(InputError, match="other files"):
         export_plan(one_model(), word, out)
+
+
+@pytest.mark.parametrize("out", ["out", "mixture.yaml"])
+def test_a_file_that_was_edited_since_is_not_replaced_unasked(out: str, tmp_path: Path) -> None:
+    (written, *_) = [
+        path
+        for path in export_plan(one_model(), "trl", tmp_path / out).files
+        if path.suffix == ".yaml"
+    ]
+    edited = written.read_text().replace("REPLACE-ME", "mine")
+    written.write_text(edited)
+    with pytest.raises(InputError, match="was edited, or is of another plan"):
+        export_plan(one_model(), "trl", tmp_path / out)
+    assert written.read_text() == edited
+    export_plan(one_model(), "trl", tmp_path / out, overwrite=True)
+    assert "REPLACE-ME" in written.read_text()
 
 
 def test_what_has_several_files_is_no_single_one(tmp_path: Path) -> None:

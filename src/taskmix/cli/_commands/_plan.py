@@ -98,6 +98,9 @@ def plan_export(
         int | None,
         typer.Option("--batch-size", help="Rows of a batch; the plan's own unless given."),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace files of an earlier export that differ.")
+    ] = False,
     json_: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Write a plan as what another trainer reads: its shares, files and steps.
@@ -119,6 +122,7 @@ def plan_export(
         paths=_named_paths(path or []),
         steps=steps,
         batch_size=batch_size,
+        overwrite=overwrite,
     )
     if json_:
         files = [str(file) for file in done.files]

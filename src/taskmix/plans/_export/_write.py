@@ -1,8 +1,8 @@
 """`export_plan`: from a plan to the files that another trainer reads.
 
-Nothing is written over a file that is not ours. A file that is read as Python or YAML says in its first
-line who wrote it; where a trainer's format has no comments, the files lie in a folder with a README that
-does.
+Nothing is written over a file that is not ours, or that was edited since. A file that is read as Python
+or YAML says in its first line who wrote it; where a trainer's format has no comments, the files lie in a
+folder with a README that does.
 """
 
 from __future__ import annotations
@@ -72,8 +72,11 @@ def export_plan(
     paths: Mapping[str, str] | None = None,  # the file of a task, by its name
     steps: int | None = None,  # batches of all models; None: as many as the plan promises for
     batch_size: int | None = None,
+    overwrite: bool = False,
 ) -> ExportedPlan:
     """Writes a plan as what another trainer reads: one file for each model, into a file or a folder.
+
+    A file of an earlier export that differs, as people edit them, is replaced only with `overwrite`.
 
     >>> from taskmix.plans import Part, Shares
     >>> shares = Shares(probabilities=(0.25, 0.75))
@@ -108,7 +111,7 @@ def export_plan(
         files |= known.write(mixture)
     notes = tuple(_notes(plan, known, mixtures))
     return ExportedPlan(
-        files=_put(files, Path(out), known, notes),
+        files=_put(files, Path(out), known, notes, overwrite=overwrite),
         notes=notes,
         usage=known.usage,
     )
@@ -157,7 +160,12 @@ def _notes(plan: Plan, target: ExportTarget, mixtures: list[Mixture]) -> Iterato
 
 
 def _put(
-    files: Mapping[str, str], out: Path, target: ExportTarget, notes: tuple[str, ...]
+    files: Mapping[str, str],
+    out: Path,
+    target: ExportTarget,
+    notes: tuple[str, ...],
+    *,
+    overwrite: bool,
 ) -> tuple[Path, ...]:
     if out.suffix and not out.is_dir():
         if len(files) > 1 or not target.has_comments:
@@ -167,15 +175,28 @@ def _put(
             )
         (content,) = files.values()
         check_output(out, is_ours=lambda begin: begin.startswith(MARK.encode()), what="the export")
+        _check_unchanged({out: content}, overwrite=overwrite)
         make_folder(out.parent)
         write_bytes(out, content.encode())
         return (out,)
     everything = {README: _readme(files, target, notes), **files}
     check_output_folder(out, is_ours=lambda path: _is_ours(path, everything), what="the export")
+    _check_unchanged({out / name: files[name] for name in files}, overwrite=overwrite)
     for name, content in everything.items():
         make_folder((out / name).parent)
         write_bytes(out / name, content.encode())
     return tuple(out / name for name in everything)
+
+
+def _check_unchanged(contents: Mapping[Path, str], *, overwrite: bool) -> None:
+    for path, content in contents.items():
+        if path.exists() and not overwrite and read_plain(path) != content.encode():
+            raise InputError(
+                "An export should be written to new files, or over equal ones. Found that "
+                f"`{path}` was edited, or is of another plan. Choose another `out`, or replace it with "
+                "`overwrite`.",
+                arguments=("out", "overwrite"),
+            )
 
 
 def _is_ours(folder: Path, files: Mapping[str, str]) -> bool:
