@@ -257,3 +257,13 @@ def test_pairs_without_dev_are_divided_with_a_note() -> None:
     assert [int((split.targets == 1).sum()) for split in task.splits.values()] == [16, 2, 2]
     encoded = encoding.encode(held)
     assert len(encoded["a"].splits["dev"].inputs) == 4
+
+
+@pytest.mark.parametrize(
+    "given", [["good film", "bad film"], np.ones((5, 3)), "series of pandas"], ids=str
+)
+def test_texts_and_arrays_alone_are_no_pairs_of_input_and_target(given: Any) -> None:
+    if isinstance(given, str):
+        given = pytest.importorskip("pandas").Series(["good film", "bad film"])
+    with pytest.raises(InputError, match=r"give \(input, target\)|should be a frame"):
+        load_tasks(given)

@@ -45,6 +45,10 @@ def pairs_of(name: str, given: Any) -> Pairs:
         )
     try:
         items = [given[row] for row in range(len(given))]
+        # The letters of a text and the cells of an array are no input with a target.
+        odd = next((item for item in items if not isinstance(item, tuple | list)), None)
+        if odd is not None:
+            raise TypeError(f"a row is of type {type(odd).__name__}")
         inputs, targets = [item[0] for item in items], [item[1] for item in items]
     except (TypeError, LookupError) as error:
         why = "a stream" if is_stream(given) else error
