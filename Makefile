@@ -3,18 +3,16 @@ PYTHON ?= python3
 CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 
-# uv, where it is there, installs in seconds; `make UV= demo` does without. It reads none of pip's settings,
-# so what pip's environment says is handed on. Without a GPU, `auto` takes the CPU's torch (0.2 GB) and not
-# the one of PyPI, which brings CUDA (several GB); a folder of wheels has its own torch.
+# uv, where it is there, installs in seconds; `make UV= demo` does without. Without a GPU, `auto` takes the
+# torch for CPUs (0.2 GB) and not the usual one, which brings CUDA (several GB); `make TORCH= demo` leaves the
+# choice to uv's own settings.
 UV ?= $(shell command -v uv 2>/dev/null)
-TORCH ?= $(if $(UV_FIND_LINKS)$(PIP_FIND_LINKS),,--torch-backend=auto)
-AS_PIP := $${PIP_FIND_LINKS:+--find-links "$$PIP_FIND_LINKS"} $${PIP_INDEX_URL:+--index-url "$$PIP_INDEX_URL"} \
-  $${PIP_EXTRA_INDEX_URL:+--extra-index-url "$$PIP_EXTRA_INDEX_URL"}
+TORCH ?= --torch-backend=auto
 
 # $(call install,WHAT): into .venv, by uv, and by pip where uv is missing or cannot.
 define install
 	@if [ -n "$(UV)" ] && $(UV) venv -q --allow-existing --python $(PYTHON) .venv && $(UV) pip install -q \
-	  --python $(BIN)/python $(TORCH) $(AS_PIP) --constraint $(CONSTRAINTS) --editable '$(1)'; then :; else \
+	  --python $(BIN)/python $(TORCH) --constraint $(CONSTRAINTS) --editable '$(1)'; then :; else \
 	  $(PYTHON) -m venv .venv && $(BIN)/python -m pip install -qq --constraint $(CONSTRAINTS) --editable '$(1)'; fi
 endef
 

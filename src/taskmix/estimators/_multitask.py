@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -33,7 +34,7 @@ from taskmix.tasks import TaskKind, TaskSet, is_frame, load_tasks
 from taskmix.weighting import AnyWeighting
 
 
-class Multitask(BaseEstimator):  # type: ignore[misc]
+class Multitask(BaseEstimator, ABC):  # type: ignore[misc]
     """One model for the tasks that rows belong to; the two estimators differ in their targets."""
 
     _kind: TaskKind
@@ -92,9 +93,9 @@ class Multitask(BaseEstimator):  # type: ignore[misc]
         self._train(rows, targets)
         return self
 
+    @abstractmethod
     def _learn_targets(self, target: Any, tasks: NDArray[Any]) -> Any:
         """The targets as the loader takes them; what is needed to turn answers back is kept."""
-        raise NotImplementedError
 
     def _rows_to_learn(self, X: Any, y: Any, tasks: Any, label: str | None) -> tuple[TaskRows, Any]:
         named = label is not None or self.task_column_ is not None

@@ -148,6 +148,16 @@ def test_every_model_of_a_plan_gets_files_of_its_own(data: Path, tmp_path: Path)
     assert "max_steps: 75" in text
 
 
+def test_the_usage_names_the_file_that_was_written(tmp_path: Path) -> None:
+    assert "--config mix.yaml" in export_plan(one_model(), "trl", tmp_path / "mix.yaml").usage
+    assert "--config mixture.yaml" in export_plan(one_model(), "trl", tmp_path / "one").usage
+    parts = tuple(
+        Part(tasks=(name,), scored=(name,), share=0.5, division=Shares.equal(1)) for name in "ab"
+    )
+    done = export_plan(Plan(parts=parts), "megatron", tmp_path / "two")
+    assert "--data-args-path blend-model-1.txt" in done.usage
+
+
 def test_losses_that_are_weighted_are_no_shares(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"weighted by Equal.*taskmix train --plan"):
         export_plan(one_model(Weighted(method=Equal())), "trl", tmp_path / "mixture.yaml")

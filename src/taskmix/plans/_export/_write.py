@@ -7,6 +7,7 @@ folder with a README that does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,11 +111,17 @@ def export_plan(
     for mixture in mixtures:
         files |= known.write(mixture)
     notes = tuple(_notes(plan, known, mixtures))
-    return ExportedPlan(
-        files=_put(files, Path(out), known, notes, overwrite=overwrite),
-        notes=notes,
-        usage=known.usage,
-    )
+    written = _put(files, Path(out), known, notes, overwrite=overwrite)
+    return ExportedPlan(files=written, notes=notes, usage=_usage(known.usage, written))
+
+
+def _usage(words: str, written: tuple[Path, ...]) -> str:
+    """How the files are used; the first goes by its own name, since each model or stage has one."""
+    named = re.search(r"\b(?:mixture|blend)(?P<ending>\.\w+)", words)
+    if named is None:
+        return words
+    names = [path.name for path in written if path.suffix == named["ending"]]
+    return words.replace(named[0], names[0]) if names and named[0] not in names else words
 
 
 def _notes(plan: Plan, target: ExportTarget, mixtures: list[Mixture]) -> Iterator[str]:
