@@ -1,0 +1,6 @@
+"""Mixtures: from a table of runs on mixtures of domains to the mixture of the next run."""
+
+from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
+from taskmix.mixtures._table import MixtureTable
+
+__all__ = ["Forecast", "MixtureTable", "forecast_mixtures"]
