@@ -1,5 +1,16 @@
 """Mixtures: from a table of runs on mixtures of domains to the mixture of the next run."""
 
+from taskmix.mixtures._designing import (
+    ExpectedRegret,
+    FirstDesign,
+    MixtureSearch,
+    NextRuns,
+    SearchRound,
+    estimate_regret,
+    first_mixtures,
+    next_mixtures,
+    search_mixtures,
+)
 from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
 from taskmix.mixtures._optimum import (
     DistanceToRuns,
@@ -24,21 +35,30 @@ from taskmix.mixtures._table import MixtureTable
 __all__ = [
     "DistanceToRuns",
     "DomainGroup",
+    "ExpectedRegret",
+    "FirstDesign",
     "Forecast",
     "FrontMixture",
     "LearnedRepetition",
     "MixtureGain",
     "MixtureLimits",
     "MixtureOptimum",
+    "MixtureSearch",
     "MixtureSensitivity",
     "MixtureTable",
     "MixtureTarget",
+    "NextRuns",
+    "SearchRound",
     "ShareCurve",
     "effective_tokens",
+    "estimate_regret",
     "find_front",
     "find_optimum",
+    "first_mixtures",
     "forecast_mixtures",
     "learn_repetition",
     "measure_distance",
     "measure_sensitivity",
+    "next_mixtures",
+    "search_mixtures",
 ]
