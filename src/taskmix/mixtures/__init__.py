@@ -1,6 +1,27 @@
 """Mixtures: from a table of runs on mixtures of domains to the mixture of the next run."""
 
-from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
+from taskmix.mixtures._forecasting import (
+    Forecast,
+    forecast_mixtures,
+)
+from taskmix.mixtures._optimum import (
+    DistanceToRuns,
+    DomainGroup,
+    FrontMixture,
+    LearnedRepetition,
+    MixtureGain,
+    MixtureLimits,
+    MixtureOptimum,
+    MixtureSensitivity,
+    MixtureTarget,
+    ShareCurve,
+    effective_tokens,
+    find_front,
+    find_optimum,
+    learn_repetition,
+    measure_distance,
+    measure_sensitivity,
+)
 from taskmix.mixtures._scales import (
     CarryOver,
     LargeRun,
@@ -16,23 +37,41 @@ from taskmix.mixtures._scales import (
     settle_with,
     suspect_two_sizes,
 )
-from taskmix.mixtures._table import MixtureTable
+from taskmix.mixtures._table import (
+    MixtureTable,
+)
 
 __all__ = [
     "CarryOver",
+    "DistanceToRuns",
+    "DomainGroup",
     "Forecast",
+    "FrontMixture",
     "LargeRun",
+    "LearnedRepetition",
     "MeanExplained",
+    "MixtureGain",
+    "MixtureLimits",
+    "MixtureOptimum",
+    "MixtureSensitivity",
     "MixtureTable",
+    "MixtureTarget",
     "RankCarry",
     "RankCorrelation",
     "Settling",
+    "ShareCurve",
     "SizeForecast",
     "TwoSizes",
     "carry_over",
+    "effective_tokens",
     "explain_mean",
+    "find_front",
+    "find_optimum",
     "forecast_at_size",
     "forecast_mixtures",
+    "learn_repetition",
+    "measure_distance",
+    "measure_sensitivity",
     "settle_with",
     "suspect_two_sizes",
 ]
