@@ -18,7 +18,8 @@ from taskmix.mixtures._table import Floats, MixtureTable
 FEWEST_RUNS = 10
 SMALLEST_PART = 0.08  # of the runs, and three of them; fewer are outliers
 FEWEST_METRICS = 3  # one loss alone also falls into two groups, with and without its own domain
-# Standard deviations within the groups between their means; more with few metrics. A uniform column, halved,
+# Standard deviations within the groups between their means; more with few metrics. A uniform column,
+# halved,
 # has 3.5. On random parts of 512 real runs of one size, these alarm less than once in 1,000 times.
 APART, APART_BY_METRIC = 5.0, 8.0
 APART_IN_EACH = 1.0  # in single metrics
