@@ -108,7 +108,10 @@ def explain_mean(
             "and "
             f"{high:g}, and sizes {', '.join(format(size, 'g') for size in table.known_sizes)}."
         )
+    weights = (target or MixtureTarget()).weights_in(table)
+    used = weights > 0
     before, after, matched = _losses(table, low, high, seed)
+    before, after = before[:, used], after[:, used]
     whole = ~np.isnan(before).any(axis=1) & ~np.isnan(after).any(axis=1)
     if whole.sum() < FEWEST:
         raise InputError(
@@ -116,12 +119,12 @@ def explain_mean(
             "Found "
             f"{int(whole.sum())}. Leave out metrics that most runs have no value of."
         )
-    weights = (target or MixtureTarget()).weights_in(table)
-    return _decompose(table, (low, high), before[whole], after[whole], weights, matched)
+    names = [name for name, wanted in zip(table.metrics, used, strict=True) if wanted]
+    return _decompose(names, (low, high), before[whole], after[whole], weights[used], matched)
 
 
 def _decompose(
-    table: MixtureTable,
+    metrics: list[str],
     sizes: tuple[float, float],
     before: Floats,  # [mixture, metric]
     after: Floats,
@@ -130,7 +133,7 @@ def _decompose(
 ) -> MeanExplained:
     single = {
         name: rank_correlation(before[:, column], after[:, column])
-        for column, name in enumerate(table.metrics)
+        for column, name in enumerate(metrics)
     }
     centred = before - before.mean(axis=0)
     moved = after - after.mean(axis=0)
@@ -149,7 +152,7 @@ def _decompose(
         matched=matched,
         spread_of_mean=float(mean.std()),
         mean_of_spreads=float(centred.std(axis=0) @ weights),
-        slopes=dict(zip(table.metrics, slopes.tolist(), strict=True)),
+        slopes=dict(zip(metrics, slopes.tolist(), strict=True)),
         single=single,
         observed=rank_correlation(mean, large_mean),
         equal_slopes=rank_correlation(mean, common * mean + left @ weights),

@@ -96,7 +96,7 @@ def _noise_of_law(forecast: Forecast, shares: Floats, target: MixtureTarget | No
     random = np.random.default_rng(0)
     drawn = middle + spread * random.standard_normal((NOISE_DRAWS, *middle.shape))
     columns = columns_of(drawn, forecast.table, target)
-    noise = columns.var(axis=0).mean(axis=0)
+    noise: Floats = columns.var(axis=0).mean(axis=0)
     noise[: middle.shape[1]] = (spread**2).mean(axis=0)
     return noise
 
