@@ -12,6 +12,7 @@ from taskmix.mixtures._domains._encoder import encoder_features
 from taskmix.mixtures._domains._feature_files import read_features, write_features
 from taskmix.mixtures._domains._features import DomainFeatures
 from taskmix.mixtures._domains._folder import features_of_folder
+from taskmix.mixtures._domains._new_domain import forecast_with_new_domain
 from taskmix.mixtures._domains._stack import StackedTables, stack_tables
 from taskmix.mixtures._domains._texts import domain_features
 
@@ -23,6 +24,7 @@ __all__ = [
     "domain_features",
     "encoder_features",
     "features_of_folder",
+    "forecast_with_new_domain",
     "merge_domains",
     "read_changes",
     "read_features",
