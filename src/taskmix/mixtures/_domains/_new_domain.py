@@ -64,15 +64,25 @@ def forecast_with_new_domain(
         described = features.names if features is not None else ()
         new = [*constant, *(name for name in described if name not in table.domains)]
     _check_new(table, constant, new, features)
-    if not new:
-        return forecast
+    return widen(forecast, features, tuple(new), measured, seed) if new else forecast
+
+
+def widen(
+    forecast: Forecast,
+    features: DomainFeatures | None,
+    new: tuple[str, ...],
+    measured: Mapping[str, str] | None,
+    seed: int,
+    worths: Worths | None = None,  # of the known domains, where they were fitted before
+) -> NewDomainForecast:
+    """The forecast with new domains, which were checked."""
+    table = forecast.table
     known = tuple(name for name in table.domains if name not in new)
     names = (*table.domains, *(name for name in new if name not in table.domains))
-    learned = _over(table, known)
     measures = measured_domains(table.metrics, names, measured)
-    worths = fit_worths(learned, measures)
+    worths = worths or fit_worths(over_domains(table, known), measures)
     prior = worth_prior(worths, known, new, measures, features)
-    return NewDomainForecast(forecast, names, tuple(new), worths, prior, features, seed)
+    return NewDomainForecast(forecast, names, new, worths, prior, features, seed)
 
 
 class NewDomainForecast:
@@ -89,7 +99,7 @@ class NewDomainForecast:
         seed: int,
     ) -> None:
         old = forecast.table
-        self.table = _over(old, names)
+        self.table = over_domains(old, names)
         self.prior = prior
         self.new = new
         self._forecast = forecast
@@ -106,12 +116,12 @@ class NewDomainForecast:
 
     def predict(self, shares: Floats) -> Floats:
         near = self._as_old(shares)
-        return self._forecast.predict(near) + self._changes(shares, near).mean(axis=0)
+        return np.asarray(self._forecast.predict(near) + self._changes(shares, near).mean(axis=0))
 
     def draws(self, shares: Floats) -> Floats:
         near = self._as_old(shares)
         laws = self._forecast.draws(near)
-        return laws + self._changes(shares, near)[np.arange(len(laws)) % LAWS]
+        return np.asarray(laws + self._changes(shares, near)[np.arange(len(laws)) % LAWS])
 
     def noise(self, shares: Floats) -> Floats:
         return self._forecast.noise(self._as_old(shares))
@@ -156,7 +166,7 @@ class NewDomainForecast:
         return np.asarray(change.transpose(0, 2, 1) * self._signs * moved[:, None])
 
 
-def _over(table: MixtureTable, names: Sequence[str]) -> MixtureTable:
+def over_domains(table: MixtureTable, names: Sequence[str]) -> MixtureTable:
     """The table with these domains, in this order: others are left out, and new ones have share 0."""
     shares = np.zeros((len(table), len(names)))
     for place, name in enumerate(names):

@@ -19,8 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from taskmix.mixtures._domains._features import DomainFeatures
@@ -28,6 +31,10 @@ from taskmix.mixtures._domains._worth import HEAD, Worths
 from taskmix.mixtures._table import Floats
 
 SLOPE_SPREAD = 5.0  # of beta: log worths lie within about ten of each other
+LOG_VARIANCE = (
+    -0.5
+)  # of the variances, where little is known of them: about 0.6, give or take a factor
+LEAST_DOUBT = 1e-6  # of a log worth, as a variance
 MOST_PAIRS = 600  # that the variances are fitted to; more cost minutes and tell little
 
 
@@ -56,55 +63,66 @@ def worth_prior(
 ) -> WorthPrior:
     """The prior of new domains, from the worths of the old ones."""
     names = (*domains, *new)
-    fits = worths.fits
-    old, metrics = len(domains), len(fits)
-    worth = np.array([fit.log_worth for fit in fits])  # [metric, old]
+    old, metrics = len(domains), len(worths.fits)
+    worth = np.array([fit.log_worth for fit in worths.fits])  # [metric, old]
     worth = (worth - worth.mean(axis=1, keepdims=True)) * old / max(old - 1, 1)
-    doubt = np.array([np.diag(fit.covariance)[HEAD:] for fit in fits])
+    doubt = np.array([np.diag(fit.covariance)[HEAD:] for fit in worths.fits])
     own = np.array([[name == domain for domain in names] for name in measured])
-    inputs = _inputs(worth, names, measured, own, features)  # [metric, domain, input]
-    kernel = _kernel(names, features)
-    # Pairs are [domain, metric], so that those of a domain stand together.
-    pairs_x = inputs.transpose(1, 0, 2).reshape(len(names) * metrics, -1)
-    pairs_own = own.T.ravel().astype(float)
-    taught = np.where(own[:, :old] & np.isfinite(worths.own)[:, None], worths.own[:, None], worth)
-    y, noise = taught.T.ravel(), doubt.T.ravel()
-    known = old * metrics
-    which = np.repeat(np.arange(len(names)), metrics)
-    metric = np.tile(np.arange(metrics), len(names))
-
-    def covariance(logs: Floats, rows: Floats, columns: Floats) -> Floats:
-        of_domain, of_pair, of_own = np.exp(logs)
-        similar = kernel[np.ix_(which[rows], which[columns])]
-        same = metric[rows][:, None] == metric[columns]
-        alike = similar * (of_domain + of_pair * same)
-        both_own = pairs_own[rows][:, None] * pairs_own[columns]
-        slopes = SLOPE_SPREAD**2 * pairs_x[rows] @ pairs_x[columns].T
-        return np.asarray(
-            slopes
-            + alike
-            + of_own * both_own * np.eye(len(names))[np.ix_(which[rows], which[columns])]
-        )
-
-    def cost(logs: Floats, rows: Floats) -> float:
-        whole = covariance(logs, rows, rows) + np.diag(noise[rows] + 1e-6)
-        root = np.linalg.cholesky(whole)
-        z = np.linalg.solve(root, y[rows])
-        return float(np.log(np.diag(root)).sum() + z @ z / 2 + (((logs + 0.5) / 2) ** 2).sum() / 2)
-
-    rows = np.arange(known)
-    if known > MOST_PAIRS:
-        rows = np.sort(np.random.default_rng(0).choice(known, MOST_PAIRS, replace=False))
-    logs = minimize(
-        lambda each: cost(each, rows), np.zeros(3), method="L-BFGS-B", bounds=[(-8, 4)] * 3
-    ).x
-    here, there = np.arange(known), np.arange(known, len(which))
-    inverse = np.linalg.inv(covariance(logs, here, here) + np.diag(noise + 1e-6))
-    across = covariance(logs, there, here)
+    pairs = _Pairs(
+        # Pairs are [domain, metric], so that those of a domain stand together.
+        inputs=_inputs(worth, names, measured, features).transpose(1, 0, 2).reshape(own.size, -1),
+        own=own.T.ravel(),
+        domain=np.repeat(np.arange(len(names)), metrics),
+        metric=np.tile(np.arange(metrics), len(names)),
+        kernel=_kernel(names, features),
+    )
+    seen = np.where(own[:, :old] & np.isfinite(worths.own)[:, None], worths.own[:, None], worth)
+    y, noise = seen.T.ravel(), doubt.T.ravel() + LEAST_DOUBT
+    here, there = np.arange(old * metrics), np.arange(old * metrics, own.size)
+    logs = _likeliest(pairs, y, noise)
+    inverse: Floats = np.asarray(np.linalg.inv(pairs.covariance(logs, here, here) + np.diag(noise)))
+    across = pairs.covariance(logs, there, here)
     mean = across @ inverse @ y
-    spread = covariance(logs, there, there) - across @ inverse @ across.T
+    spread = pairs.covariance(logs, there, there) - across @ inverse @ across.T
     widened = _widening(inverse, y, metrics)
     return WorthPrior(mean.reshape(len(new), metrics), spread * widened**2, widened)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """All pairs of a domain and a metric, those of old domains first."""
+
+    inputs: Floats  # [pair, input]
+    own: NDArray[np.bool_]  # [pair]
+    domain: NDArray[np.int64]  # [pair]
+    metric: NDArray[np.int64]  # [pair]
+    kernel: Floats  # [domain, domain]
+
+    def covariance(self, logs: Floats, rows: NDArray[Any], columns: NDArray[Any]) -> Floats:
+        """Of the worths of some pairs and of others, by the logarithms of the three variances."""
+        of_domain, of_pair, of_own = np.exp(logs)
+        similar = self.kernel[np.ix_(self.domain[rows], self.domain[columns])]
+        same_metric = self.metric[rows][:, None] == self.metric[columns]
+        same = same_metric & (self.domain[rows][:, None] == self.domain[columns])
+        slopes = SLOPE_SPREAD**2 * self.inputs[rows] @ self.inputs[columns].T
+        alike = similar * (of_domain + of_pair * same_metric)
+        return np.asarray(slopes + alike + of_own * (same & self.own[rows][:, None]))
+
+
+def _likeliest(pairs: _Pairs, y: Floats, noise: Floats) -> Floats:
+    """The logarithms of the variances, of largest likelihood; a wide prior keeps them from 0."""
+    rows = np.arange(len(y))
+    if len(y) > MOST_PAIRS:
+        rows = np.sort(np.random.default_rng(0).choice(len(y), MOST_PAIRS, replace=False))
+
+    def cost(logs: Floats) -> float:
+        root = np.linalg.cholesky(pairs.covariance(logs, rows, rows) + np.diag(noise[rows]))
+        z = solve_triangular(root, y[rows], lower=True)
+        unlikely = (((logs - LOG_VARIANCE) / 2) ** 2).sum()
+        return float(np.log(np.diag(root)).sum() + z @ z / 2 + unlikely / 2)
+
+    start = np.zeros(3)
+    return np.asarray(minimize(cost, start, method="L-BFGS-B", bounds=[(-8, 4)] * 3).x)
 
 
 def _widening(inverse: Floats, y: Floats, metrics: int) -> float:
@@ -118,18 +136,25 @@ def _widening(inverse: Floats, y: Floats, metrics: int) -> float:
     return max(float(np.sqrt(np.mean(squares))), 1.0)
 
 
-def _inputs(worth, names, measured, own, features):
-    count = len(names)
+def _inputs(
+    worth: Floats,  # [metric, old domain]
+    names: Sequence[str],
+    measured: Sequence[str | None],
+    features: DomainFeatures | None,
+) -> Floats:
+    """[metric, domain, input]: 1, own, how mutual worth is, how similar the domains are."""
     metric_of = {name: place for place, name in enumerate(measured) if name is not None}
-    place_of = {name: place for place, name in enumerate(names)}
-    mutual, similar = np.full(own.shape, np.nan), np.full(own.shape, np.nan)
+    old = {name: place for place, name in enumerate(names[: worth.shape[1]])}
+    described = frozenset(features.names) if features is not None else frozenset()
+    own, mutual, similar = np.full((3, len(measured), len(names)), np.nan)
     for m, name in enumerate(measured):
         for j, domain in enumerate(names):
+            own[m, j] = name == domain
             if name is None or name == domain:
                 continue
-            if domain in metric_of and place_of.get(name, count) < worth.shape[1]:
-                mutual[m, j] = worth[metric_of[domain], place_of[name]]
-            if features is not None and name in features.names and domain in features.names:
+            if domain in metric_of and name in old:
+                mutual[m, j] = worth[metric_of[domain], old[name]]
+            if features is not None and name in described and domain in described:
                 similar[m, j] = features.similarity[features.place(name), features.place(domain)]
     return np.stack([np.ones(own.shape), own, _even(mutual), _even(similar)], axis=2)
 

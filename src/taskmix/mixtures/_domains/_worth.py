@@ -29,9 +29,11 @@ WORTH_SPREAD = 2.0  # of log s: a factor of 7 either way is usual
 HELD = 1e-2  # how far the mean of log s may be from 0: it is the scale of x, which b and c have too
 FLOOR = 1e-3  # of the spread of a metric: the least noise that a run is taken to have
 ROUNDS = 4  # of fit and noise
+CLOSE = 1e-6  # of a fit; its uncertainty is a thousand times as large
 FEWEST_ALIKE = 4  # metrics, to speak of what they have in common
 LEAST_APART = 0.3  # of the logarithms of b, a and e between metrics
 EXPONENT_HELD = 0.05  # of log a, where a metric cannot say it
+HIGHEST = 100.0  # power of e; a step of the fit may try worths of nothing
 LARGEST_WORTH = 20.0  # of log s; beyond, a law does not change any more
 
 
@@ -103,17 +105,16 @@ def fit_worths(table: MixtureTable, measured: Sequence[str | None]) -> Worths:
     fits = [fit_law(table.shares, values[:, place]) for place in places]
     alike = [place for place in places if measured[place] is not None]
     own = np.full(len(fits), np.nan)
-    with_own = [place for place in alike if _column(table, measured[place]) is not None]
+    columns = {place: _column(table, measured[place]) for place in alike}
+    with_own = [fits[place] for place, column in columns.items() if column is not None]
     if len(with_own) >= FEWEST_ALIKE:
-        shape = Shape.common_to([fits[place] for place in with_own])
+        shape = Shape.common_to(with_own)
         held = shape.with_exponent_held()
-        for place in alike:
-            known = place in with_own
-            fits[place] = fit_law(table.shares, values[:, place], shape if known else held)
-            if known:
-                own[place] = _own_left_out(
-                    table, values[:, place], _column(table, measured[place]), held
-                )
+        for place, column in columns.items():
+            of_metric = values[:, place]
+            fits[place] = fit_law(table.shares, of_metric, held if column is None else shape)
+            if column is not None:
+                own[place] = _own_left_out(table, of_metric, column, held)
     return Worths(tuple(fits), own)
 
 
@@ -145,7 +146,7 @@ def _own_left_out(table: MixtureTable, values: Floats, own: int, shape: Shape) -
 
 
 def _power(log_x: Floats, a: Floats) -> Floats:
-    return np.asarray(np.expm1(-a * log_x) / a)
+    return np.asarray(np.expm1(np.minimum(-a * log_x, HIGHEST)) / a)
 
 
 def fit_law(shares: Floats, values: Floats, shape: Shape | None = None) -> MetricWorth:
@@ -172,7 +173,10 @@ def fit_law(shares: Floats, values: Floats, shape: Shape | None = None) -> Metri
         return np.concatenate([_slopes(theta, shares) / noise, prior])
 
     for _ in range(ROUNDS):
-        theta = least_squares(residuals, theta, jac=slopes, max_nfev=100).x
+        found = least_squares(
+            residuals, theta, jac=slopes, method="lm", ftol=CLOSE, xtol=CLOSE, max_nfev=200
+        )
+        theta = found.x
         inside = slopes(theta)
         covariance = np.linalg.inv(inside.T @ inside)
         of_runs = inside[: len(values)]
@@ -180,7 +184,7 @@ def fit_law(shares: Floats, values: Floats, shape: Shape | None = None) -> Metri
         left = noise * residuals(theta)[: len(values)]
         noise = max(float(np.sqrt((left**2).sum() / max(len(values) - taken, 1.0))), FLOOR * spread)
     inside = slopes(theta)
-    return MetricWorth(theta, np.linalg.inv(inside.T @ inside), noise)
+    return MetricWorth(theta, np.asarray(np.linalg.inv(inside.T @ inside)), noise)
 
 
 def _slopes(theta: Floats, shares: Floats) -> Floats:
