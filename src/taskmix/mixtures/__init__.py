@@ -2,6 +2,7 @@
 
 from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
 from taskmix.mixtures._swarm import (
+    USUAL_PIECES,
     SwarmOptions,
     SwarmSpeed,
     TrainedSwarm,
@@ -9,6 +10,7 @@ from taskmix.mixtures._swarm import (
     check_swarm_time,
     domains_of_swarm,
     estimate_swarm,
+    say_duration,
     swarm_runs,
     train_swarm,
     train_tokenizer,
@@ -17,6 +19,7 @@ from taskmix.mixtures._swarm import (
 from taskmix.mixtures._table import MixtureTable
 
 __all__ = [
+    "USUAL_PIECES",
     "Forecast",
     "MixtureTable",
     "SwarmOptions",
@@ -27,6 +30,7 @@ __all__ = [
     "domains_of_swarm",
     "estimate_swarm",
     "forecast_mixtures",
+    "say_duration",
     "swarm_runs",
     "train_swarm",
     "train_tokenizer",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +9,13 @@ import pytest
 import torch
 from swarm_toys import domains, tiny
 
-from taskmix.engine import Fleet, Here, Until
-from taskmix.errors import InputError, OptionError, RunError
-from taskmix.mixtures import swarm_runs, train_swarm
+from taskmix.engine import Fleet
+from taskmix.mixtures import train_swarm
 from taskmix.records import Study
 
-CORNERS = np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [0.5, 0.5, 0], [0.2, 0.3, 0.5], [1, 0, 0]])
+CORNERS = np.array(
+    [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [0.5, 0.5, 0], [0.2, 0.3, 0.5], [1, 0, 0]]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +25,7 @@ def one_thread() -> None:
 
 def test_a_member_is_scored_on_domains_that_it_was_never_trained_on(tmp_path: Path) -> None:
     study = Study(tmp_path / "study")
-    swarm = train_swarm(
-        domains(), tiny(), study, executor=Fleet(workers=1), mixtures=CORNERS
-    )
+    swarm = train_swarm(domains(), tiny(), study, executor=Fleet(workers=1), mixtures=CORNERS)
     values = swarm.table.values
     assert np.isfinite(values).all()
     np.testing.assert_array_equal(swarm.table.shares, CORNERS)

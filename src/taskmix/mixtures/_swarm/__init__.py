@@ -1,15 +1,16 @@
 """Swarms: many small models, each trained on its own mixture of the domains."""
 
 from taskmix.mixtures._swarm._domains import domains_of_swarm
-from taskmix.mixtures._swarm._estimate import check_swarm_time, estimate_swarm
+from taskmix.mixtures._swarm._estimate import check_swarm_time, estimate_swarm, say_duration
 from taskmix.mixtures._swarm._options import SwarmOptions
 from taskmix.mixtures._swarm._runs import swarm_runs
 from taskmix.mixtures._swarm._size import as_count
 from taskmix.mixtures._swarm._table_files import write_table_files
-from taskmix.mixtures._swarm._tokenizer import train_tokenizer
+from taskmix.mixtures._swarm._tokenizer import USUAL_PIECES, train_tokenizer
 from taskmix.mixtures._swarm._train import SwarmSpeed, TrainedSwarm, train_swarm
 
 __all__ = [
+    "USUAL_PIECES",
     "SwarmOptions",
     "SwarmSpeed",
     "TrainedSwarm",
@@ -17,6 +18,7 @@ __all__ = [
     "check_swarm_time",
     "domains_of_swarm",
     "estimate_swarm",
+    "say_duration",
     "swarm_runs",
     "train_swarm",
     "train_tokenizer",

@@ -38,9 +38,7 @@ class SwarmDocument:
 
 def read_swarm(folder: Path) -> SwarmDocument | None:
     """What the swarm in a folder was begun with; None where there is none."""
-    return read_document(
-        folder / NAME, SwarmDocument, version=VERSION, command="taskmix swarm"
-    )
+    return read_document(folder / NAME, SwarmDocument, version=VERSION, command="taskmix swarm")
 
 
 def settle_swarm(study: Study, document: SwarmDocument) -> SwarmDocument:

@@ -15,10 +15,12 @@ PART = 1024  # characters: a passage's beginning is unlike the rest, so parts of
 LONGEST_ROWS = 4  # rows that a part is at least as long as
 
 
-def domains_of_swarm(tasks: TaskSet, *, dev_bytes: int, context: int = 128) -> TaskSet:
-    """The domains with their train split and parts of their dev split, the same ones in every call.
+def domains_of_swarm(
+    tasks: TaskSet, *, dev_bytes: int, context: int = 128, scored: tuple[str, ...] = ("dev",)
+) -> TaskSet:
+    """The domains with their train split and parts of those that are `scored`, always the same ones.
 
-    Splits other than these are left out: a swarm does not look at them.
+    Other splits are left out: a swarm does not look at the test set.
 
     >>> texts = pa.table({"text": ["a passage of some length " * 400]})
     >>> kind = {"kind": "language", "inputs": "passage", "labels": (), "metric": "bits_per_byte"}
@@ -34,9 +36,8 @@ def domains_of_swarm(tasks: TaskSet, *, dev_bytes: int, context: int = 128) -> T
             f"{len(tasks)}. Put the texts of each domain into a folder of its own."
         )
     length = max(PART, LONGEST_ROWS * context)
-    return replace(
-        tasks, tasks=tuple(_domain(task, dev_bytes, length) for task in tasks), _content=[]
-    )
+    found = tuple(_domain(task, scored, dev_bytes, length) for task in tasks)
+    return replace(tasks, tasks=found, _content=[])
 
 
 def train_bytes(task: Task) -> int:
@@ -45,35 +46,36 @@ def train_bytes(task: Task) -> int:
     return sum(len((text or "").encode("utf-8", errors="replace")) for text in column.to_pylist())
 
 
-def _domain(task: Task, dev_bytes: int, length: int) -> Task:
+def _domain(task: Task, scored: tuple[str, ...], wanted: int, length: int) -> Task:
     if task.kind != "language":
         raise InputError(
             f"The domains of a swarm should be passages to continue. Found that `{task.name}` has "
             f"labels or answers to learn ({task.kind}). Give a folder of texts."
         )
-    for name in ("train", "dev"):
+    for name in ("train", *scored):
         split = task.splits.get(name)
         if split is None or not any(split.inputs["text"].to_pylist()):
             raise InputError(
-                f"Each domain of a swarm should have texts to train on and a dev set to be scored on. "
+                "Each domain of a swarm should have texts to train on and others to be scored on. "
                 f"Found no text in `{name}` of `{task.name}`. Add the file, or leave the domain out."
             )
-    dev = task.splits["dev"]
-    some = _some_parts(task.name, dev.inputs["text"].to_pylist(), dev_bytes, length)
-    splits = {"train": task.splits["train"], "dev": Split(pa.table({"text": some}), np.empty(0))}
+    splits = {"train": task.splits["train"]}
+    for name in scored:
+        parts = _some_parts(f"{name} of {task.name}", task.splits[name], wanted, length)
+        splits[name] = Split(pa.table({"text": parts}), np.empty(0))
     return replace(task, splits=splits)
 
 
-def _some_parts(name: str, texts: list[str | None], wanted: int, length: int) -> list[str]:
-    """Parts of texts, in their order, of so many bytes together."""
+def _some_parts(name: str, split: Split, wanted: int, length: int) -> list[str]:
+    """Parts of texts, in their order, of so many bytes together; the name decides which."""
     parts = [
         text[begin : begin + length]
-        for text in texts
+        for text in split.inputs["text"].to_pylist()
         if text
         for begin in range(0, len(text), length)
     ]
     sizes = np.array([len(part.encode("utf-8", errors="replace")) for part in parts])
-    word = hashlib.sha256(repr(("dev parts of", name)).encode()).digest()
+    word = hashlib.sha256(name.encode()).digest()
     order = np.random.default_rng(int.from_bytes(word[:8], "little")).permutation(len(parts))
     before = np.cumsum(sizes[order]) - sizes[order]
     kept = np.sort(order[before < wanted])

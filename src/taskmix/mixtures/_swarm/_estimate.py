@@ -76,17 +76,17 @@ def check_swarm_time(seconds: float, options: SwarmOptions, *, device: str) -> N
     if seconds > LONGEST:
         raise OptionError(
             f"A swarm should be done within {LONGEST / 3600:.0f} hours. Found about "
-            f"{say_seconds(seconds)} for {options.members} members and {options.tokens:,} tokens each "
-            f"on {device}. Give fewer `members` or `tokens`, smaller models by `parameters`, or a GPU; or "
-            "say that it may take `long`.",
+            f"{say_duration(seconds)} for {options.members} members and {options.tokens:,} tokens each "
+            f"on {device}. Give fewer `members` or `tokens`, smaller models by `parameters`, or a GPU; "
+            "or say that it may take `long`.",
             arguments=("members", "tokens", "parameters", "long"),
         )
 
 
-def say_seconds(seconds: float) -> str:
+def say_duration(seconds: float) -> str:
     """About how long, in words.
 
-    >>> say_seconds(40), say_seconds(600), say_seconds(9000), say_seconds(400_000)
+    >>> say_duration(40), say_duration(600), say_duration(9000), say_duration(400_000)
     ('40 seconds', '10 minutes', '2.5 hours', '4.6 days')
     """
     if seconds < 90:

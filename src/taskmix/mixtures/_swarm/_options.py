@@ -41,7 +41,9 @@ class SwarmOptions:
     warmup: float = 0.05
     weight_decay: float = 0.1
     tokenizer: str | None = None  # a folder; None: bytes
-    model: str | None = None  # a pretrained causal one, whose adapters are trained; None: from scratch
+    model: str | None = (
+        None  # a pretrained causal one, whose adapters are trained; None: from scratch
+    )
     rank: int | None = None  # of adapters
     dev_bytes: int = 32_768  # of each domain, on which members are scored
     replicates: int | None = None  # members that repeat another's mixture; None: one in 16

@@ -27,7 +27,7 @@ def causal_of_size(
     (128, 1, 5)
     >>> causal_of_size("huge")
     Traceback (most recent call last):
-    taskmix.errors.OptionError: `parameters` should be a number such as 1M, 5M, 20M or 300k. ...
+    taskmix.errors.OptionError: `parameters` should be a number such as 1M, 20M or 300k. ...
     """
     if layers is not None or width is not None:
         width = width or 128
@@ -65,7 +65,7 @@ def count_parameters(layers: int, width: int) -> int:
     return layers * (4 * width * width + 3 * width * inner) + 257 * width
 
 
-def as_count(words: str) -> int:
+def as_count(words: str, *, name: str = "parameters") -> int:
     """A number of parameters or tokens such as 300k or 1.5M.
 
     >>> as_count("50M"), as_count("300k"), as_count("1024")
@@ -73,7 +73,5 @@ def as_count(words: str) -> int:
     """
     found = _NUMBER.fullmatch(words.strip())
     if found is None or float(found[1]) <= 0:
-        raise OptionError(
-            f"`parameters` should be a number such as 1M, 5M, 20M or 300k. Found {words!r}."
-        )
+        raise OptionError(f"`{name}` should be a number such as 1M, 20M or 300k. Found {words!r}.")
     return round(float(found[1]) * {"": 1, "k": 10**3, "m": 10**6}[found[2].lower()])

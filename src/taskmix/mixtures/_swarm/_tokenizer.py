@@ -19,12 +19,12 @@ from taskmix.files import making_folder, write_bytes
 from taskmix.tasks import TaskSet
 
 SMALLEST, LARGEST = 300, 200_000  # pieces
-USUAL_SIZE = 4096
+USUAL_PIECES = 4096
 SAMPLE = 1 << 20  # characters of each domain that are read
 PURPOSE = "A tokenizer of one's own"
 
 
-def train_tokenizer(tasks: TaskSet, folder: Path, *, size: int = USUAL_SIZE) -> Path:
+def train_tokenizer(tasks: TaskSet, folder: Path, *, size: int = USUAL_PIECES) -> Path:
     """Learns pieces from the beginning of each domain and writes them to `folder`, if it is not there.
 
     >>> train_tokenizer(tasks, Path("swarm/tokenizer-4096"))  # doctest: +SKIP
