@@ -108,7 +108,7 @@ def read_shares(path: Path, names: Sequence[str]) -> Floats:
         (part,) = Plan.load(path).parts
         division = part.division
         assert isinstance(division, Shares)
-        document = dict(zip(part.tasks, division.shares, strict=True))
+        document = dict(zip(part.tasks, division.probabilities, strict=True))
     unknown = set(document) - set(names)
     if unknown:
         sys.exit(f"--advised should name domains of DATA. Found {', '.join(sorted(unknown))}.")
@@ -137,7 +137,7 @@ def runs_on(bench: Bench, mixtures: dict[str, Floats], seeds: Sequence[int]) -> 
     names = [name for name in mixtures for _ in seeds]
     options = replace(bench.options, members=len(names), replicates=0)
     shares = np.array([mixtures[name] for name in names])
-    runs = swarm_runs(bench.tasks, options, device=bench.device, mixtures=shares, cut=False)
+    runs = swarm_runs(bench.tasks, options, device=bench.device, mixtures=shares)
     numbers = [seed for _ in mixtures for seed in seeds]
     return [
         replace(run, label=name, seed=seed)
@@ -148,7 +148,9 @@ def runs_on(bench: Bench, mixtures: dict[str, Floats], seeds: Sequence[int]) -> 
 def scores(result: Executed, split: str, names: Sequence[str]) -> Floats:
     """[domain], bits per byte."""
     assert result.summary is not None
-    found = {s.task: s.value for s in result.summary.scores if s.split == split and s.metric != "loss"}
+    found = {
+        s.task: s.value for s in result.summary.scores if s.split == split and s.metric != "loss"
+    }
     return np.array([found[name] for name in names])
 
 
@@ -176,7 +178,11 @@ def run_training(bench: Bench, advised: Floats) -> dict[str, Any]:
         return _unfinished(bench, runs, found)
     table = {
         (name, split): np.array(
-            [scores(r, split, names) for r, run in zip(found, runs, strict=True) if run.label == name]
+            [
+                scores(r, split, names)
+                for r, run in zip(found, runs, strict=True)
+                if run.label == name
+            ]
         )
         for name in wanted
         for split in ("dev", "test")
@@ -264,7 +270,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stage", choices=("swarm", "train"))
     parser.add_argument("data", help="the folder of the domains")
-    parser.add_argument("--advised", type=Path, help="a plan, or a JSON object of shares, for train")
+    parser.add_argument(
+        "--advised", type=Path, help="a plan, or a JSON object of shares, for train"
+    )
     parser.add_argument("--study", default="build/mixture-swarm", help="where records are kept")
     parser.add_argument("--out", type=Path, default=Path("build/mixture-swarm-results"))
     parser.add_argument("--minutes", type=float, default=8.5, help="after which it stops by itself")

@@ -10,7 +10,7 @@ import numpy as np
 from taskmix.errors import InputError, OptionError
 from taskmix.mixtures._swarm._options import SwarmOptions
 from taskmix.mixtures._table import Floats
-from taskmix.records import Study, read_document, write_document
+from taskmix.records import read_document, write_document
 
 NAME = "swarm.json"
 VERSION = 1
@@ -41,15 +41,10 @@ def read_swarm(folder: Path) -> SwarmDocument | None:
     return read_document(folder / NAME, SwarmDocument, version=VERSION, command="taskmix swarm")
 
 
-def settle_swarm(study: Study, document: SwarmDocument) -> SwarmDocument:
-    """The swarm that the study holds, if it is this one, or this one from now on."""
-    known = read_swarm(study.path)
-    if known is None:
-        study.settle()
-        write_document(study.path / NAME, document)
-        return document
-    check_same(known, document, study.path)
-    return known
+def write_swarm(folder: Path, document: SwarmDocument) -> None:
+    """Says what the swarm in a folder is, once."""
+    if read_swarm(folder) is None:
+        write_document(folder / NAME, document)
 
 
 def check_same(known: SwarmDocument, asked: SwarmDocument, folder: Path) -> None:
@@ -71,7 +66,7 @@ def check_same(known: SwarmDocument, asked: SwarmDocument, folder: Path) -> None
             f"The swarm in `{folder}` should go on with its domains, {', '.join(known.domains)}. Found "
             f"{', '.join(asked.domains)}. Choose another folder for these."
         )
-    if not np.allclose(known.mixtures, asked.mixtures, atol=1e-9) and asked.shares:
+    if not np.allclose(known.mixtures, asked.mixtures, atol=1e-9):
         raise InputError(
             f"The swarm in `{folder}` should go on with its mixtures. Found other ones. Choose another "
             "folder for these."

@@ -9,7 +9,7 @@ import numpy as np
 from taskmix.engine import build, peak_operations
 from taskmix.errors import OptionError
 from taskmix.mixtures._swarm._options import SwarmOptions
-from taskmix.mixtures._swarm._train import operations_of, planned_runs, steps_done
+from taskmix.mixtures._swarm._train import begin_swarm, operations_of, steps_done
 from taskmix.models import CausalTransformer
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
@@ -39,7 +39,7 @@ def estimate_swarm(
     >>> estimate_swarm(tasks, SwarmOptions(members=64), Study("swarm"))  # doctest: +SKIP
     5400.0
     """
-    runs = planned_runs(tasks, options, study, device=device)
+    runs = begin_swarm(tasks, options, study, device=device)
     run = runs[0]
     left = len(runs) * run.steps - steps_done(runs, study)
     if not left:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from taskmix.engine import GivenTasks, Optimization, Run
 from taskmix.errors import InputError
-from taskmix.mixtures._swarm._domains import domains_of_swarm
 from taskmix.mixtures._swarm._mixtures import draw_mixtures
 from taskmix.mixtures._swarm._options import SwarmOptions
 from taskmix.mixtures._table import Floats
@@ -21,17 +20,17 @@ def swarm_runs(
 ) -> list[Run]:
     """The runs of a swarm, which train as one fleet: each its own mixture and its own seed.
 
-    Every member is scored on every domain, whether it was trained on it or not.
+    Every member is scored on every domain, whether it was trained on it or not. The tasks are taken as
+    they are: `domains_of_swarm` makes their dev sets smaller.
 
     >>> swarm_runs(tasks, SwarmOptions(members=40, parameters="20k"))[39].label  # doctest: +SKIP
     'm39'
     """
-    domains = domains_of_swarm(tasks, dev_bytes=options.dev_bytes, context=options.context)
     if mixtures is None:
-        mixtures = draw_mixtures(domains, options)
-    if mixtures.shape != (options.members, len(domains)):
+        mixtures = draw_mixtures(tasks, options)
+    if mixtures.shape != (options.members, len(tasks)):
         raise InputError(
-            f"The mixtures of a swarm should be {options.members} of {len(domains)} shares. Found the "
+            f"The mixtures of a swarm should be {options.members} of {len(tasks)} shares. Found the "
             f"shape {mixtures.shape}."
         )
     architecture = options.architecture()
@@ -42,7 +41,7 @@ def swarm_runs(
         schedule=options.schedule,
         warmup=options.warmup,
     )
-    source = GivenTasks.of(domains)
+    source = GivenTasks.of(tasks)
     every = None if not options.checkpoints else -(-options.steps // (options.checkpoints + 1))
     return [
         Run(

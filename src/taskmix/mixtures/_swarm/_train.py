@@ -10,9 +10,8 @@ import numpy as np
 
 from taskmix.engine import Auto, Executed, Executor, Run, peak_operations
 from taskmix.errors import RunError
-from taskmix.mixtures._swarm._document import SwarmDocument, read_swarm, settle_swarm
+from taskmix.mixtures._swarm._document import SwarmDocument, check_same, read_swarm, write_swarm
 from taskmix.mixtures._swarm._domains import domains_of_swarm
-from taskmix.mixtures._swarm._mixtures import draw_mixtures
 from taskmix.mixtures._swarm._options import SwarmOptions
 from taskmix.mixtures._swarm._runs import swarm_runs
 from taskmix.mixtures._swarm._table_files import check_table_files, write_table_files
@@ -86,6 +85,8 @@ def train_swarm(
     >>> train_swarm(tasks, SwarmOptions(members=64), Study("swarm")).table  # doctest: +SKIP
     """
     runs = begin_swarm(tasks, options, study, device=device, mixtures=mixtures)
+    study.settle()
+    write_swarm(study.path, document_of(runs, options))
     before = steps_done(runs, study)
     begin = time.monotonic()
     results = (executor or Auto()).run(runs, study)
@@ -118,35 +119,29 @@ def begin_swarm(
     device: str = "cpu",
     mixtures: Floats | None = None,
 ) -> list[Run]:
-    """The runs of the swarm that the study holds, or is for from now on."""
+    """The runs of a swarm, if it is the one that the study holds or the study is new.
+
+    Nothing is written.
+    """
     check_table_files(study.path)
-    runs = planned_runs(tasks, options, study, device=device, mixtures=mixtures)
-    document = SwarmDocument(
-        options=options,
-        device=device.split(":", maxsplit=1)[0],
-        domains=runs[0].load().names,
-        shares=tuple(tuple(shares_of(run).tolist()) for run in runs),
-    )
-    settle_swarm(study, document)
-    return runs
-
-
-def planned_runs(
-    tasks: TaskSet,
-    options: SwarmOptions,
-    study: Study,
-    *,
-    device: str = "cpu",
-    mixtures: Floats | None = None,
-) -> list[Run]:
-    """The runs of a swarm; nothing is written."""
     domains = domains_of_swarm(tasks, dev_bytes=options.dev_bytes, context=options.context)
     known = read_swarm(study.path)
     if mixtures is None and known is not None and options.changed(known.options) is None:
         mixtures = known.mixtures  # whatever a later version would draw
-    elif mixtures is None:
-        mixtures = draw_mixtures(domains, options)
-    return swarm_runs(domains, options, device=device, mixtures=mixtures)
+    runs = swarm_runs(domains, options, device=device, mixtures=mixtures)
+    if known is not None:
+        check_same(known, document_of(runs, options), study.path)
+    return runs
+
+
+def document_of(runs: Sequence[Run], options: SwarmOptions) -> SwarmDocument:
+    """What a swarm is begun with."""
+    return SwarmDocument(
+        options=options,
+        device=runs[0].device.split(":", maxsplit=1)[0],
+        domains=runs[0].load().names,
+        shares=tuple(tuple(shares_of(run).tolist()) for run in runs),
+    )
 
 
 def shares_of(run: Run) -> Floats:
