@@ -4,14 +4,14 @@
     taskmix mix RESULTS/ratios.csv RESULTS/metrics.csv --out mix
     python benchmarks/mixture_swarm.py train DATA --advised mix/plan.json --device cuda --out RESULTS
 
-The first trains a swarm (512 members of a million parameters, 20 million bytes each) and copies its table
-to RESULTS. The third trains larger models (20 million parameters): first 20 random mixtures, of which the
-best by its mean dev bits per byte is taken, then that one, the advised one, the uniform and the
+The first trains a swarm (512 members of a million parameters, 20 million bytes each) and copies its
+table to RESULTS. The third trains larger models (20 million parameters): first 20 random mixtures, of
+which the best by its mean dev bits per byte is taken, then that one, the advised one, the uniform and the
 size-proportional one, 10 seeds each. It prints the paired differences of their test bits per byte with
-90 % intervals. Random mixtures have seeds of their own, so that the best is not judged by its luck.
+90 % intervals. Random mixtures have a seed of their own, so that the best is not judged by its luck.
 
-Both stop by themselves after `--minutes`, with a checkpoint in the study (`--study`), and the same command
-goes on from there. DATA has a folder for each domain, with train, dev and test files of texts. The file of
+Both stop by themselves after `--minutes`, with a checkpoint in `--study`, and the same command goes on
+from there. DATA has a folder for each domain, with train, dev and test files of texts. The file of
 --advised is a plan, or a JSON object of domains and shares.
 """
 
@@ -36,7 +36,7 @@ from taskmix.errors import RunError
 from taskmix.mixtures import SwarmOptions, domains_of_swarm, swarm_runs, train_swarm
 from taskmix.numerics import paired_interval
 from taskmix.plans import Plan, Shares
-from taskmix.records import Study
+from taskmix.records import Study, to_plain
 from taskmix.tasks import TaskSet
 
 Floats = NDArray[np.float64]
@@ -91,12 +91,12 @@ def run_swarm(bench: Bench, out: Path) -> dict[str, Any]:
         return {"done": False, "why": str(error), **speed_row(bench.meter, bench.options, members)}
     for name in ("ratios.csv", "metrics.csv", "swarm.json"):
         shutil.copy(bench.study.path / name, out / name)
-    best = swarm.table.values.mean(axis=1)
+    spread = np.quantile(swarm.table.values.mean(axis=1), [0, 0.5, 1])
     return {
         "done": True,
         "members": len(swarm.table),
         "failed": len(swarm.failed),
-        "mean_bits_per_byte": {"best": best.min(), "middle": np.median(best), "worst": best.max()},
+        "mean_bits_per_byte": dict(zip(("best", "middle", "worst"), spread.tolist(), strict=True)),
         **speed_row(bench.meter, bench.options, members),
     }
 
@@ -303,8 +303,8 @@ def main() -> None:
         "seconds": round(time.monotonic() - begin, 1),
         **found,
     }
-    text = json.dumps(found, indent=2, default=float)
-    (chosen.out / f"{chosen.stage}.json").write_text(text + "\n")
+    text = json.dumps(to_plain(found), indent=2)
+    (chosen.out / f"{chosen.stage}-results.json").write_text(text + "\n")
     if chosen.json:
         print(text)
         return
