@@ -6,9 +6,9 @@
 
 The first trains a swarm (512 members of a million parameters, 20 million bytes each) and copies its
 table to RESULTS. The third trains larger models (20 million parameters): first 20 random mixtures, of
-which the best by its mean dev bits per byte is taken, then that one, the advised one, the uniform and the
-size-proportional one, 10 seeds each. It prints the paired differences of their test bits per byte with
-90 % intervals. Random mixtures have a seed of their own, so that the best is not judged by its luck.
+which the best by its mean dev bits per byte is taken, then that one, the advised one, the uniform and
+the size-proportional one, 10 seeds each. It prints the paired differences of their test bits per byte
+with 90 % intervals. Random mixtures have a seed of their own: the best is not judged by its luck.
 
 Both stop by themselves after `--minutes`, with a checkpoint in `--study`, and the same command goes on
 from there. DATA has a folder for each domain, with train, dev and test files of texts. The file of
