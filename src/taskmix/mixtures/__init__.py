@@ -31,7 +31,6 @@ from taskmix.mixtures._optimum import (
     measure_sensitivity,
 )
 from taskmix.mixtures._swarm import (
-    USUAL_PIECES,
     SwarmOptions,
     SwarmSpeed,
     TrainedSwarm,
@@ -39,6 +38,7 @@ from taskmix.mixtures._swarm import (
     check_swarm_time,
     domains_of_swarm,
     estimate_swarm,
+    pieces_to_learn,
     say_duration,
     swarm_runs,
     train_swarm,
@@ -48,7 +48,6 @@ from taskmix.mixtures._swarm import (
 from taskmix.mixtures._table import MixtureTable
 
 __all__ = [
-    "USUAL_PIECES",
     "DistanceToRuns",
     "DomainGroup",
     "ExpectedRegret",
@@ -83,6 +82,7 @@ __all__ = [
     "measure_distance",
     "measure_sensitivity",
     "next_mixtures",
+    "pieces_to_learn",
     "say_duration",
     "search_mixtures",
     "swarm_runs",

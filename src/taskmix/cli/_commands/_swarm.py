@@ -15,7 +15,6 @@ from taskmix.cli._options._swarm import (
     MixtureDesignOptions,
     find_tokenizer,
     swarm_options,
-    tokenizer_size,
 )
 from taskmix.cli._printing._display import echo
 from taskmix.cli._printing._reading import print_reading
@@ -73,17 +72,18 @@ def swarm(
         check_swarm_time,
         domains_of_swarm,
         estimate_swarm,
+        pieces_to_learn,
         say_duration,
         train_swarm,
     )
 
     begin = time.monotonic()
     members.check()
+    is_learned = pieces_to_learn(members.tokenizer) is not None
     swarm_options(members, design, None)  # what is wrong with them is said before anything is read
     check_extras(model="auto" if members.model is None else members.model, where=where)
     if members.tokenizer is not None:
         require("transformers", "tokenizers", purpose="`--tokenizer`")
-        tokenizer_size(members.tokenizer)
     where.join(called)
     source = FolderSource(
         path=folder,
@@ -97,7 +97,7 @@ def swarm(
     tasks = domains_of_swarm(loaded, dev_bytes=design.dev_bytes, context=members.context)
     study = open_study(out, tasks, source)
     study.lean = not models
-    if tokenizer_size(members.tokenizer) is not None:
+    if is_learned:
         study.settle()  # the folder is ours before a tokenizer lies in it
     options = swarm_options(members, design, find_tokenizer(members.tokenizer, tasks, out))
     over = None if minutes is None else begin + 60 * minutes

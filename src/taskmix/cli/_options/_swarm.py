@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from taskmix.mixtures import SwarmOptions
     from taskmix.tasks import TaskSet
 
-TRAINED = "train"  # in place of a folder: `train`, or `train:SIZE`
-
 
 class Prior(StrEnum):
     """The shares around which mixtures are drawn."""
@@ -161,21 +159,14 @@ def swarm_options(
     )
 
 
-def tokenizer_size(words: str | None) -> int | None:
-    """How many pieces are to be learned; None where the words name no training."""
-    from taskmix.mixtures import USUAL_PIECES, as_count
+def find_tokenizer(words: str | None, tasks: TaskSet, study: Path) -> str | None:
+    """The folder of the tokenizer, which is learned into the study where that was asked for.
 
-    if words is None or words.partition(":")[0] != TRAINED:
-        return None
-    size = words.partition(":")[2]
-    return as_count(size, name="tokenizer") if size else USUAL_PIECES
+    It names every run, so it is the same one wherever the command is started from.
+    """
+    from taskmix.mixtures import pieces_to_learn, train_tokenizer
 
-
-def find_tokenizer(words: str | None, tasks: TaskSet, folder: Path) -> str | None:
-    """The folder of the tokenizer, which is learned into the study where that was asked for."""
-    from taskmix.mixtures import train_tokenizer
-
-    size = tokenizer_size(words)
-    if size is None:
-        return words
-    return str(train_tokenizer(tasks, folder.resolve() / f"tokenizer-{size}", size=size))
+    size = pieces_to_learn(words)
+    if size is not None:
+        return str(train_tokenizer(tasks, study.resolve() / f"tokenizer-{size}", size=size))
+    return str(Path(words).resolve()) if words is not None and Path(words).is_dir() else words

@@ -6,11 +6,10 @@ from taskmix.mixtures._swarm._options import SwarmOptions
 from taskmix.mixtures._swarm._runs import swarm_runs
 from taskmix.mixtures._swarm._size import as_count
 from taskmix.mixtures._swarm._table_files import write_table_files
-from taskmix.mixtures._swarm._tokenizer import USUAL_PIECES, train_tokenizer
+from taskmix.mixtures._swarm._tokenizer import pieces_to_learn, train_tokenizer
 from taskmix.mixtures._swarm._train import SwarmSpeed, TrainedSwarm, train_swarm
 
 __all__ = [
-    "USUAL_PIECES",
     "SwarmOptions",
     "SwarmSpeed",
     "TrainedSwarm",
@@ -18,6 +17,7 @@ __all__ = [
     "check_swarm_time",
     "domains_of_swarm",
     "estimate_swarm",
+    "pieces_to_learn",
     "say_duration",
     "swarm_runs",
     "train_swarm",

@@ -16,11 +16,13 @@ from typing import Any
 from taskmix.errors import OptionError
 from taskmix.extras import load
 from taskmix.files import making_folder, write_bytes
+from taskmix.mixtures._swarm._size import as_count
 from taskmix.tasks import TaskSet
 
 SMALLEST, LARGEST = 300, 200_000  # pieces
 USUAL_PIECES = 4096
 SAMPLE = 1 << 20  # characters of each domain that are read
+TRAINED = "train"  # in place of a folder: `train`, or `train:SIZE`
 PURPOSE = "A tokenizer of one's own"
 
 
@@ -30,10 +32,7 @@ def train_tokenizer(tasks: TaskSet, folder: Path, *, size: int = USUAL_PIECES) -
     >>> train_tokenizer(tasks, Path("swarm/tokenizer-4096"))  # doctest: +SKIP
     PosixPath('swarm/tokenizer-4096')
     """
-    if not SMALLEST <= size <= LARGEST:
-        raise OptionError(
-            f"`tokenizer` should have from {SMALLEST} to {LARGEST} pieces. Found {size}."
-        )
+    _check_pieces(size)
     if (folder / "tokenizer.json").is_file():
         return folder
     tokenizers = load("tokenizers", purpose=PURPOSE)
@@ -51,6 +50,26 @@ def train_tokenizer(tasks: TaskSet, folder: Path, *, size: int = USUAL_PIECES) -
         write_bytes(aside / "tokenizer.json", made.to_str().encode())
         write_bytes(aside / "tokenizer_config.json", json.dumps(settings, indent=1).encode())
     return folder
+
+
+def pieces_to_learn(words: str | None) -> int | None:
+    """How many pieces `train` or `train:SIZE` ask for; None where the words name a tokenizer.
+
+    >>> pieces_to_learn("train"), pieces_to_learn("train:8k"), pieces_to_learn("my/tokenizer")
+    (4096, 8000, None)
+    """
+    if words is None or words.partition(":")[0] != TRAINED:
+        return None
+    size = words.partition(":")[2]
+    return _check_pieces(as_count(size, name="tokenizer") if size else USUAL_PIECES)
+
+
+def _check_pieces(size: int) -> int:
+    if not SMALLEST <= size <= LARGEST:
+        raise OptionError(
+            f"`tokenizer` should have from {SMALLEST} to {LARGEST} pieces. Found {size}."
+        )
+    return size
 
 
 def _texts(tasks: TaskSet) -> Iterator[str]:
