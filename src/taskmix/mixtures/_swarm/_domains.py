@@ -22,11 +22,14 @@ def domains_of_swarm(
 
     Other splits are left out: a swarm does not look at the test set.
 
+    >>> import pyarrow as pa
+    >>> from taskmix.tasks import Split, Task, TaskSet
     >>> texts = pa.table({"text": ["a passage of some length " * 400]})
     >>> kind = {"kind": "language", "inputs": "passage", "labels": (), "metric": "bits_per_byte"}
     >>> split = Split(texts, np.empty(0))
     >>> task = Task(name="web", source="web", splits={"train": split, "dev": split}, **kind)
-    >>> few = domains_of_swarm(TaskSet((task, replace(task, name="code"))), dev_bytes=2048)
+    >>> other = Task(name="code", source="code", splits={"train": split, "dev": split}, **kind)
+    >>> few = domains_of_swarm(TaskSet((task, other)), dev_bytes=2048)
     >>> few.names, sum(map(len, few["web"].splits["dev"].inputs["text"].to_pylist()))
     (('web', 'code'), 2048)
     """
