@@ -67,6 +67,9 @@ from taskmix.mixtures._optimum import (
     measure_distance,
     measure_sensitivity,
 )
+from taskmix.mixtures._reading import (
+    table_of_study,
+)
 from taskmix.mixtures._scales import (
     CarryOver,
     LargeRun,
@@ -181,6 +184,7 @@ __all__ = [
     "stack_tables",
     "suspect_two_sizes",
     "swarm_runs",
+    "table_of_study",
     "train_swarm",
     "train_tokenizer",
     "usual_laws",
