@@ -27,12 +27,13 @@ class CheckedTable:
 def check_table(table: MixtureTable, needed: Sequence[str] = ()) -> CheckedTable:
     """Leaves out runs without metrics and metrics that cannot be learned; `needed` ones are refused."""
     _check_shares(table)
-    table, notes = _measured(table, needed)
-    if len(table) < LEAST_RUNS:
+    usable = int(np.isfinite(table.values).any(axis=1).sum())
+    if usable < LEAST_RUNS:
         raise InputError(
             f"A law of mixtures should have at least {LEAST_RUNS} runs to be learned from. Found "
-            f"{len(table)} with metrics. Train more (`taskmix.mixtures.first_mixtures` says which)."
+            f"{usable} with metrics. Train more (`taskmix.mixtures.first_mixtures` says which)."
         )
+    table, notes = _measured(table, needed)
     fixed = {
         name: float(np.median(column))
         for name, column in zip(table.domains, table.shares.T, strict=True)

@@ -53,8 +53,8 @@ def describe_repeats(table: MixtureTable) -> Repeats:
     mixtures = "1 mixture was" if len(groups) == 1 else f"{len(groups)} mixtures were"
     middle_share = float(np.nanmedian(share))
     notes = [
-        f"{mixtures} trained more than once ({runs} runs), which tells the noise: a run differs from its "
-        f"mixture by {middle_share:.0%} of the spread over all runs (median over metrics)."
+        f"{mixtures} trained more than once ({runs} runs), which tells the noise: a run differs from "
+        f"its mixture by {middle_share:.0%} of the spread over all runs (median over metrics)."
     ]
     warnings = []
     if middle_share > LARGE:
