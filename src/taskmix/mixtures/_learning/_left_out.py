@@ -1,0 +1,140 @@
+"""What the forecast says of runs that it has not seen, and how good that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from taskmix.mixtures._forecasting import Forecast
+from taskmix.mixtures._learning._document import LeftOutMetric
+from taskmix.mixtures._optimum import MixtureTarget
+from taskmix.mixtures._reading import find_repeats
+from taskmix.mixtures._table import Floats, MixtureTable
+
+FOLDS = 5
+LEVEL = 0.9  # of every interval of this package
+FEWEST = 4  # runs from which a correlation says anything
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """[run, metric] of the forecast's table, each row predicted without its run."""
+
+    predicted: Floats
+    low: Floats
+    high: Floats
+
+
+def predict_left_out(
+    forecast: Forecast,
+    fit: Callable[[MixtureTable], Forecast],
+    *,
+    folds: int = FOLDS,
+    seed: int = 0,
+) -> LeftOut:
+    """The forecast's own out-of-fold predictions where it kept them; otherwise fits of the other folds."""
+    kept = getattr(forecast, "left_out", None)
+    if kept is not None:
+        return LeftOut(kept.predicted, kept.low, kept.high)
+    table = forecast.table
+    shape = (len(table), len(table.metrics))
+    found = LeftOut(*(np.full(shape, np.nan) for _ in range(3)))
+    fold_of = _folds(table, min(folds, len(table) // 2), seed)
+    for fold in np.unique(fold_of):
+        here = fold_of == fold
+        partial = fit(table.only(~here))
+        shares = table.shares[here]
+        found.predicted[here] = partial.predict(shares)
+        found.low[here], found.high[here] = partial.interval(shares, LEVEL)
+    return found
+
+
+def judge_left_out(
+    left: LeftOut, forecast: Forecast, target: MixtureTarget
+) -> tuple[LeftOutMetric, ...]:
+    """The target first, then every metric."""
+    table = forecast.table
+    noise = np.median(forecast.noise(table.shares), axis=0)
+    nothing = np.full(len(table), np.nan)
+    rows = []
+    if target.metric is None and len(table.metrics) > 1:  # one metric is the target itself
+        rows.append(
+            _judge(
+                "target",
+                table,
+                target.of(left.predicted, table),
+                target.of(table.values, table),
+                nothing,
+                nothing,
+                float("nan"),
+            )
+        )
+    for place, name in enumerate(table.metrics):
+        columns = (each[:, place] for each in (left.predicted, table.values, left.low, left.high))
+        rows.append(_judge(name, table, *columns, float(noise[place])))
+    if target.metric is not None:
+        rows.sort(key=lambda row: row.name != target.metric)
+    return tuple(rows)
+
+
+def _judge(
+    name: str,
+    table: MixtureTable,
+    predicted: Floats,
+    observed: Floats,
+    low: Floats,
+    high: Floats,
+    noise: float,
+) -> LeftOutMetric:
+    known = np.isfinite(predicted) & np.isfinite(observed)
+    predicted, observed, low, high = (each[known] for each in (predicted, observed, low, high))
+    has_ends = np.isfinite(low) & np.isfinite(high)
+    inside = (observed >= low) & (observed <= high)
+    return LeftOutMetric(
+        name=name,
+        larger_is_better=name in table.larger_is_better,
+        runs=tuple(run for run, there in zip(table.runs, known, strict=True) if there),
+        predicted=_numbers(predicted),
+        observed=_numbers(observed),
+        low=_numbers(low),
+        high=_numbers(high),
+        rank_correlation=rank_correlation(predicted, observed),
+        r_squared=_r_squared(predicted, observed),
+        coverage=float(inside[has_ends].mean()) if has_ends.any() else float("nan"),
+        error=float(np.sqrt(np.mean((predicted - observed) ** 2))) if known.any() else float("nan"),
+        noise=noise,
+    )
+
+
+def rank_correlation(predicted: Floats, observed: Floats) -> float:
+    """Spearman's; NaN where there are too few runs, or nothing varies."""
+    if len(predicted) < FEWEST or np.ptp(predicted) == 0 or np.ptp(observed) == 0:
+        return float("nan")
+    return float(spearmanr(predicted, observed).statistic)
+
+
+def _r_squared(predicted: Floats, observed: Floats) -> float:
+    if len(observed) < FEWEST or np.ptp(observed) == 0:
+        return float("nan")
+    left = ((observed - predicted) ** 2).sum()
+    return float(1 - left / ((observed - observed.mean()) ** 2).sum())
+
+
+def _folds(table: MixtureTable, count: int, seed: int) -> NDArray[np.int64]:
+    """[run], its fold; runs of one mixture are in one, or a fit would have seen what it is asked."""
+    random = np.random.default_rng(seed)
+    together = find_repeats(table)
+    repeated = {place for group in together for place in group}
+    units = [*together, *((place,) for place in range(len(table)) if place not in repeated)]
+    fold_of = np.zeros(len(table), dtype=np.int64)
+    for number, unit in enumerate(random.permutation(len(units))):
+        fold_of[list(units[unit])] = number % count
+    return fold_of
+
+
+def _numbers(values: Floats) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)

@@ -1,0 +1,74 @@
+"""How far an answer can be trusted, a sentence for each reason to and not to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from taskmix.mixtures._learning._document import CarryRow, ComparedMixture, LeftOutMetric
+from taskmix.mixtures._optimum import MixtureOptimum
+
+GOOD, FAIR = 0.9, 0.7  # rank correlations out of fold: above, a ranking can be relied on
+HONEST = (0.8, 0.97)  # of 90 % intervals that held what came; outside, they are too narrow or too wide
+LIKELY = 0.9  # that the advised mixture is better
+
+
+def judge_trust(
+    target: LeftOutMetric,
+    optimum: MixtureOptimum,
+    compared: Sequence[ComparedMixture],
+    spread: float,
+    carry: Sequence[CarryRow] | None,
+) -> tuple[str, ...]:
+    """The accuracy on runs not seen, the gain, the distance, what is left to win, and carry-over."""
+    words = [_accuracy(target), _gain(compared, spread), optimum.distance.words]
+    if spread > 0:
+        words.append(
+            f"By laws that fit as well, another mixture would be better by {optimum.regret:.2g} on average "
+            f"(expected regret, {optimum.regret / spread:.0%} of the spread over runs)."
+        )
+    poor = [row for row in carry or () if row.verdict != "carries over"]
+    if poor:
+        words.append(
+            "Ranks do not surely carry over between sizes: " + " ".join(row.words for row in poor[:3])
+        )
+    elif carry:
+        words.append(f"All {len(carry)} rankings that were compared carry over between sizes.")
+    return tuple(words)
+
+
+def _accuracy(row: LeftOutMetric) -> str:
+    what = "the target" if row.name == "target" else f"`{row.name}`"
+    if math.isnan(row.rank_correlation):
+        return f"How well {what} is predicted cannot be told: too few runs have all that it needs."
+    grade = (
+        "well"
+        if row.rank_correlation >= GOOD
+        else "fairly"
+        if row.rank_correlation >= FAIR
+        else "poorly"
+    )
+    words = (
+        f"For {len(row.runs)} runs that the law had not seen, {what} is ranked {grade} (rank correlation "
+        f"{row.rank_correlation:.2f}, R² {row.r_squared:.2f})"
+    )
+    if not math.isnan(row.coverage):
+        words += f"; {row.coverage:.0%} of its 90 % intervals hold what came"
+        if row.coverage < HONEST[0]:
+            words += ", so take them as too narrow"
+        elif row.coverage > HONEST[1]:
+            words += ", so they are rather wide"
+    return f"{words}."
+
+
+def _gain(compared: Sequence[ComparedMixture], spread: float) -> str:
+    best = next((row for row in compared if row.name.startswith("best run")), None)
+    if best is None:
+        return ""
+    size = f"{best.gain.value:.3g} ({best.gain.low:.3g} to {best.gain.high:.3g})"
+    if best.better >= LIKELY:
+        return f"It is better than the {best.name} by {size}, with a probability of {best.better:.0%}."
+    return (
+        f"It cannot be told from the {best.name}: the gain is {size}, above 0 with a probability of "
+        f"{best.better:.0%}."
+    )
