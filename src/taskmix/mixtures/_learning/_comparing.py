@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from taskmix.mixtures._optimum import BEST_RUN, JudgedMixtures, MixtureOptimum
 
 from taskmix.mixtures._learning._document import ComparedMixture, ForecastValue, PredictedMixture
 from taskmix.mixtures._learning._left_out import LEVEL
-from taskmix.mixtures._optimum import BEST_RUN, JudgedMixtures, MixtureOptimum
 from taskmix.mixtures._table import Floats
 from taskmix.numerics import Interval
 
@@ -16,7 +16,9 @@ ADVISED = "advised"
 _NAMES = {"uniform": "equal shares", "natural": "natural shares", "the reference": "given shares"}
 
 
-def compare_mixtures(judged: JudgedMixtures, optimum: MixtureOptimum) -> tuple[ComparedMixture, ...]:
+def compare_mixtures(
+    judged: JudgedMixtures, optimum: MixtureOptimum
+) -> tuple[ComparedMixture, ...]:
     """The advised mixture, then those that it was compared with."""
     table = judged.forecast.table
     shares = [optimum.row(table.domains)]

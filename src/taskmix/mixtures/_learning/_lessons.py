@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from taskmix.mixtures._optimum import JudgedMixtures, MixtureLimits, MixtureOptimum, MixtureTarget
 
 from taskmix.errors import InputError
 from taskmix.mixtures._forecasting import Forecast
@@ -14,7 +15,6 @@ from taskmix.mixtures._learning._comparing import predict_named
 from taskmix.mixtures._learning._document import MixturesDocument, PredictedMixture
 from taskmix.mixtures._learning._left_out import LeftOut
 from taskmix.mixtures._learning._shown import MixtureLines, describe_mixtures, mixtures_html
-from taskmix.mixtures._optimum import JudgedMixtures, MixtureLimits, MixtureOptimum, MixtureTarget
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.plans import Part, Plan, Shares
 
@@ -56,7 +56,9 @@ class MixtureLessons:
         self, mixtures: Mapping[str, Mapping[str, float]]
     ) -> tuple[PredictedMixture, ...]:
         """The same for many, each by its name."""
-        rows = [as_row(shares, self.forecast.table.domains, name) for name, shares in mixtures.items()]
+        rows = [
+            as_row(shares, self.forecast.table.domains, name) for name, shares in mixtures.items()
+        ]
         judged = JudgedMixtures(forecast=self.forecast, target=self.target, limits=self.limits)
         return predict_named(judged, list(mixtures), np.stack(rows))
 
@@ -73,7 +75,9 @@ class MixtureLessons:
             share=1.0,
             division=Shares(probabilities=tuple(share / total for share in kept.values())),
         )
-        return Plan(parts=(part,), name="mixture", words=self.document.answer, evidence=self._evidence())
+        return Plan(
+            parts=(part,), name="mixture", words=self.document.answer, evidence=self._evidence()
+        )
 
     def _evidence(self) -> dict[str, Any]:
         """Words and finite numbers, as a plan's file takes them."""

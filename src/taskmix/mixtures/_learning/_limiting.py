@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from taskmix.errors import InputError
 from taskmix.mixtures._optimum import MixtureLimits
+
+from taskmix.errors import InputError
 
 SLACK = 1e-9
 

@@ -99,7 +99,9 @@ def _compared_table(document: MixturesDocument) -> MixtureLines:
         for place, row in enumerate(document.compared)
     ]
     title = f"Expected {document.target} (lower is better), with 90 % intervals"
-    return MixtureLines(title, ("mixture", "expected", "gain of the advised", "better"), tuple(rows))
+    return MixtureLines(
+        title, ("mixture", "expected", "gain of the advised", "better"), tuple(rows)
+    )
 
 
 def _left_out_table(document: MixturesDocument) -> MixtureLines:
@@ -145,13 +147,20 @@ def _carry_table(document: MixturesDocument) -> MixtureLines:
 
 def _next_table(document: MixturesDocument) -> MixtureLines:
     assert document.next is not None
-    rows = [(str(place), _mixture_words(run.shares, 12)) for place, run in enumerate(document.next.runs, 1)]
+    rows = [
+        (str(place), _mixture_words(run.shares, 12))
+        for place, run in enumerate(document.next.runs, 1)
+    ]
     return MixtureLines("Runs to do next", ("", "mixture"), tuple(rows))
 
 
 def _prediction_table(document: MixturesDocument) -> MixtureLines:
     rows = [
-        (each.name, _with_ends(each.target), *(_with_ends(value) for value in each.metrics.values()))
+        (
+            each.name,
+            _with_ends(each.target),
+            *(_with_ends(value) for value in each.metrics.values()),
+        )
         for each in document.predictions or ()
     ]
     names = tuple(document.predictions[0].metrics) if document.predictions else ()

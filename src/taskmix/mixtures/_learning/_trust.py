@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from taskmix.mixtures._learning._document import CarryRow, ComparedMixture, LeftOutMetric
 from taskmix.mixtures._optimum import MixtureOptimum
 
+from taskmix.mixtures._learning._document import CarryRow, ComparedMixture, LeftOutMetric
+
 GOOD, FAIR = 0.9, 0.7  # rank correlations out of fold: above, a ranking can be relied on
-HONEST = (0.8, 0.97)  # of 90 % intervals that held what came; outside, they are too narrow or too wide
+HONEST = (
+    0.8,
+    0.97,
+)  # of 90 % intervals that held what came; outside, they are too narrow or too wide
 LIKELY = 0.9  # that the advised mixture is better
 
 
@@ -30,7 +34,8 @@ def judge_trust(
     poor = [row for row in carry or () if row.verdict != "carries over"]
     if poor:
         words.append(
-            "Ranks do not surely carry over between sizes: " + " ".join(row.words for row in poor[:3])
+            "Ranks do not surely carry over between sizes: "
+            + " ".join(row.words for row in poor[:3])
         )
     elif carry:
         words.append(f"All {len(carry)} rankings that were compared carry over between sizes.")
@@ -67,7 +72,9 @@ def _gain(compared: Sequence[ComparedMixture], spread: float) -> str:
         return ""
     size = f"{best.gain.value:.3g} ({best.gain.low:.3g} to {best.gain.high:.3g})"
     if best.better >= LIKELY:
-        return f"It is better than the {best.name} by {size}, with a probability of {best.better:.0%}."
+        return (
+            f"It is better than the {best.name} by {size}, with a probability of {best.better:.0%}."
+        )
     return (
         f"It cannot be told from the {best.name}: the gain is {size}, above 0 with a probability of "
         f"{best.better:.0%}."
