@@ -18,7 +18,7 @@ from taskmix.records import LEFT_OUT_IF_NONE, from_plain, to_plain
 
 @dataclass(frozen=True)
 class ForecastValue:
-    """A number with its 90 % interval: of the law for targets, gains and effects, of a run for metrics."""
+    """A number with its 90 % interval: of the law for targets and gains, of a run for metrics."""
 
     value: float
     low: float
@@ -80,7 +80,7 @@ class LawWeight:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NextRun:
+class RunToDo:
     """A mixture to train next."""
 
     shares: Mapping[str, float]
@@ -88,10 +88,10 @@ class NextRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NextRuns:
+class RunsToDo:
     """What to train next, and what it is expected to bring."""
 
-    runs: tuple[NextRun, ...]
+    runs: tuple[RunToDo, ...]
     regret: float  # expected now, in units of the target
     regret_after: float  # once these are done
     enough: bool
@@ -172,7 +172,7 @@ class MixturesDocument:
     regret: float  # expected: its target minus the lowest that there is
     spread: float  # of the target over the runs, a standard deviation
     laws: tuple[LawWeight, ...]
-    next: NextRuns | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    next: RunsToDo | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     front: MixtureFront | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     carry: tuple[CarryRow, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     predictions: tuple[PredictedMixture, ...] | None = field(

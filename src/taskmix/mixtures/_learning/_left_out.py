@@ -36,7 +36,7 @@ def predict_left_out(
     folds: int = FOLDS,
     seed: int = 0,
 ) -> LeftOut:
-    """The forecast's own out-of-fold predictions where it kept them; otherwise fits of the other folds."""
+    """The forecast's own predictions where it kept them; otherwise those of fits of the other folds."""
     kept = getattr(forecast, "left_out", None)
     if kept is not None:
         return LeftOut(kept.predicted, kept.low, kept.high)

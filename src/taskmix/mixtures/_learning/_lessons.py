@@ -1,4 +1,4 @@
-"""What was learned from a table of mixtures: the forecast, the advised mixture, and what to make of it."""
+"""What was learned from a table of mixtures: the forecast, the advised mixture, and a plan of it."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def as_row(shares: Mapping[str, float], domains: Sequence[str], name: str) -> Fl
     unknown = [domain for domain in shares if domain not in domains]
     if unknown:
         raise InputError(
-            f"A mixture should have shares of the table's domains. Found `{unknown[0]}` in `{name}`; there "
-            f"are {', '.join(f'`{domain}`' for domain in domains[:12])}."
+            f"A mixture should have shares of the table's domains. Found `{unknown[0]}` in `{name}`; "
+            f"there are {', '.join(f'`{domain}`' for domain in domains[:12])}."
         )
     row = np.array([float(shares.get(domain, 0.0)) for domain in domains])
     total = float(row.sum())

@@ -25,8 +25,8 @@ def hold_fixed(
         if not low - SLACK <= share <= high + SLACK:
             raise InputError(
                 f"Limits should leave `{name}` where all runs had it, as nothing is known of other "
-                f"shares. Found {share:.4g} in every run, and limits from {low:g} to {high:g}. Train runs "
-                "that vary it, or take the limit away."
+                f"shares. Found {share:.4g} in every run, and limits from {low:g} to {high:g}. Train "
+                "runs that vary it, or take the limit away."
             )
         lowest[name] = highest[name] = share
     return replace(limits, at_least=lowest, at_most=highest)

@@ -28,8 +28,8 @@ def judge_trust(
     words = [_accuracy(target), _gain(compared, spread), optimum.distance.words]
     if spread > 0:
         words.append(
-            f"By laws that fit as well, another mixture would be better by {optimum.regret:.2g} on average "
-            f"(expected regret, {optimum.regret / spread:.0%} of the spread over runs)."
+            f"By laws that fit as well, another mixture would be better by {optimum.regret:.2g} on "
+            f"average (expected regret, {optimum.regret / spread:.0%} of the spread over runs)."
         )
     poor = [row for row in carry or () if row.verdict != "carries over"]
     if poor:
@@ -54,8 +54,8 @@ def _accuracy(row: LeftOutMetric) -> str:
         else "poorly"
     )
     words = (
-        f"For {len(row.runs)} runs that the law had not seen, {what} is ranked {grade} (rank correlation "
-        f"{row.rank_correlation:.2f}, R² {row.r_squared:.2f})"
+        f"For {len(row.runs)} runs that the law had not seen, {what} is ranked {grade} (rank "
+        f"correlation {row.rank_correlation:.2f}, R² {row.r_squared:.2f})"
     )
     if not math.isnan(row.coverage):
         words += f"; {row.coverage:.0%} of its 90 % intervals hold what came"
