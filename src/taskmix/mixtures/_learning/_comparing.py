@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from taskmix.mixtures._optimum import BEST_RUN, JudgedMixtures, MixtureOptimum
 
 from taskmix.mixtures._learning._document import ComparedMixture, ForecastValue, PredictedMixture
 from taskmix.mixtures._learning._left_out import LEVEL
+from taskmix.mixtures._optimum import JudgedMixtures, MixtureOptimum
 from taskmix.mixtures._table import Floats
 from taskmix.numerics import Interval
 
-ADVISED = "advised"
+ADVISED, BEST_RUN = "advised", "the best run"
 _NAMES = {"uniform": "equal shares", "natural": "natural shares", "the reference": "given shares"}
 
 

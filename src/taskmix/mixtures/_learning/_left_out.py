@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
-from taskmix.mixtures._optimum import MixtureTarget
 
 from taskmix.mixtures._forecasting import Forecast
 from taskmix.mixtures._learning._document import LeftOutMetric
+from taskmix.mixtures._optimum import MixtureTarget
 from taskmix.mixtures._reading import find_repeats
 from taskmix.mixtures._table import Floats, MixtureTable
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from taskmix.mixtures._optimum import JudgedMixtures, MixtureLimits, MixtureOptimum, MixtureTarget
 
 from taskmix.errors import InputError
 from taskmix.mixtures._forecasting import Forecast
@@ -15,6 +14,7 @@ from taskmix.mixtures._learning._comparing import predict_named
 from taskmix.mixtures._learning._document import MixturesDocument, PredictedMixture
 from taskmix.mixtures._learning._left_out import LeftOut
 from taskmix.mixtures._learning._shown import MixtureLines, describe_mixtures, mixtures_html
+from taskmix.mixtures._optimum import JudgedMixtures, MixtureLimits, MixtureOptimum, MixtureTarget
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.plans import Part, Plan, Shares
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from taskmix.mixtures._optimum import MixtureLimits
-
 from taskmix.errors import InputError
+from taskmix.mixtures._optimum import MixtureLimits
 
 SLACK = 1e-9
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from taskmix.mixtures._optimum import MixtureOptimum
-
 from taskmix.mixtures._learning._document import CarryRow, ComparedMixture, LeftOutMetric
+from taskmix.mixtures._optimum import MixtureOptimum
 
 GOOD, FAIR = 0.9, 0.7  # rank correlations out of fold: above, a ranking can be relied on
 HONEST = (
