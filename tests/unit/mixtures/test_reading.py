@@ -164,7 +164,9 @@ def test_without_names_of_runs_rows_are_paired_in_order(files: Files) -> None:
 
 def test_a_run_with_two_rows_is_refused(files: Files) -> None:
     change_cell(files[1], 5, "run", "r4")
-    with pytest.raises(InputError, match=r"run `r4` 2 times, the second time in metrics.csv, row 7"):
+    with pytest.raises(
+        InputError, match=r"run `r4` 2 times, the second time in metrics.csv, row 7"
+    ):
         read_mixtures(*files)
 
 

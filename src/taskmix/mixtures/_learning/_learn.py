@@ -19,7 +19,12 @@ from taskmix.mixtures._learning._document import (
     MixturesDocument,
 )
 from taskmix.mixtures._learning._following import carry_rows, choose_next, draw_front
-from taskmix.mixtures._learning._left_out import judge_left_out, predict_left_out
+from taskmix.mixtures._learning._left_out import (
+    LeftOut,
+    judge_left_out,
+    predict_left_out,
+    predict_left_out_at_size,
+)
 from taskmix.mixtures._learning._lessons import MixtureLessons
 from taskmix.mixtures._learning._limiting import hold_fixed
 from taskmix.mixtures._learning._trust import judge_trust
@@ -97,7 +102,7 @@ def learn_mixtures(
     forecast, remarks = _forecast(asked, table)
     judged = JudgedMixtures(forecast=forecast, target=wanted, limits=held)
     tell("predicting runs that were not seen")
-    left = predict_left_out(forecast, _refit(asked, table), seed=seed)
+    left = _left_out(asked, table, forecast)
     rows = judge_left_out(left, forecast, wanted)
     tell("looking for the best mixture")
     optimum = find_optimum(forecast, wanted, held, seed=seed, reference=reference)
@@ -162,9 +167,17 @@ def _forecast(asked: _Settings, table: MixtureTable) -> tuple[Forecast, tuple[st
     return at_size, at_size.remarks
 
 
-def _refit(asked: _Settings, table: MixtureTable) -> Callable[[MixtureTable], Forecast]:
-    """How a forecast is made again without some runs; rows are those of the forecast's own table."""
-    return lambda part: forecast_mixtures(part, seed=asked.seed)
+def _left_out(asked: _Settings, table: MixtureTable, forecast: Forecast) -> LeftOut:
+    """Runs predicted without them, by forecasts made as this one was."""
+    seed = asked.seed
+    if table.sizes is None:
+        return predict_left_out(
+            forecast, lambda part: forecast_mixtures(part, seed=seed), seed=seed
+        )
+    size = asked.size or table.known_sizes[-1]
+    return predict_left_out_at_size(
+        table, size, forecast, lambda part: forecast_at_size(part, size, seed=seed), seed=seed
+    )
 
 
 def _document(

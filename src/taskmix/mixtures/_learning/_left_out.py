@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from taskmix.mixtures._forecasting import Forecast
+from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
 from taskmix.mixtures._learning._document import LeftOutMetric
 from taskmix.mixtures._optimum import MixtureTarget
 from taskmix.mixtures._reading import find_repeats
@@ -22,9 +22,10 @@ FEWEST = 4  # runs from which a correlation says anything
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """[run, metric] of the forecast's table, each row predicted without its run."""
+    """Runs as they were predicted without them."""
 
-    predicted: Floats
+    table: MixtureTable  # the runs, as they came out
+    predicted: Floats  # [run, metric]
     low: Floats
     high: Floats
 
@@ -39,40 +40,62 @@ def predict_left_out(
     """The forecast's own predictions where it kept them; otherwise those of fits of the other folds."""
     kept = getattr(forecast, "left_out", None)
     if kept is not None:
-        return LeftOut(kept.predicted, kept.low, kept.high)
-    table = forecast.table
-    shape = (len(table), len(table.metrics))
-    found = LeftOut(*(np.full(shape, np.nan) for _ in range(3)))
+        return LeftOut(forecast.table, kept.predicted, kept.low, kept.high)
+    return refit_without(forecast.table, np.ones(len(forecast.table), dtype=bool), fit, folds, seed)
+
+
+def predict_left_out_at_size(
+    table: MixtureTable,
+    size: float,
+    forecast: Forecast,
+    fit: Callable[[MixtureTable], Forecast],
+    *,
+    folds: int = FOLDS,
+    seed: int = 0,
+) -> LeftOut:
+    """Runs of one size, each predicted without all runs on its mixture, of any size.
+
+    Without runs of that size, those of others as they would have been there.
+    """
+    assert table.sizes is not None
+    asked = table.sizes == size
+    if asked.sum() < FEWEST:
+        return predict_left_out(
+            forecast, lambda part: forecast_mixtures(part, seed=seed), seed=seed
+        )
+    return refit_without(table, asked, fit, folds, seed)
+
+
+def refit_without(
+    table: MixtureTable,
+    asked: NDArray[np.bool_],  # [run], which are to be predicted
+    fit: Callable[[MixtureTable], Forecast],
+    folds: int,
+    seed: int,
+) -> LeftOut:
+    """Those runs, each by a fit of the folds that it is not in."""
+    predicted, low, high = (np.full(table.values.shape, np.nan) for _ in range(3))
     fold_of = _folds(table, min(folds, len(table) // 2), seed)
-    for fold in np.unique(fold_of):
-        here = fold_of == fold
-        partial = fit(table.only(~here))
+    for fold in np.unique(fold_of[asked]):
+        here = (fold_of == fold) & asked
+        partial = fit(table.only(fold_of != fold))
         shares = table.shares[here]
-        found.predicted[here] = partial.predict(shares)
-        found.low[here], found.high[here] = partial.interval(shares, LEVEL)
-    return found
+        predicted[here] = partial.predict(shares)
+        low[here], high[here] = partial.interval(shares, LEVEL)
+    return LeftOut(table.only(asked), predicted[asked], low[asked], high[asked])
 
 
 def judge_left_out(
     left: LeftOut, forecast: Forecast, target: MixtureTarget
 ) -> tuple[LeftOutMetric, ...]:
     """The target first, then every metric."""
-    table = forecast.table
+    table = left.table
     noise = np.median(forecast.noise(table.shares), axis=0)
     nothing = np.full(len(table), np.nan)
     rows = []
     if target.metric is None and len(table.metrics) > 1:  # one metric is the target itself
-        rows.append(
-            _judge(
-                "target",
-                table,
-                target.of(left.predicted, table),
-                target.of(table.values, table),
-                nothing,
-                nothing,
-                float("nan"),
-            )
-        )
+        values = (target.of(each, table) for each in (left.predicted, table.values))
+        rows.append(_judge("target", table, *values, nothing, nothing, float("nan")))
     for place, name in enumerate(table.metrics):
         columns = (each[:, place] for each in (left.predicted, table.values, left.low, left.high))
         rows.append(_judge(name, table, *columns, float(noise[place])))
@@ -127,7 +150,7 @@ def _r_squared(predicted: Floats, observed: Floats) -> float:
 def _folds(table: MixtureTable, count: int, seed: int) -> NDArray[np.int64]:
     """[run], its fold; runs of one mixture are in one, or a fit would have seen what it is asked."""
     random = np.random.default_rng(seed)
-    together = find_repeats(table)
+    together = find_repeats(replace(table, sizes=None))
     repeated = {place for group in together for place in group}
     units = [*together, *((place,) for place in range(len(table)) if place not in repeated)]
     fold_of = np.zeros(len(table), dtype=np.int64)

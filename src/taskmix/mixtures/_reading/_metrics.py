@@ -54,7 +54,7 @@ def which_rise(
     if guessed:
         notes.append(
             f"Taken to be better when larger, by their names: {', '.join(f'`{n}`' for n in guessed)}. "
-            "Name those that should fall in `lower_is_better=...`."
+            "Name those that should fall in `lower_is_better` (`--minimise`)."
         )
     kept = {*rising, *guessed}
     return tuple(name for name in metrics if name in kept), notes
