@@ -89,8 +89,8 @@ def read_shares_of(path: Path, domains: Sequence[str]) -> dict[str, dict[str, fl
     known = [name for name in columns if name in domains]
     if not known:
         raise InputError(
-            f"`{path}` should have a column for each domain. Found {', '.join(list(columns)[:8])}, and the "
-            f"domains are {', '.join(domains[:8])}."
+            f"`{path}` should have a column for each domain. Found {', '.join(list(columns)[:8])}, "
+            f"and the domains are {', '.join(domains[:8])}."
         )
     label = next((name for name in ("run", "name", "mixture", "index") if name in columns), None)
     count = len(columns[known[0]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from taskmix.mixtures._designing import next_mixtures
 from taskmix.mixtures._learning._comparing import named_shares, value_of
 from taskmix.mixtures._learning._document import (
     CarryRow,
@@ -36,8 +37,6 @@ def choose_next(
     judged: JudgedMixtures, count: int, *, tolerance: float | None, seed: int
 ) -> RunsToDo:
     """The runs that tell most about the best mixture; `count` of them, or none where it is enough."""
-    from taskmix.mixtures._designing import next_mixtures
-
     found = next_mixtures(
         judged.forecast,
         judged.target,

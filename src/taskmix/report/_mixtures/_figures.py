@@ -136,8 +136,8 @@ def effect_figure(document: MixturesDocument) -> Figure | None:
     spec = interval_rows(columns["row"], f"change of {document.target}", zero_line=True)
     caption = (
         "One point (0.01) more of a domain, taken from all others in proportion, with 90 % intervals. "
-        "Left of zero is better. At a best mixture most lie near zero, and domains without a share right "
-        "of it."
+        "Left of zero is better. At a best mixture most lie near zero, and domains without a share lie "
+        "right of it."
     )
     return Figure("effects", caption, (panel,), "none", {"effects": spec})
 
