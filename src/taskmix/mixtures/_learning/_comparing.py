@@ -8,8 +8,8 @@ import numpy as np
 
 from taskmix.mixtures._learning._document import ComparedMixture, ForecastValue, PredictedMixture
 from taskmix.mixtures._learning._left_out import LEVEL
-from taskmix.mixtures._optimum import JudgedMixtures, MixtureOptimum
-from taskmix.mixtures._table import Floats
+from taskmix.mixtures._optimum import JudgedMixtures, MixtureOptimum, MixtureTarget
+from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.numerics import Interval
 
 ADVISED, BEST_RUN = "advised", "the best run"
@@ -25,11 +25,12 @@ def compare_mixtures(
     shares += [np.array(list(other.shares.values())) for other in optimum.gains.values()]
     metrics = metrics_of(judged, np.stack(shares))
     nothing = ForecastValue(0.0, 0.0, 0.0)
+    turned = rises(judged.target, table)
     rows = [
         ComparedMixture(
             name=ADVISED,
             shares=dict(optimum.shares),
-            target=value_of(optimum.target),
+            target=value_of(optimum.target, turned=turned),
             gain=nothing,
             better=0.5,
             metrics=metrics[0],
@@ -41,7 +42,7 @@ def compare_mixtures(
             ComparedMixture(
                 name=f"best run ({optimum.best_run})" if is_run else _NAMES.get(name, name),
                 shares=dict(other.shares),
-                target=value_of(other.target),
+                target=value_of(other.target, turned=turned),
                 gain=value_of(other.gain),
                 better=other.better,
                 metrics=metrics[place],
@@ -54,12 +55,12 @@ def predict_named(
     judged: JudgedMixtures, names: Sequence[str], shares: Floats
 ) -> tuple[PredictedMixture, ...]:
     """What mixtures that someone asks about will give."""
-    targets, metrics = judged.each(shares), metrics_of(judged, shares)
-    domains = judged.forecast.table.domains
+    table, metrics = judged.forecast.table, metrics_of(judged, shares)
+    targets = judged.each(shares) * (-1.0 if rises(judged.target, table) else 1.0)
     return tuple(
         PredictedMixture(
             name=name,
-            shares=named_shares(domains, shares[place]),
+            shares=named_shares(table.domains, shares[place]),
             target=middle_of(targets[:, place]),
             metrics=metrics[place],
         )
@@ -81,13 +82,21 @@ def metrics_of(judged: JudgedMixtures, shares: Floats) -> list[dict[str, Forecas
 
 
 def middle_of(draws: Floats) -> ForecastValue:
-    """The mean of draws [draw] and the middle of them."""
+    """The mean of draws [draw] and their middle part."""
     low, high = np.quantile(draws, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2])
     return ForecastValue(float(draws.mean()), float(low), float(high))
 
 
-def value_of(interval: Interval) -> ForecastValue:
-    """An interval as the document has it."""
+def rises(target: MixtureTarget, table: MixtureTable) -> bool:
+    """Whether the target is one metric that should rise: then people want to see it rise."""
+    used = np.flatnonzero(target.weights_in(table))
+    return len(used) == 1 and bool(table.signs[used[0]] < 0) and target.reference is None
+
+
+def value_of(interval: Interval, *, turned: bool = False) -> ForecastValue:
+    """An interval as the document has it; `turned`, a target as the metric that it is."""
+    if turned:
+        return ForecastValue(-interval.mean, -interval.high, -interval.low)
     return ForecastValue(interval.mean, interval.low, interval.high)
 
 

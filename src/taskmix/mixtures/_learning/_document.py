@@ -46,7 +46,7 @@ class ComparedMixture:
 
     name: str
     shares: Mapping[str, float]
-    target: ForecastValue  # lower is better
+    target: ForecastValue  # in units of the metric, where it is one
     gain: ForecastValue  # of the advised mixture over it; above 0 is better
     better: float  # how likely it is that the advised mixture is better
     metrics: Mapping[str, ForecastValue]
@@ -157,6 +157,7 @@ class MixturesDocument:
     command: str  # that made it; nothing where it was made from Python
     mixtures: str  # in words: what was read
     target: str  # in words
+    larger_is_better: bool  # of the target: then its values rise, and gains are still above 0
     runs: int
     sizes: tuple[float, ...]
     size: float | None  # of the model that the answer is for; None: the runs' own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from taskmix.errors import InputError
 from taskmix.mixtures._designing import next_mixtures
 from taskmix.mixtures._learning._comparing import named_shares, value_of
 from taskmix.mixtures._learning._document import (
@@ -14,7 +15,7 @@ from taskmix.mixtures._learning._document import (
     RunToDo,
 )
 from taskmix.mixtures._optimum import JudgedMixtures, MixtureTarget, find_front
-from taskmix.mixtures._scales import carry_over
+from taskmix.mixtures._scales import carry_over, explain_mean, settle_with
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.numerics import Interval
 
@@ -56,6 +57,34 @@ def choose_next(
         enough=found.is_enough,
         words=found.describe(),
     )
+
+
+def choose_large(
+    table: MixtureTable, size: float, target: MixtureTarget, count: int, *, regret: float, seed: int
+) -> RunsToDo:
+    """The runs of the large size that would settle the order of the best mixtures."""
+    found = settle_with(table, size, TargetOfTable(target, table), count=max(count, 1), seed=seed)
+    runs = found.runs if count else ()
+    return RunsToDo(
+        runs=tuple(RunToDo(shares=dict(run.shares), words=run.reason) for run in runs),
+        regret=regret,
+        regret_after=NOT_KNOWN,
+        enough=False,
+        words=found.words,
+    )
+
+
+def explain_carry(table: MixtureTable, target: MixtureTarget, *, seed: int) -> tuple[str, ...]:
+    """Why a mean of metrics carries over worse than its parts, where the target is one."""
+    if target.metric is not None or target.worst or len(table.metrics) < 2:
+        return ()
+    try:
+        weights = target.weights_in(table).tolist()
+        return (explain_mean(table, weights=weights, seed=seed).words,)
+    except (
+        InputError
+    ):  # too few mixtures have all metrics at both sizes: the table says that already
+        return ()
 
 
 def draw_front(judged: JudgedMixtures, pair: tuple[str, str], *, seed: int) -> MixtureFront:

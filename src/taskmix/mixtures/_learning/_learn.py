@@ -10,15 +10,23 @@ import numpy as np
 
 from taskmix.errors import InputError
 from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
-from taskmix.mixtures._learning._comparing import compare_mixtures, value_of
+from taskmix.mixtures._learning._comparing import compare_mixtures, rises, value_of
 from taskmix.mixtures._learning._document import (
     CarryRow,
     DomainRow,
+    ForecastValue,
     LawWeight,
     LeftOutMetric,
     MixturesDocument,
+    RunsToDo,
 )
-from taskmix.mixtures._learning._following import carry_rows, choose_next, draw_front
+from taskmix.mixtures._learning._following import (
+    carry_rows,
+    choose_large,
+    choose_next,
+    draw_front,
+    explain_carry,
+)
 from taskmix.mixtures._learning._left_out import (
     LeftOut,
     judge_left_out,
@@ -110,14 +118,16 @@ def learn_mixtures(
     if table.known_sizes:
         tell("comparing sizes")
         carry = carry_rows(table, wanted, seed=seed)
+        remarks = (*remarks, *explain_carry(table, wanted, seed=seed))
     document = _document(asked, checked, judged, optimum, rows, carry)
     if front is not None:
         tell("drawing the front")
         document = replace(document, front=draw_front(judged, front, seed=seed))
     if next_runs or tolerance is not None:
         tell("choosing runs to do next")
-        todo = choose_next(judged, next_runs, tolerance=tolerance, seed=seed)
-        document = replace(document, next=todo)
+        document = replace(
+            document, next=_next(asked, table, judged, optimum, next_runs, tolerance)
+        )
     document = replace(document, warnings=tuple(warnings), notes=(*table.notes, *remarks))
     lessons = MixtureLessons(
         table=table,
@@ -180,6 +190,21 @@ def _left_out(asked: _Settings, table: MixtureTable, forecast: Forecast) -> Left
     )
 
 
+def _next(
+    asked: _Settings,
+    table: MixtureTable,
+    judged: JudgedMixtures,
+    optimum: MixtureOptimum,
+    count: int,
+    tolerance: float | None,
+) -> RunsToDo:
+    """Runs of the size that is asked for; among several, those that settle what small ones leave."""
+    if not table.known_sizes:
+        return choose_next(judged, count, tolerance=tolerance, seed=asked.seed)
+    size = asked.size or table.known_sizes[-1]
+    return choose_large(table, size, asked.target, count, regret=optimum.regret, seed=asked.seed)
+
+
 def _document(
     asked: _Settings,
     checked: CheckedTable,
@@ -198,10 +223,11 @@ def _document(
         command="",
         mixtures=_read_words(table),
         target=words,
+        larger_is_better=rises(judged.target, own),
         runs=len(table),
         sizes=table.known_sizes,
         size=size,
-        answer=_answer(optimum, words, size),
+        answer=_answer(optimum, compared[0].target, words, size),
         trust=judge_trust(rows[0], optimum, compared, spread, carry),
         warnings=(),
         notes=(),
@@ -223,6 +249,7 @@ def _domain_rows(
 ) -> tuple[DomainRow, ...]:
     table = checked.table
     found = measure_sensitivity(judged.forecast, optimum.shares, judged.target, judged.limits)
+    turned = rises(judged.target, judged.forecast.table)
     rows = []
     for place, name in enumerate(table.domains):
         effect = None if name in checked.fixed else found.changes[name]
@@ -235,7 +262,7 @@ def _domain_rows(
                 high=high,
                 seen_low=float(table.shares[:, place].min()),
                 seen_high=float(table.shares[:, place].max()),
-                effect=None if effect is None else value_of(effect),
+                effect=None if effect is None else value_of(effect, turned=turned),
                 fixed=name in checked.fixed,
                 passes=None if optimum.passes is None else optimum.passes[name],
             )
@@ -257,13 +284,12 @@ def _read_words(table: MixtureTable) -> str:
     return f"{len(table)} runs, {len(table.domains)} domains, {len(table.metrics)} metrics{sizes}"
 
 
-def _answer(optimum: MixtureOptimum, target: str, size: float | None) -> str:
+def _answer(optimum: MixtureOptimum, value: ForecastValue, target: str, size: float | None) -> str:
     kept = sorted(optimum.shares.items(), key=lambda pair: -pair[1])
     shown = [f"{name} {100 * share:.0f} %" for name, share in kept if share >= 0.005]
     most = ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
-    value = optimum.target
     at = "" if size is None else f" at {size:,.0f} parameters"
     return (
-        f"Train on {most}: {target}{at} is expected to be {value.mean:.4g} ({value.low:.4g} to "
+        f"Train on {most}: {target}{at} is expected to be {value.value:.4g} ({value.low:.4g} to "
         f"{value.high:.4g})."
     )

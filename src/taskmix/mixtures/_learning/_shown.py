@@ -94,11 +94,12 @@ def _compared_table(document: MixturesDocument) -> MixtureLines:
             row.name,
             _with_ends(row.target),
             "" if place == 0 else _with_ends(row.gain, 2),
-            "" if place == 0 else f"{row.better:.0%}",
+            "" if place == 0 else f"{100 * row.better:.0f} %",
         )
         for place, row in enumerate(document.compared)
     ]
-    title = f"Expected {document.target} (lower is better), with 90 % intervals"
+    better = "higher" if document.larger_is_better else "lower"
+    title = f"Expected of each mixture: {document.target} ({better} is better), 90 % intervals"
     return MixtureLines(
         title, ("mixture", "expected", "gain of the advised", "better"), tuple(rows)
     )
@@ -111,7 +112,7 @@ def _left_out_table(document: MixturesDocument) -> MixtureLines:
             row.name,
             _shown(row.rank_correlation, 3),
             _shown(row.r_squared, 3),
-            "-" if math.isnan(row.coverage) else f"{row.coverage:.0%}",
+            "-" if math.isnan(row.coverage) else f"{100 * row.coverage:.0f} %",
             _with_ends(expected[row.name]) if row.name in expected else "",
         )
         for row in document.left_out

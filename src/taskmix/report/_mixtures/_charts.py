@@ -28,7 +28,7 @@ def share_bars(rows: Sequence[str], largest: float) -> Spec:
         "encoding": {"color": _colour()},
         "layer": [
             {
-                "mark": {"type": "bar", "height": {"band": 0.86}, "opacity": 0.16},
+                "mark": {"type": "bar", "height": {"band": 0.86}, "opacity": 0.16, "clip": True},
                 "encoding": {
                     "x": x | {"field": "seen_low"},
                     "x2": {"field": "seen_high"},

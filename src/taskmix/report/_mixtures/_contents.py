@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SECTIONS = {
     "mixture": "Shares",
     "compared": "Against others",
-    "observed": "Runs not seen",
+    "left_out": "Runs not seen",
     "effects": "Sensitivity",
     "distance": "Extrapolated?",
     "front": "Front",
@@ -74,7 +74,7 @@ def mixtures_contents(
         _laws(document),
     )
     absent = {
-        "observed": "observed" not in figures,
+        "left_out": "left_out" not in figures,
         "effects": "effects" not in figures,
         "front": "front" not in figures,
         "carry": carry is None,
@@ -143,7 +143,7 @@ def _compared(document: MixturesDocument) -> PageTable:
             row.name,
             words_of(row.target),
             "" if place == 0 else words_of(row.gain, 2),
-            "" if place == 0 else f"{row.better:.0%}",
+            "" if place == 0 else f"{100 * row.better:.0f} %",
             mixture_words(row.shares, 5),
         ]
         for place, row in enumerate(document.compared)

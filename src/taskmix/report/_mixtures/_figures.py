@@ -55,14 +55,15 @@ def mixture_figure(document: MixturesDocument) -> Figure:
         "range": [f"{100 * row.low:.1f} to {100 * row.high:.1f} %" for row in rows],
         "seen": [f"{100 * row.seen_low:.1f} to {100 * row.seen_high:.1f} %" for row in rows],
     }
-    largest = max(max(row.share, row.high, row.seen_high) for row in rows)
+    largest = max(max(row.share, row.high) for row in rows)
     described = ", ".join(f"{row.domain} {100 * row.share:.1f} %" for row in rows[:20])
     panel = Panel("chart-mixture", "Shares", "mixture", columns, f"Shares: {described}.")
     caption = (
         "Bars are the advised shares. A line is the range of shares that cannot be told from the best, "
-        "the other shares making up for it. The grey part behind is what the runs have tried."
+        "the other shares making up for it. The grey part behind is what the runs have tried, as far as "
+        "it fits."
     )
-    spec = share_bars(columns["row"], min(1.0, 1.02 * largest))
+    spec = share_bars(columns["row"], min(1.0, 1.25 * largest))
     return Figure("mixture", caption, (panel,), "none", {"mixture": spec})
 
 
@@ -78,7 +79,8 @@ def compared_figure(document: MixturesDocument) -> Figure:
     )
     described = "; ".join(f"{row.name} {words_of(row.target)}" for row in rows)
     panel = Panel("chart-compared", "Expected", "compared", columns, f"{described}.")
-    title = f"{document.target} (lower is better)"
+    better = "higher" if document.larger_is_better else "lower"
+    title = f"{document.target} ({better} is better)"
     spec = interval_rows(columns["row"], title, zero_line=False)
     caption = "What each mixture is expected to give, with the 90 % interval of its law."
     return Figure("compared", caption, (panel,), "none", {"compared": spec})
@@ -103,7 +105,7 @@ def left_out_figure(document: MixturesDocument) -> Figure | None:
         )
         note = f"rank correlation {number(row.rank_correlation, 2)}, R² {number(row.r_squared, 2)}"
         if math.isfinite(row.coverage):
-            note += f", {row.coverage:.0%} in 90 % intervals"
+            note += f", {100 * row.coverage:.0f} % in 90 % intervals"
         described = f"{counted(len(row.runs), 'run')}: {note}."
         panels.append(Panel(f"chart-{name}", row.name, name, _dots(row), described, note))
     if not panels:
@@ -112,7 +114,7 @@ def left_out_figure(document: MixturesDocument) -> Figure | None:
         "Each dot is a run, predicted by laws that were fitted without it. On the broken line a "
         "prediction is right."
     )
-    return Figure("observed", caption, tuple(panels), "none", specs)
+    return Figure("left_out", caption, tuple(panels), "none", specs)
 
 
 def effect_figure(document: MixturesDocument) -> Figure | None:
@@ -120,13 +122,14 @@ def effect_figure(document: MixturesDocument) -> Figure | None:
     rows = [row for row in document.domains if row.effect is not None]
     if not rows:
         return None
-    rows.sort(key=lambda row: row.effect.value if row.effect is not None else 0.0)
+    sign = -1.0 if document.larger_is_better else 1.0
+    rows.sort(key=lambda row: sign * row.effect.value if row.effect is not None else 0.0)
     names = row_names([row.domain for row in rows])
     effects = [row.effect for row in rows if row.effect is not None]
     columns = _interval_columns(
         [names[row.domain] for row in rows],
         [row.domain for row in rows],
-        [BETTER if each.high < 0 else WORSE if each.low > 0 else UNTOLD for each in effects],
+        [_verdict(each, sign) for each in effects],
         effects,
     )
     described = "; ".join(
@@ -136,8 +139,8 @@ def effect_figure(document: MixturesDocument) -> Figure | None:
     spec = interval_rows(columns["row"], f"change of {document.target}", zero_line=True)
     caption = (
         "One point (0.01) more of a domain, taken from all others in proportion, with 90 % intervals. "
-        "Left of zero is better. At a best mixture most lie near zero, and domains without a share lie "
-        "right of it."
+        f"{'Right' if document.larger_is_better else 'Left'} of zero is better. At a best mixture most "
+        "lie near zero, and domains without a share on the worse side."
     )
     return Figure("effects", caption, (panel,), "none", {"effects": spec})
 
@@ -169,6 +172,12 @@ def front_of_metrics(document: MixturesDocument) -> Figure | None:
     )
     specs = {"front": trade_line(front.first, front.second)}
     return Figure("front", caption, (panel,), "none", specs)
+
+
+def _verdict(effect: ForecastValue, sign: float) -> str:
+    if effect.low <= 0 <= effect.high:
+        return UNTOLD
+    return BETTER if sign * effect.value < 0 else WORSE
 
 
 def words_of(value: ForecastValue, digits: int = 4) -> str:
