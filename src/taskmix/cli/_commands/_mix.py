@@ -91,7 +91,8 @@ class TargetOptions:
         str | None, typer.Option("--front", help="Two metrics whose trade is shown: prose,code")
     ] = None
     size: Annotated[
-        str | None, typer.Option("--size", help="Size of the model to train [the largest].")
+        str | None,
+        typer.Option("--parameters", help="Of the model to train, among several sizes [largest]."),
     ] = None
 
     def make(self, table: MixtureTable) -> MixtureTarget:
@@ -182,9 +183,9 @@ class LimitOptions:
 class WrittenOptions:
     """What is written, and how it is told."""
 
-    plan: Annotated[Path | None, typer.Option("--plan", help="Write the plan to this .json.")] = (
-        None
-    )
+    plan: Annotated[
+        Path | None, typer.Option("--write-plan", help="Write the plan to this .json.")
+    ] = None
     page: Annotated[Path | None, typer.Option("--page", help="Write the page to this .html.")] = (
         None
     )
@@ -208,7 +209,9 @@ class WrittenOptions:
             check_output(self.document, is_ours=is_mixtures_document, what="the document")
         paths = [path for path in (self.plan, self.page, self.document) if path is not None]
         if len({path.absolute() for path in paths}) < len(paths):
-            raise OptionError("`--plan`, `--page` and `--document` should be different files.")
+            raise OptionError(
+                "`--write-plan`, `--page` and `--document` should be different files."
+            )
 
     def write(self, lessons: MixtureLessons) -> None:
         """The files that were asked for."""
@@ -243,7 +246,7 @@ def mix(
         float | None, typer.Option("--tolerance", min=0.0, help="Expected regret that is enough.")
     ] = None,
     predict: Annotated[
-        Path | None, typer.Option("--predict", help="A file of mixtures to predict, a row each.")
+        str | None, typer.Option("--predict", help="A file of mixtures to predict, a row each.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of folds, draws and searches.")] = 0,
 ) -> None:
@@ -254,24 +257,24 @@ def mix(
 
     Examples:
 
-        taskmix mix ratios.csv metrics.csv --page mix.html --plan plan.json
+        taskmix mix ratios.csv metrics.csv --page mix.html --write-plan plan.json
 
         taskmix mix ratios.csv metrics.csv --target worst --at-most code=0.3 --group "web+books>=0.2"
 
         taskmix mix ratios.csv metrics.csv --supply supply.csv --budget 10B --next 8
 
-        taskmix mix runs.csv --metrics-columns "loss_*" --size-column model --size 1B
+        taskmix mix runs.csv --metrics-columns "loss_*" --size-column model --parameters 1B
     """
     from taskmix.mixtures import learn_mixtures
 
     written.check()
     pair = aim.pair()
-    size = None if aim.size is None else amount(aim.size, "--size")
+    size = None if aim.size is None else amount(aim.size, "--parameters")
     table = reading.read(ratios, metrics)
     target = aim.make(table)
     target.check(table)
     held, told = limits.make(table, seed)
-    asked = None if predict is None else read_shares_of(predict, table.domains)
+    asked = None if predict is None else read_shares_of(Path(predict), table.domains)
     if not written.json_:
         echo(f"Read {len(table)} runs, {len(table.domains)} domains, {len(table.metrics)} metrics.")
     lessons = learn_mixtures(

@@ -28,7 +28,7 @@ from taskmix.mixtures._learning._following import (
     explain_carry,
 )
 from taskmix.mixtures._learning._left_out import (
-    LeftOut,
+    LeftOutRuns,
     judge_left_out,
     predict_left_out,
     predict_left_out_at_size,
@@ -177,7 +177,7 @@ def _forecast(asked: _Settings, table: MixtureTable) -> tuple[Forecast, tuple[st
     return at_size, at_size.remarks
 
 
-def _left_out(asked: _Settings, table: MixtureTable, forecast: Forecast) -> LeftOut:
+def _left_out(asked: _Settings, table: MixtureTable, forecast: Forecast) -> LeftOutRuns:
     """Runs predicted without them, by forecasts made as this one was."""
     seed = asked.seed
     if table.sizes is None:

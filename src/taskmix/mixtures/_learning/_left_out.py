@@ -21,7 +21,7 @@ FEWEST = 4  # runs from which a correlation says anything
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class LeftOutRuns:
     """Runs as they were predicted without them."""
 
     table: MixtureTable  # the runs, as they came out
@@ -36,11 +36,11 @@ def predict_left_out(
     *,
     folds: int = FOLDS,
     seed: int = 0,
-) -> LeftOut:
+) -> LeftOutRuns:
     """The forecast's own predictions where it kept them; otherwise those of fits of the other folds."""
     kept = getattr(forecast, "left_out", None)
     if kept is not None:
-        return LeftOut(forecast.table, kept.predicted, kept.low, kept.high)
+        return LeftOutRuns(forecast.table, kept.predicted, kept.low, kept.high)
     return refit_without(forecast.table, np.ones(len(forecast.table), dtype=bool), fit, folds, seed)
 
 
@@ -52,7 +52,7 @@ def predict_left_out_at_size(
     *,
     folds: int = FOLDS,
     seed: int = 0,
-) -> LeftOut:
+) -> LeftOutRuns:
     """Runs of one size, each predicted without all runs on its mixture, of any size.
 
     Without runs of that size, those of others as they would have been there.
@@ -72,7 +72,7 @@ def refit_without(
     fit: Callable[[MixtureTable], Forecast],
     folds: int,
     seed: int,
-) -> LeftOut:
+) -> LeftOutRuns:
     """Those runs, each by a fit of the folds that it is not in."""
     predicted, low, high = (np.full(table.values.shape, np.nan) for _ in range(3))
     fold_of = _folds(table, min(folds, len(table) // 2), seed)
@@ -82,11 +82,11 @@ def refit_without(
         shares = table.shares[here]
         predicted[here] = partial.predict(shares)
         low[here], high[here] = partial.interval(shares, LEVEL)
-    return LeftOut(table.only(asked), predicted[asked], low[asked], high[asked])
+    return LeftOutRuns(table.only(asked), predicted[asked], low[asked], high[asked])
 
 
 def judge_left_out(
-    left: LeftOut, forecast: Forecast, target: MixtureTarget
+    left: LeftOutRuns, forecast: Forecast, target: MixtureTarget
 ) -> tuple[LeftOutMetric, ...]:
     """The target first, then every metric."""
     table = left.table
@@ -125,7 +125,7 @@ def _judge(
         observed=_numbers(observed),
         low=_numbers(low),
         high=_numbers(high),
-        rank_correlation=rank_correlation(predicted, observed),
+        rank_correlation=_rank_correlation(predicted, observed),
         r_squared=_r_squared(predicted, observed),
         coverage=float(inside[has_ends].mean()) if has_ends.any() else float("nan"),
         error=float(np.sqrt(np.mean((predicted - observed) ** 2))) if known.any() else float("nan"),
@@ -133,7 +133,7 @@ def _judge(
     )
 
 
-def rank_correlation(predicted: Floats, observed: Floats) -> float:
+def _rank_correlation(predicted: Floats, observed: Floats) -> float:
     """Spearman's; NaN where there are too few runs, or nothing varies."""
     if len(predicted) < FEWEST or np.ptp(predicted) == 0 or np.ptp(observed) == 0:
         return float("nan")

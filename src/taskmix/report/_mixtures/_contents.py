@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from taskmix.report._drawing import Figure
-from taskmix.report._mixtures._figures import mixture_words, words_of
+from taskmix.report._mixtures._figures import mixture_words, value_words
 from taskmix.report._study import UNKNOWN, count_of, number
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _shares(document: MixturesDocument) -> PageTable:
             f"{_percent(row.low)} to {_percent(row.high)}",
             f"{_percent(row.seen_low)} to {_percent(row.seen_high)}",
             *([UNKNOWN if row.passes is None else f"{row.passes:.2f}"] if read else []),
-            UNKNOWN if row.effect is None else words_of(row.effect, 2),
+            UNKNOWN if row.effect is None else value_words(row.effect, 2),
         ]
         for row in sorted(document.domains, key=lambda row: -row.share)
     ]
@@ -141,8 +141,8 @@ def _compared(document: MixturesDocument) -> PageTable:
     rows = [
         [
             row.name,
-            words_of(row.target),
-            "" if place == 0 else words_of(row.gain, 2),
+            value_words(row.target),
+            "" if place == 0 else value_words(row.gain, 2),
             "" if place == 0 else f"{100 * row.better:.0f} %",
             mixture_words(row.shares, 5),
         ]
@@ -159,7 +159,7 @@ def _metrics(document: MixturesDocument) -> PageTable:
     rows = [
         [
             name,
-            *(words_of(row.metrics[name]) for row in document.compared),
+            *(value_words(row.metrics[name]) for row in document.compared),
             _number(noise.get(name, math.nan)),
         ]
         for name in document.compared[0].metrics
@@ -197,7 +197,7 @@ def _predictions(document: MixturesDocument) -> PageTable | None:
         return None
     names = list(document.predictions[0].metrics)
     rows = [
-        [each.name, words_of(each.target), *(words_of(each.metrics[name]) for name in names)]
+        [each.name, value_words(each.target), *(value_words(each.metrics[name]) for name in names)]
         for each in document.predictions
     ]
     return PageTable(["mixture", document.target, *names], rows)

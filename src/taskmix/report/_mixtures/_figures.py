@@ -77,7 +77,7 @@ def compared_figure(document: MixturesDocument) -> Figure:
         [ADVISED if place == 0 else OTHER for place in range(len(rows))],
         [row.target for row in rows],
     )
-    described = "; ".join(f"{row.name} {words_of(row.target)}" for row in rows)
+    described = "; ".join(f"{row.name} {value_words(row.target)}" for row in rows)
     panel = Panel("chart-compared", "Expected", "compared", columns, f"{described}.")
     better = "higher" if document.larger_is_better else "lower"
     title = f"{document.target} ({better} is better)"
@@ -117,7 +117,7 @@ def left_out_figure(document: MixturesDocument) -> Figure | None:
     return Figure("left_out", caption, tuple(panels), "none", specs)
 
 
-def effect_figure(document: MixturesDocument) -> Figure | None:
+def sensitivity_figure(document: MixturesDocument) -> Figure | None:
     """What one point more of each domain changes."""
     rows = [row for row in document.domains if row.effect is not None]
     if not rows:
@@ -133,7 +133,8 @@ def effect_figure(document: MixturesDocument) -> Figure | None:
         effects,
     )
     described = "; ".join(
-        f"{row.domain} {words_of(effect)}" for row, effect in zip(rows[:20], effects, strict=False)
+        f"{row.domain} {value_words(effect)}"
+        for row, effect in zip(rows[:20], effects, strict=False)
     )
     panel = Panel("chart-effects", "Effects", "effects", columns, f"{described}.")
     spec = interval_rows(columns["row"], f"change of {document.target}", zero_line=True)
@@ -157,7 +158,9 @@ def front_of_metrics(document: MixturesDocument) -> Figure | None:
         "low": [rounded(each.second.low) for each in front.points],
         "high": [rounded(each.second.high) for each in front.points],
         "name": [mixture_words(each.shares) for each in front.points],
-        "shown": [f"{words_of(each.first)}; {words_of(each.second)}" for each in front.points],
+        "shown": [
+            f"{value_words(each.first)}; {value_words(each.second)}" for each in front.points
+        ],
     }
     panel = Panel(
         "chart-front",
@@ -180,7 +183,7 @@ def _verdict(effect: ForecastValue, sign: float) -> str:
     return BETTER if sign * effect.value < 0 else WORSE
 
 
-def words_of(value: ForecastValue, digits: int = 4) -> str:
+def value_words(value: ForecastValue, digits: int = 4) -> str:
     """A number with the ends of its interval."""
     if not math.isfinite(value.value):
         return "not known"
@@ -209,7 +212,7 @@ def _interval_columns(
         "mean": [rounded(each.value) for each in values],
         "low": [rounded(each.low) for each in values],
         "high": [rounded(each.high) for each in values],
-        "shown": [words_of(each) for each in values],
+        "shown": [value_words(each) for each in values],
     }
 
 

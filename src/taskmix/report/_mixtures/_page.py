@@ -11,10 +11,10 @@ from taskmix.report._files import is_our_page, write_whole
 from taskmix.report._mixtures._contents import mixtures_contents
 from taskmix.report._mixtures._figures import (
     compared_figure,
-    effect_figure,
     front_of_metrics,
     left_out_figure,
     mixture_figure,
+    sensitivity_figure,
 )
 from taskmix.report._shell import CHART_PACKAGES, PURPOSE, render_page
 
@@ -31,7 +31,7 @@ def mixtures_page_html(document: MixturesDocument) -> str:
         mixture_figure(document),
         compared_figure(document),
         left_out_figure(document),
-        effect_figure(document),
+        sensitivity_figure(document),
         front_of_metrics(document),
     )
     figures = {figure.id: figure for figure in found if figure is not None}
