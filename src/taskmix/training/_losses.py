@@ -23,12 +23,6 @@ def known_targets(targets: Tensor) -> Tensor:
     return ~targets.isnan() if targets.is_floating_point() else targets != MISSING
 
 
-def rows_with_target(targets: Tensor) -> Tensor:
-    """[row], whether it has a target, or any of its words or labels has."""
-    known = known_targets(targets)
-    return known.flatten(1).any(dim=1) if known.dim() > 1 else known
-
-
 def task_loss(task: EncodedTask, deviation: float = 1.0) -> LossFunction:
     """The mean loss over the rows, words or labels that have a target.
 
@@ -62,7 +56,7 @@ def task_loss(task: EncodedTask, deviation: float = 1.0) -> LossFunction:
 
         return binary_cross_entropy
 
-    complete = all(bool((split.targets != MISSING).all()) for split in task.splits.values())
+    complete = all(split.is_complete for split in task.splits.values())
 
     def cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
         if outputs.dim() == 3:  # a row is a sentence: [row, word, class], as wide as the batch

@@ -14,7 +14,7 @@ from taskmix.errors import DivergedError, InputError
 from taskmix.models import HardSharing
 from taskmix.tasks import EncodedTasks
 from taskmix.training._events import StepEvent
-from taskmix.training._losses import LossFunction, rows_with_target
+from taskmix.training._losses import LossFunction
 from taskmix.training._ranks import Ranks
 from taskmix.training._streams import Stream, mixed_seed
 
@@ -103,7 +103,7 @@ def make_stream(
     """
     rows: Tensor | None = None
     for position in members:
-        known = rows_with_target(tasks[position].splits["train"].targets)
+        known = tasks[position].splits["train"].has_target
         rows = known if rows is None else rows | known
     places = rows.nonzero().flatten().cpu() if rows is not None else torch.empty(0)
     if not len(places):
@@ -143,7 +143,7 @@ def sparse_tasks(tasks: EncodedTasks, groups: Sequence[Sequence[int]]) -> frozen
     found: set[int] = set()
     for group in groups:
         if len(group) > 1:
-            known = [rows_with_target(tasks[place].splits["train"].targets) for place in group]
+            known = [tasks[place].splits["train"].has_target for place in group]
             used = torch.stack(known).any(dim=0)
             found |= {
                 place

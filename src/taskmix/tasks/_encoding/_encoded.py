@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, overload
 
@@ -19,6 +20,7 @@ from torch import Tensor
 from taskmix.errors import InputError
 from taskmix.tasks._encoding._inputs import Inputs
 from taskmix.tasks._reading import TaskKind
+from taskmix.tasks._task import MISSING
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,22 @@ class EncodedSplit:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether no target is missing; looked up once for all models that read the split."""
+        return bool(self._known.all())
+
+    @cached_property
+    def has_target(self) -> Tensor:
+        """[row], whether it has a target, or any of its words, places or labels has."""
+        known = self._known
+        return known.flatten(1).any(dim=1) if known.dim() > 1 else known
+
+    @property
+    def _known(self) -> Tensor:
+        floating = self.targets.is_floating_point()
+        return ~self.targets.isnan() if floating else self.targets != MISSING
 
     def to(self, device: torch.device) -> EncodedSplit:
         return replace(self, inputs=self.inputs.to(device), targets=self.targets.to(device))
