@@ -14,16 +14,13 @@ import numpy as np
 
 from taskmix.errors import OptionError
 from taskmix.mixtures._forecasting import Forecast
+from taskmix.mixtures._optimum._descending import descend_together
 from taskmix.mixtures._optimum._feasible import FeasibleShares
 from taskmix.mixtures._optimum._finishing import finish_under
 from taskmix.mixtures._optimum._judged import JudgedMixtures, interval_of
 from taskmix.mixtures._optimum._limits import MixtureLimits
 from taskmix.mixtures._optimum._optimum import shares_by_name
-from taskmix.mixtures._optimum._searching import (
-    candidate_mixtures,
-    descend_together,
-    search_mixture,
-)
+from taskmix.mixtures._optimum._searching import best_mixture, candidate_mixtures
 from taskmix.mixtures._optimum._target import MixtureTarget
 from taskmix.mixtures._table import Floats
 from taskmix.numerics import Interval, check_level
@@ -102,10 +99,7 @@ def _front_rows(
     points: int,
 ) -> Floats:
     """[point, domain], in the order of the first target."""
-    ends = [
-        search_mixture(each.value, feasible, seen, generator, parts=each.edges)[0]
-        for each in (first, second)
-    ]
+    ends = [best_mixture(each, feasible, seen, generator) for each in (first, second)]
     one, two = first.expected, second.expected
     pool = np.concatenate([np.array(ends), candidate_mixtures(feasible, seen, generator)])
     a, b = one(pool), two(pool)

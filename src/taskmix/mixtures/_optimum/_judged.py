@@ -62,6 +62,15 @@ class JudgedMixtures:
             step = max(1, AT_ONCE // (drawn.shape[0] * drawn.shape[2]))
         return np.concatenate(parts, axis=1)
 
+    def guess(self, shares: Floats) -> Floats:
+        """[mixture], the target of what is predicted: nearly its mean, at the cost of one law."""
+        return self.target.of(self.metrics(shares), self.forecast.table)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the guess is the value: the mean of a mean is that of the prediction."""
+        return self.caution is None and not self.target.worst
+
     def value(self, shares: Floats) -> Floats:
         """[mixture], what the search makes small."""
         if self.caution is not None:
@@ -78,8 +87,8 @@ class JudgedMixtures:
 
     def expected(self, shares: Floats) -> Floats:
         """[mixture], the target's mean over the laws."""
-        if not self.target.worst:  # the mean of a mean is that of the prediction
-            return self.target.of(self.metrics(shares), self.forecast.table)
+        if not self.target.worst:
+            return self.guess(shares)
         return np.asarray(self.each(shares).mean(axis=0))
 
 

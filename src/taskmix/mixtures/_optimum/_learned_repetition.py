@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taskmix.errors import InputError, ShapeError
 from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
@@ -137,7 +138,7 @@ def _conclude(
 
 
 def _errors_left_out(
-    table: MixtureTable, fold_of: Floats, fit: Callable[[MixtureTable], Forecast]
+    table: MixtureTable, fold_of: NDArray[np.intp], fit: Callable[[MixtureTable], Forecast]
 ) -> Floats:
     """[run], the squared error of its metrics when it was left out, each in units of its variance."""
     predicted = np.full(table.values.shape, np.nan)
@@ -154,7 +155,7 @@ def _errors_left_out(
 
 
 def _taught(read: Floats, at_hand: Floats, worth: float) -> Floats:
-    return effective_tokens(read, at_hand, worth) / read.sum(axis=1).max()
+    return np.asarray(effective_tokens(read, at_hand, worth) / read.sum(axis=1).max())
 
 
 def _is_worse(differences: Floats, level: float) -> bool:

@@ -15,7 +15,7 @@ from taskmix.mixtures._optimum._feasible import FeasibleShares
 from taskmix.mixtures._optimum._judged import JudgedMixtures, interval_of
 from taskmix.mixtures._optimum._limits import MixtureLimits
 from taskmix.mixtures._optimum._profile import equally_good_ranges
-from taskmix.mixtures._optimum._searching import candidate_mixtures, search_mixture
+from taskmix.mixtures._optimum._searching import best_mixture, candidate_mixtures
 from taskmix.mixtures._optimum._target import MixtureTarget
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.numerics import Interval, as_distribution, check_level
@@ -115,7 +115,7 @@ def find_optimum(
     others = _others(table, limits, reference)
     generator = np.random.default_rng(seed)
     seen = np.concatenate([table.shares, *(row[None] for row in others.values())])
-    best, _ = search_mixture(judged.value, feasible, seen, generator, parts=judged.edges)
+    best = best_mixture(judged, feasible, seen, generator)
     candidates = candidate_mixtures(feasible, seen, generator)
     best_run = _best_run(judged, feasible)
     others = {BEST_RUN: table.shares[best_run], **others}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from taskmix.mixtures._optimum._descending import descend_together
 from taskmix.mixtures._optimum._feasible import FeasibleShares
 from taskmix.mixtures._optimum._judged import JudgedMixtures
-from taskmix.mixtures._optimum._searching import descend_together
 from taskmix.mixtures._table import Floats
 
-COARSE = (np.arange(1, 7) / 6) ** 2  # of the way to the end of a domain's range: finer near by
-FINE = np.arange(1, 7) / 6  # of the way between two coarse places
-DESCENTS = 4
+COARSE = (np.arange(1, 9) / 8) ** 2  # of the way to the end of a domain's range: finer near by
+FINE = np.arange(9) / 8  # of the way between two coarse places
+DESCENTS = 3
 
 
 def equally_good_ranges(
@@ -29,46 +29,51 @@ def equally_good_ranges(
     """
     ends = []
     for end in feasible.ranges():
-        inner, outer = optimum, end  # [domain]: as good as the optimum, and perhaps no longer
-        for steps in (COARSE, FINE):
-            # [domain, place]; all domains and places are rows of one search
-            places = inner[:, None] + steps * (outer - inner)[:, None]
-            excess = _excess(judged, feasible, optimum, places, level) - tolerance
-            inner, outer = _bracket(inner, places, excess)
-        ends.append(inner)
+        path = _path(
+            judged, feasible, optimum, optimum[:, None] + COARSE * (end - optimum)[:, None]
+        )
+        inner, outer = _bracket(path, _excess(judged, optimum, path, level) - tolerance)
+        # Between two mixtures of a path their means are nearly the best ones too.
+        path = inner[:, None] + FINE[:, None] * (outer - inner)[:, None]
+        inner, _ = _bracket(path, _excess(judged, optimum, path, level) - tolerance)
+        ends.append(np.diagonal(inner))
     return np.minimum(ends[0], optimum), np.maximum(ends[1], optimum)
 
 
-def _excess(
-    judged: JudgedMixtures,
-    feasible: FeasibleShares,
-    optimum: Floats,
-    places: Floats,  # [domain, place]
-    level: float,
+def _path(
+    judged: JudgedMixtures, feasible: FeasibleShares, optimum: Floats, places: Floats
 ) -> Floats:
-    """[domain, place], by how much the target is above the optimum's at the least."""
+    """The best mixtures found with a domain's share at each place, from the optimum outwards.
+
+    `places` are [domain, place], and the mixtures [domain, place, domain]; all are rows of one search.
+    """
     domains, count = places.shape
-    rows = np.arange(domains * count)
-    owners = np.repeat(np.arange(domains), count)
+    rows, owners = np.arange(domains * count), np.repeat(np.arange(domains), count)
     lower, upper = (np.tile(bound, (len(rows), 1)) for bound in (feasible.lower, feasible.upper))
     lower[rows, owners] = upper[rows, owners] = places.ravel()
     starts = feasible.project(np.tile(optimum, (len(rows), 1)), lower=lower, upper=upper)
     moved, _ = descend_together(
-        lambda shares, _: judged.value(shares),
+        lambda shares, _: judged.guess(shares),
         feasible,
         starts,
         steps=DESCENTS,
         lower=lower,
         upper=upper,
     )
-    differences = judged.each(moved) - judged.each(optimum[None])
-    return np.quantile(differences, 0.5 - level / 2, axis=0).reshape(places.shape)
+    path = moved.reshape(domains, count, domains)
+    return np.concatenate([np.tile(optimum, (domains, 1, 1)), path], axis=1)
 
 
-def _bracket(inner: Floats, places: Floats, excess: Floats) -> tuple[Floats, Floats]:
-    """The last place [domain] before `excess` first rises above 0, and the one where it does."""
-    rows = np.arange(len(places))
-    path = np.column_stack([inner, places])
-    fails = np.column_stack([excess > 0, np.ones(len(places), dtype=bool)])
-    first = fails.argmax(axis=1)  # in `path`, the place before the first that fails
-    return path[rows, first], path[rows, np.minimum(first + 1, places.shape[1])]
+def _excess(judged: JudgedMixtures, optimum: Floats, path: Floats, level: float) -> Floats:
+    """[domain, place], by how much the target is above the optimum's at the least."""
+    drawn = judged.each(np.concatenate([optimum[None], path.reshape(-1, len(optimum))]))
+    low = np.quantile(drawn[:, 1:] - drawn[:, :1], 0.5 - level / 2, axis=0)
+    return np.asarray(low.reshape(path.shape[:2]))
+
+
+def _bracket(path: Floats, excess: Floats) -> tuple[Floats, Floats]:
+    """The last mixture of each path [domain, domain] before `excess` rises above 0, and the next."""
+    rows, last = np.arange(len(path)), path.shape[1] - 1
+    fails = np.column_stack([excess[:, 1:] > 0, np.ones(len(path), dtype=bool)])
+    before = fails.argmax(axis=1)
+    return path[rows, before], path[rows, np.minimum(before + 1, last)]

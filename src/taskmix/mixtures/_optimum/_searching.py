@@ -1,45 +1,43 @@
 """The lowest point of a function of mixtures: many starts at once, then the best of them refined.
 
 1. Candidates: runs that were seen, mixtures at random, sparse ones, single domains, pairs of them.
-2. The best, far from each other, go down by projected gradient: slopes by differences and a search
-   along each way, all starts and all steps in one call, because a forecast answers hundreds of mixtures
-   about as fast as one.
-3. The best few are finished by SLSQP (Kraft, 1988; `scipy.optimize`), which knows curvature, and by
-   exchanging ever smaller shares between domains, which needs no slopes: a forecast may have steps
-   (trees), and the worst of several metrics has edges.
+2. The best of them, far from each other, go down together (`descend_together`).
+3. The best few are finished by SLSQP (Kraft, 1988; `scipy.optimize`), which knows curvature, and the
+   best by exchanging ever smaller shares between domains, which needs no slopes: a forecast may have
+   steps (trees), and the worst of several metrics has edges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taskmix.mixtures._optimum._descending import descend_together
 from taskmix.mixtures._optimum._feasible import FeasibleShares
 from taskmix.mixtures._optimum._finishing import (
     Judge,
     exchange_shares,
     finish_mixture,
     finish_worst,
-    measure_slopes,
 )
+from taskmix.mixtures._optimum._judged import JudgedMixtures
 from taskmix.mixtures._table import Floats
-
-LONGEST = 0.5  # in shares: the first step that is tried along a way
-LENGTHS = 4.0 ** np.array([1, 0, -1, -2, -3, -5])  # tried at once, times the step that last paid
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchEffort:
-    """How much is tried; the defaults find the optimum of 17 domains in about a second."""
+    """How much is tried; the defaults find the optimum of 17 domains in 20,000 mixtures or so."""
 
     random: int = 512  # mixtures at random, half of them sparse
     starts: int = 12
-    descents: int = 25  # steps of all starts
-    finished: int = 3  # starts that SLSQP and exchanges finish
-    exchanges: int = 60
+    descents: int = 20  # steps of all starts
+    finished: int = 3  # starts that SLSQP finishes
+    exchanges: int = 40
+
+
+# From a mixture that is nearly right, by a function that costs more.
+AGAIN = SearchEffort(starts=4, descents=10, finished=1, exchanges=25)
 
 
 def search_mixture(
@@ -48,28 +46,39 @@ def search_mixture(
     seen: Floats,  # [mixture, domain], mixtures worth looking at, allowed or not
     generator: np.random.Generator,
     *,
-    parts: Judge
-    | None = None,  # [mixture, part], where the worst of these is what `judge` is about
+    parts: Judge | None = None,  # [mixture, part], if the worst of these is what is judged
     effort: SearchEffort | None = None,
 ) -> tuple[Floats, float]:
     """The best allowed mixture [domain] and its value; never worse than a `seen` one."""
     effort = effort or SearchEffort()
     pool = candidate_mixtures(feasible, seen, generator, count=effort.random)
     values = judge(pool)
+    scale = float(np.nanstd(values)) or 1.0
     starts = pool[spread_out(pool, values, effort.starts)]
-    starts, reached = descend_together(
+    reached, lowest = descend_together(
         lambda rows, _: judge(rows), feasible, starts, steps=effort.descents
     )
-    best = np.argsort(reached, kind="stable")[: effort.finished]
-    scale = float(np.std(values)) or 1.0
+    best = np.argsort(lowest, kind="stable")[: effort.finished]
     if parts is not None:
-        edges = [finish_worst(parts, feasible, starts[place], scale) for place in best]
-        starts = np.concatenate([starts, edges])
-        best = np.argsort(judge(starts), kind="stable")[: effort.finished]
-    finished = [finish_mixture(judge, feasible, starts[place], scale) for place in best]
-    every = np.concatenate([pool, starts, finished])
-    place = int(np.nanargmin(judge(every)))
+        edges = [finish_worst(parts, feasible, reached[place], scale) for place in best]
+        reached = np.concatenate([reached, edges])
+        lowest = np.concatenate([lowest, judge(np.array(edges))])
+        best = np.argsort(lowest, kind="stable")[: effort.finished]
+    ended = np.array([finish_mixture(judge, feasible, reached[place], scale) for place in best])
+    every = np.concatenate([pool, reached, ended])
+    place = int(np.nanargmin(np.concatenate([values, lowest, judge(ended)])))
     return exchange_shares(judge, feasible, every[place], generator, rounds=effort.exchanges)
+
+
+def best_mixture(
+    judged: JudgedMixtures, feasible: FeasibleShares, seen: Floats, generator: np.random.Generator
+) -> Floats:
+    """[domain]; where laws have to be drawn for its value, the search begins with the prediction."""
+    best, _ = search_mixture(judged.guess, feasible, seen, generator, parts=judged.edges)
+    if judged.is_plain:
+        return best
+    seen = np.concatenate([best[None], seen])
+    return search_mixture(judged.value, feasible, seen, generator, effort=AGAIN)[0]
 
 
 def candidate_mixtures(
@@ -97,53 +106,3 @@ def spread_out(pool: Floats, values: Floats, count: int, *, apart: float = 0.1) 
         if len(chosen) == count:
             break
     return chosen
-
-
-def descend_together(
-    judge: Callable[[Floats, NDArray[np.intp]], Floats],  # mixtures, and the start that each is of
-    feasible: FeasibleShares,
-    starts: Floats,
-    *,
-    steps: int,
-    lower: Floats | None = None,  # [start, domain], narrower bounds than the limits'
-    upper: Floats | None = None,
-) -> tuple[Floats, Floats]:
-    """All starts go down together [start, domain]; with their values [start]. None ever rises."""
-    starts, count = starts.copy(), starts.shape[1]
-    low = np.broadcast_to(feasible.lower if lower is None else lower, starts.shape)
-    high = np.broadcast_to(feasible.upper if upper is None else upper, starts.shape)
-    values = judge(starts, np.arange(len(starts)))
-    moving = np.ones(len(starts), dtype=bool)
-    sizes = np.full(
-        len(starts), LONGEST / 4
-    )  # the step that last paid: the next is sought around it
-    for _ in range(steps):
-        active = np.flatnonzero(moving)
-        if len(active) == 0:
-            break
-        here = starts[active]
-        owners = np.repeat(active, count)
-        slopes = measure_slopes(lambda rows, of=owners: judge(rows, of), here, values[active])
-        slopes -= slopes.mean(axis=1, keepdims=True)
-        largest = np.abs(slopes).max(axis=1, keepdims=True)
-        ways = -slopes / np.where(largest > 0, largest, 1.0)
-        lengths = sizes[active][:, None] * LENGTHS
-        tried = here[:, None] + lengths[:, :, None] * ways[:, None]
-        each = lengths.shape[1]
-        tried = feasible.project(
-            tried.reshape(-1, count),
-            lower=np.repeat(low[active], each, axis=0),
-            upper=np.repeat(high[active], each, axis=0),
-        )
-        found = judge(tried, np.repeat(active, each)).reshape(len(active), each)
-        place = np.nanargmin(np.where(np.isnan(found), np.inf, found), axis=1)
-        rows = np.arange(len(active))
-        better = found[rows, place] < values[active]
-        taken = active[better]
-        starts[taken] = tried.reshape(len(active), each, count)[rows, place][better]
-        gained = values[taken] - found[rows, place][better]
-        values[taken] = found[rows, place][better]
-        sizes[taken] = np.minimum(lengths[rows, place][better], LONGEST)
-        moving[active[~better]] = False
-        moving[taken[gained <= 1e-12 * np.maximum(np.abs(values[taken]), 1e-12)]] = False
-    return starts, values
