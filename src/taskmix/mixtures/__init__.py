@@ -11,7 +11,21 @@ from taskmix.mixtures._designing import (
     next_mixtures,
     search_mixtures,
 )
-from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
+from taskmix.mixtures._forecasting import (
+    Forecast,
+    LeftOutRuns,
+    StackedForecast,
+    forecast_mixtures,
+    usual_laws,
+)
+from taskmix.mixtures._laws import (
+    BoostedTrees,
+    EffectiveDataLaw,
+    ExponentialLaw,
+    LogLinearLaw,
+    MixtureLaw,
+    ProcessLaw,
+)
 from taskmix.mixtures._optimum import (
     DistanceToRuns,
     DomainGroup,
@@ -33,14 +47,20 @@ from taskmix.mixtures._optimum import (
 from taskmix.mixtures._table import MixtureTable
 
 __all__ = [
+    "BoostedTrees",
     "DistanceToRuns",
     "DomainGroup",
+    "EffectiveDataLaw",
     "ExpectedRegret",
+    "ExponentialLaw",
     "FirstDesign",
     "Forecast",
     "FrontMixture",
     "LearnedRepetition",
+    "LeftOutRuns",
+    "LogLinearLaw",
     "MixtureGain",
+    "MixtureLaw",
     "MixtureLimits",
     "MixtureOptimum",
     "MixtureSearch",
@@ -48,8 +68,10 @@ __all__ = [
     "MixtureTable",
     "MixtureTarget",
     "NextRuns",
+    "ProcessLaw",
     "SearchRound",
     "ShareCurve",
+    "StackedForecast",
     "effective_tokens",
     "estimate_regret",
     "find_front",
@@ -61,4 +83,5 @@ __all__ = [
     "measure_sensitivity",
     "next_mixtures",
     "search_mixtures",
+    "usual_laws",
 ]
