@@ -60,7 +60,8 @@ def test_replicates_repeat_an_earlier_row_and_no_two_the_same() -> None:
     repeated = [design.repeats[place] for place in again]
     assert len(set(repeated)) == 6
     for place, row in zip(again, repeated, strict=True):
-        assert row is not None and row < place
+        assert row is not None
+        assert row < place
         assert design.kinds[row] != "replicate"
         np.testing.assert_array_equal(design.shares[place], design.shares[row])
     assert all(
@@ -72,7 +73,8 @@ def test_replicates_repeat_an_earlier_row_and_no_two_the_same() -> None:
 def test_replicates_are_spread_over_the_design() -> None:
     design = first_mixtures(names(6), 60, replicates=5)
     again = [place for place, kind in enumerate(design.kinds) if kind == "replicate"]
-    assert again[0] <= 15 and again[-1] >= 45
+    assert again[0] <= 15
+    assert again[-1] >= 45
 
 
 def test_corners_are_left_out_where_they_would_take_most_of_the_runs() -> None:
@@ -95,11 +97,14 @@ def test_a_corner_has_as_much_of_its_domain_as_the_limits_allow() -> None:
     np.testing.assert_allclose(np.sort(corners.max(axis=1)), [0.5, 0.5, 0.6, 1.0], atol=1e-6)
     # Domain 1 cannot be left out.
     without = design.shares[[kind == "without" for kind in design.kinds]]
-    assert len(without) == 3 and (without[:, 1] >= 0.1 - 1e-6).all()
+    assert len(without) == 3
+    assert (without[:, 1] >= 0.1 - 1e-6).all()
 
 
 def test_natural_shares_are_the_centre_and_corners_keep_their_proportions() -> None:
-    design = first_mixtures(("web", "code", "books"), 24, prior={"web": 60, "code": 30, "books": 10})
+    design = first_mixtures(
+        ("web", "code", "books"), 24, prior={"web": 60, "code": 30, "books": 10}
+    )
     np.testing.assert_allclose(design.shares[0], [0.6, 0.3, 0.1])
     without = design.shares[[kind == "without" for kind in design.kinds]]
     np.testing.assert_allclose(without[without[:, 2] < 1e-9][0], [2 / 3, 1 / 3, 0], atol=1e-9)
@@ -126,7 +131,8 @@ def test_rows_are_mixtures_within_limits_and_the_same_for_the_same_seed(
     assert limits.feasible(names(domains)).contains(design.shares).all()
     again = first_mixtures(names(domains), count, limits=limits, seed=seed)
     np.testing.assert_array_equal(design.shares, again.shares)
-    assert design.kinds == again.kinds and design.repeats == again.repeats
+    assert design.kinds == again.kinds
+    assert design.repeats == again.repeats
 
 
 def test_renaming_domains_changes_nothing_and_reordering_moves_centre_and_corners() -> None:
@@ -167,7 +173,10 @@ def test_narrow_limits_of_many_domains_are_filled_not_given_up_on() -> None:
         ({"count": 4, "replicates": 4}, "`replicates` should be at least 0 and below `count`, 4"),
         ({"count": 4, "limits": MixtureLimits(at_most=0.2)}, "contradict"),
         ({"count": 4, "prior": {"web": 1.0}}, "Found none for `code`"),
-        ({"count": 4, "prior": {"web": 1.0, "code": 1.0, "cod": 1.0}}, "Found `cod`, which is none"),
+        (
+            {"count": 4, "prior": {"web": 1.0, "code": 1.0, "cod": 1.0}},
+            "Found `cod`, which is none",
+        ),
         ({"count": 4, "prior": [1.0, 2.0, 3.0]}, "a number for each of the 2 domains"),
         ({"count": 4, "prior": [1.0, -2.0]}, "none below 0"),
         ({"count": 4, "prior": [0.0, 0.0]}, "some above"),
