@@ -5,7 +5,7 @@ Four kinds of rows, each with its purpose:
 - the centre, natural shares or even ones: what others are compared with;
 - corners: as much of one domain as is allowed, and none of one domain (the rest as in the centre).
   No other run says more about a single domain (Cornell, "Experiments with Mixtures", 2002, chapter 2);
-- space-filling: mixtures that together resemble all allowed ones, see `_filling.py`;
+- space-filling: mixtures far from all others, see `_filling.py`;
 - replicates: a mixture run again with another seed, because only these tell noise from law. They
   repeat mixtures that are far apart, as noise depends on the mixture.
 """
@@ -20,16 +20,16 @@ import numpy as np
 
 from taskmix.errors import InputError
 from taskmix.mixtures._designing._crowd import center_of, crowd_of, random_of
-from taskmix.mixtures._designing._filling import distances, order_by_filling
+from taskmix.mixtures._designing._filling import order_by_filling
 from taskmix.mixtures._optimum import FeasibleShares, MixtureLimits
 from taskmix.mixtures._table import Floats
 
 Kind = Literal["centre", "corner", "without", "space-filling", "replicate"]
 
-CORNERS = 1 / 2  # of the runs may be corners; more, and nothing is known of the middle
+CORNERS = 1 / 3  # of the runs may be corners; more, and too little is known of the middle
 WITHOUT = 1 / 4  # and only if together these are no more, runs without a domain, which tell less
 REPLICATED = 1 / 12  # of the runs repeat another, unless it is said how many
-CROWD = 2000  # mixtures that a design is to resemble; four for each run, if these are more
+CROWD = 2000  # mixtures that a design is chosen from; four for each run, if these are more
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,11 +119,11 @@ def first_mixtures(
     rows, kinds = rows[:wanted], kinds[:wanted]
     crowd = crowd_of(feasible, center, max(CROWD, 4 * count), random_of(seed, 0))
     candidates = np.concatenate([np.array(rows), crowd])
-    filled = order_by_filling(candidates, crowd, wanted, first=range(len(rows)))
+    filled = order_by_filling(candidates, wanted, first=range(len(rows)))
     kinds += ["space-filling"] * (len(filled) - len(rows))
     chosen = candidates[filled]
     # Corners are chosen first and run among the others: each beginning should be a design.
-    order = order_by_filling(chosen, crowd, len(chosen), first=(0,))
+    order = order_by_filling(chosen, len(chosen))
     return _with_replicates(
         names, chosen[order], [kinds[place] for place in order], repeated, count
     )
@@ -198,10 +198,8 @@ def _with_replicates(
 
 
 def _far_apart(shares: Floats, count: int) -> list[int]:
-    """Rows far from each other, the first of all first; over again where there are too few."""
-    chosen = [0]
-    nearest = distances(shares, shares[:1])[:, 0]
-    while len(chosen) < min(count, len(shares)):
-        chosen.append(int(np.argmax(nearest)))
-        nearest = np.minimum(nearest, distances(shares, shares[chosen[-1:]])[:, 0])
-    return [chosen[number % len(chosen)] for number in range(count)]
+    """Rows far from each other, the centre first; over again where there are too few."""
+    if count == 0:
+        return []
+    order = order_by_filling(shares, count)
+    return [int(order[number % len(order)]) for number in range(count)]

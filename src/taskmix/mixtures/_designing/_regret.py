@@ -42,7 +42,8 @@ def estimate_regret(
     limits: MixtureLimits | None = None,
     *,
     recommended: Floats | None = None,  # [domain]; None: the best in the mean over draws
-    among: Floats | None = None,  # [mixture, domain], those that may be chosen; None: all allowed
+    best_among: Floats
+    | None = None,  # [mixture, domain], those that can be chosen; None: all allowed
     seed: int = 0,
 ) -> ExpectedRegret:
     """The regret of a mixture against the best one, expected over the forecast's draws.
@@ -60,9 +61,9 @@ def estimate_regret(
     asked = Asked(
         forecast=forecast, target=target or MixtureTarget(), limits=limits or MixtureLimits()
     )
-    contenders = contenders_for(asked, among=among, also=recommended, seed=seed)
+    contenders = contenders_for(asked, among=best_among, also=recommended, seed=seed)
     place = contenders.recommended
-    if recommended is not None:  # it was put in last of those that were given
+    if recommended is not None:
         place = int(np.argmin(np.abs(contenders.shares - recommended).sum(axis=1)))
     return regret_at(asked, contenders, place)
 
@@ -82,7 +83,7 @@ def contenders_for(
             )
     if among is None:
         return find_contenders(asked, feasible, random_of(seed, 1), also=also)
-    shares = checked_mixtures(among, domains, "among")
+    shares = checked_mixtures(among, domains, "best_among")
     shares = shares if also is None else np.concatenate([shares, also])
     return Contenders(shares=shares, targets=asked.judged.each(shares))
 

@@ -107,7 +107,7 @@ def search_mixtures(
             make_forecast(table),
             target,
             limits,
-            count=max(min(batch, most_runs - len(table)), 1),
+            count=min(batch, most_runs - len(table)) if len(table) < most_runs else batch,
             tolerance=tolerance,
             relative_tolerance=relative_tolerance,
             seed=seed + len(table),  # the same after an interruption
