@@ -23,6 +23,7 @@ from taskmix.cli._commands._predict import predict
 from taskmix.cli._commands._report import report
 from taskmix.cli._commands._sequences import sequences
 from taskmix.cli._commands._simulate import simulate
+from taskmix.cli._commands._swarm import swarm
 from taskmix.cli._commands._train import train_command
 from taskmix.cli._commands._transfer import transfer
 from taskmix.cli._commands._watch import watch
@@ -54,6 +55,7 @@ for command in (
     watch,
     improve,
     transfer,
+    swarm,
     sequences,
     simulate,
     laws,

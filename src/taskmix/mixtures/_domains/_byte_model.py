@@ -101,7 +101,7 @@ def cross_entropies(
         -np.log2(ByteModel.of_codes(codes_of(text, order), order).probabilities(distinct))
         for text in learned
     ]
-    return weights @ np.stack(bits, axis=1)
+    return np.asarray(weights @ np.stack(bits, axis=1))
 
 
 def _look_up(known: Codes, values: Floats, wanted: Codes) -> Floats:

@@ -52,9 +52,10 @@ class DomainChange:
 
     def __post_init__(self) -> None:
         for name, parts in self.merges.items():
-            if isinstance(parts, str):
+            given: object = parts
+            if isinstance(given, str):
                 raise InputError(
-                    f"A merged domain should have a list of parts. Found the word {parts!r} for "
+                    f"A merged domain should have a list of parts. Found the word {given!r} for "
                     f"{name!r}. Put it into a list."
                 )
             if not parts:

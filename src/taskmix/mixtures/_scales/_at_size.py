@@ -38,7 +38,7 @@ class SizeForecast:
     def predict(self, shares: Floats) -> Floats:
         """[mixture, metric], expected."""
         scaled = self._link.units.scaled(self.base.predict(shares))
-        return self._moved(scaled[None], shares, slice(0, 1))[0]
+        return np.asarray(self._moved(scaled[None], shares, slice(0, 1))[0])
 
     def draws(self, shares: Floats) -> Floats:
         """[draw, mixture, metric]: equally likely laws without noise, the same ones in every call."""
@@ -51,11 +51,11 @@ class SizeForecast:
         if self.size == self.base_size:
             return small
         if self.size not in self._link.sizes:
-            return small * np.abs(self._slope[0])
+            return np.asarray(small * np.abs(self._slope[0]))
         # Where the noise depends on the mixture, it does so at all sizes: the runs here tell how large
         # it is.
         typical = np.sqrt((self._alone.noise(self._alone.table.shares) ** 2).mean(axis=0))
-        return self._link.noise * small / np.maximum(typical, 1e-12)
+        return np.asarray(self._link.noise * small / np.maximum(typical, 1e-12))
 
     def interval(self, shares: Floats, level: float = 0.9) -> tuple[Floats, Floats]:
         """Where the metrics of a run on each mixture will lie, [mixture, metric] twice."""
@@ -68,7 +68,8 @@ class SizeForecast:
         units = self._link.units
         left = np.einsum("wt,dtm->dwm", units.terms(shares), self._link.remainders[draws])
         lines = self._level[draws, None] + self._slope[draws, None] * scaled
-        return units.center + units.spread * (lines + self._link.distance(self.size) * left)
+        moved = lines + self._link.distance(self.size) * left
+        return np.asarray(units.center + units.spread * moved)
 
 
 def forecast_at_size(

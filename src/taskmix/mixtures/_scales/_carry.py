@@ -9,9 +9,9 @@ import numpy as np
 
 from taskmix.errors import InputError
 from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
+from taskmix.mixtures._optimum import MixtureTarget
 from taskmix.mixtures._scales._pairs import (
-    Target,
-    columns_of_values,
+    columns_of,
     group_mixtures,
     pairs_of_sizes,
 )
@@ -45,7 +45,7 @@ class CarryOver:
 def carry_over(
     table: MixtureTable,
     *,
-    target: Target | None = None,
+    target: MixtureTarget | None = None,
     threshold: float = 0.8,  # the rank correlation from which on we say that ranks carry over
     level: float = 0.9,
     resamples: int = 400,
@@ -70,7 +70,7 @@ def carry_over(
         raise InputError(f"`threshold` should lie between 0 and 1. Found {threshold}.")
     names = table.metrics if target is None else (*table.metrics, TARGET)
     mixtures = {
-        size: group_mixtures(part.shares, columns_of_values(part.values, part.signs, target))
+        size: group_mixtures(part.shares, columns_of(part.values, part, target))
         for size in table.known_sizes
         for part in [table.of_size(size)]
     }

@@ -3,7 +3,7 @@ r"""Levels and slopes at a size that was never trained, from those at sizes that
 A metric's level falls as a power of the size, $E + A N^{-p}$ with one $p$ for all metrics (Kaplan et
 al., 2020), the logarithm of its slope goes with the logarithm of the size. Each draw has its own $p$
 and its own errors of the known sizes, so that intervals widen with the distance. With two sizes $p$ is
-anything between 0.05 and 0.6.
+anything between 0.05 and 0.8.
 """
 
 from __future__ import annotations
@@ -13,8 +13,12 @@ import numpy as np
 from taskmix.mixtures._scales._link import LEAST_SLOPE, SLOPE_APART, SLOPE_SPREAD, Link
 from taskmix.mixtures._table import Floats
 
-POWERS = np.linspace(0.05, 0.6, 45)
-LEAST_ERROR = 0.02  # of a spread: no law of sizes is nearer than this
+POWERS = np.linspace(0.05, 0.8, 46)
+# A size has its own recipe, which moves all its metrics off the power law together: by this part of the
+# fall
+# from the smallest to the largest size, before the sizes themselves have told.
+LEVEL_ERROR, ERROR_WEIGHT = 0.08, 2.0
+SLOPE_ERROR = 0.02  # at least, of a slope
 
 
 def lines_at(link: Link, size: float, random: np.random.Generator) -> tuple[Floats, Floats]:
@@ -39,13 +43,14 @@ def _levels(known: Floats, wanted: float, levels: Floats, random: np.random.Gene
     draws, count, metrics = levels.shape
     # The base size's own level is 0 by definition.
     values = np.concatenate([np.zeros((draws, 1, metrics)), levels], axis=1)
+    fall = np.maximum(np.ptp(values[0], axis=0), 1e-9)  # [metric]
     fits = [_power_terms(known, power) for power in POWERS]
-    wrong = np.array([_misfit(terms, values[0]) for terms in fits])
-    freedom = max(metrics * (count - 1) - 1, 1)
-    error = max(float(np.sqrt(wrong.min() / freedom)), LEAST_ERROR)
+    wrong = np.array([_misfit(terms, values[0] / fall) for terms in fits]) / metrics
+    freedom = ERROR_WEIGHT + max(count + 1 - 3, 0)
+    error = float(np.sqrt((ERROR_WEIGHT * LEVEL_ERROR**2 + wrong.min()) / freedom))
     weights = np.exp(-(wrong - wrong.min()) / (2 * error**2))
     chosen = random.choice(len(POWERS), size=draws, p=weights / weights.sum())
-    moved = values + error * random.standard_normal(values.shape)
+    moved = values + fall * error * random.standard_normal((draws, count + 1, 1))
     found = np.empty((draws, metrics))
     for place in np.unique(chosen):
         mine = chosen == place
@@ -53,7 +58,7 @@ def _levels(known: Floats, wanted: float, levels: Floats, random: np.random.Gene
         coefficients = np.einsum("ts,dsm->dtm", solve, moved[mine])
         ahead = _power_terms(np.array([wanted]), POWERS[place])[0]
         found[mine] = np.einsum("t,dtm->dm", ahead, coefficients)
-    found[0] = np.median(found[1:], axis=0) if draws > 1 else found[0]
+    found[0] = np.median(found[1:], axis=0)
     return found
 
 
@@ -73,7 +78,8 @@ def _slopes(
     energy = float((distances**2).sum())
     rate = np.einsum("s,dsm->dm", distances, logs) / energy
     left = logs[0] - distances[:, None] * rate[0]
-    error = max(float(np.sqrt((left**2).sum() / max(left.size - left.shape[1], 1))), LEAST_ERROR)
+    error = max(float(np.sqrt((left**2).sum() / max(left.size - left.shape[1], 1))), SLOPE_ERROR)
     rate = rate + error / np.sqrt(energy) * random.standard_normal(rate.shape)
-    rate[0] = rate[1:].mean(axis=0) if len(rate) > 1 else rate[0]
-    return np.exp(np.clip(wanted * rate, np.log(LEAST_SLOPE), -np.log(LEAST_SLOPE)))
+    rate[0] = rate[1:].mean(axis=0)
+    bound = -np.log(LEAST_SLOPE)
+    return np.asarray(np.exp(np.clip(wanted * rate, -bound, bound)))

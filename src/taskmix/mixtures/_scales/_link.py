@@ -92,7 +92,7 @@ class Link:
         left = self.distance(size) * self.units.terms(shares) @ self.remainders[0]
         slope = np.maximum(self.slopes[0, place], LEAST_SLOPE)
         scaled = (self.units.scaled(values) - self.levels[0, place] - left) / slope
-        return self.units.center + self.units.spread * scaled
+        return np.asarray(self.units.center + self.units.spread * scaled)
 
 
 @dataclass(eq=False)
@@ -186,7 +186,7 @@ class _Design:
         turned = np.swapaxes(rows, -1, -2)
         covariance = np.linalg.inv(turned @ rows / noise + np.diag(precision))
         mean = (covariance @ ((turned @ values) / noise + precision * middle)[..., None])[..., 0]
-        return mean, covariance
+        return mean, np.asarray(covariance, dtype=np.float64)
 
     def sample(self, metric: int, shared: _Shared, random: np.random.Generator) -> Floats:
         """[1 + draw, coefficient]: the mean, then one for each law of the base forecast."""

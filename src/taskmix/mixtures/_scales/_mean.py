@@ -14,13 +14,14 @@ the small size, the mean weighted by the slopes, $\overline{\beta_m u_m}$.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from taskmix.errors import InputError
 from taskmix.mixtures._forecasting import forecast_mixtures
+from taskmix.mixtures._optimum import MixtureTarget
 from taskmix.mixtures._scales._pairs import (
     group_mixtures,
     match_mixtures,
@@ -82,7 +83,7 @@ def explain_mean(
     *,
     small: float | None = None,  # the smallest
     large: float | None = None,  # the largest
-    weights: Sequence[float] | None = None,  # by metric; equal
+    target: MixtureTarget | None = None,  # whose weights the mean has; equal
     seed: int = 0,
 ) -> MeanExplained:
     """Takes the rank correlation of the mean of all losses between two sizes apart.
@@ -107,7 +108,10 @@ def explain_mean(
             "and "
             f"{high:g}, and sizes {', '.join(format(size, 'g') for size in table.known_sizes)}."
         )
+    weights = (target or MixtureTarget()).weights_in(table)
+    used = weights > 0
     before, after, matched = _losses(table, low, high, seed)
+    before, after = before[:, used], after[:, used]
     whole = ~np.isnan(before).any(axis=1) & ~np.isnan(after).any(axis=1)
     if whole.sum() < FEWEST:
         raise InputError(
@@ -115,12 +119,12 @@ def explain_mean(
             "Found "
             f"{int(whole.sum())}. Leave out metrics that most runs have no value of."
         )
-    shares_of_mean = _as_weights(table, weights)
-    return _decompose(table, (low, high), before[whole], after[whole], shares_of_mean, matched)
+    names = [name for name, wanted in zip(table.metrics, used, strict=True) if wanted]
+    return _decompose(names, (low, high), before[whole], after[whole], weights[used], matched)
 
 
 def _decompose(
-    table: MixtureTable,
+    metrics: list[str],
     sizes: tuple[float, float],
     before: Floats,  # [mixture, metric]
     after: Floats,
@@ -129,7 +133,7 @@ def _decompose(
 ) -> MeanExplained:
     single = {
         name: rank_correlation(before[:, column], after[:, column])
-        for column, name in enumerate(table.metrics)
+        for column, name in enumerate(metrics)
     }
     centred = before - before.mean(axis=0)
     moved = after - after.mean(axis=0)
@@ -148,7 +152,7 @@ def _decompose(
         matched=matched,
         spread_of_mean=float(mean.std()),
         mean_of_spreads=float(centred.std(axis=0) @ weights),
-        slopes=dict(zip(table.metrics, slopes.tolist(), strict=True)),
+        slopes=dict(zip(metrics, slopes.tolist(), strict=True)),
         single=single,
         observed=rank_correlation(mean, large_mean),
         equal_slopes=rank_correlation(mean, common * mean + left @ weights),
@@ -166,16 +170,3 @@ def _losses(table: MixtureTable, low: float, high: float, seed: int) -> tuple[Fl
         return left.values[mine], right.values[theirs], True
     forecast = forecast_mixtures(small, seed=seed)
     return forecast.predict(right.shares) * small.signs, right.values, False
-
-
-def _as_weights(table: MixtureTable, weights: Sequence[float] | None) -> Floats:
-    if weights is None:
-        return np.full(len(table.metrics), 1.0 / len(table.metrics))
-    given = np.asarray(weights, dtype=float)
-    if given.shape != (len(table.metrics),) or (given < 0).any() or given.sum() <= 0:
-        raise InputError(
-            f"`weights` should be {len(table.metrics)} numbers from 0 up, one a metric, with a sum "
-            "above 0. "
-            f"Found {given.tolist()}."
-        )
-    return given / given.sum()

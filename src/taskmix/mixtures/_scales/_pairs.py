@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError
+from taskmix.mixtures._optimum import MixtureTarget
 from taskmix.mixtures._table import Floats, MixtureTable
 
 SAME_SHARE = 4  # decimals; tables are often written with three or four
-
-
-class Target(Protocol):
-    """What should be low: a number for each row of metrics, as `MixtureTarget` has it."""
-
-    def of(self, values: Floats) -> Floats:
-        """[..., mixture], of [..., mixture, metric]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +31,12 @@ def keys_of(shares: Floats) -> list[bytes]:
     return [row.tobytes() for row in np.round(shares, SAME_SHARE) + 0.0]
 
 
-def columns_of_values(values: Floats, signs: Floats, target: Target | None) -> Floats:
+def columns_of(values: Floats, table: MixtureTable, target: MixtureTarget | None) -> Floats:
     """[..., row, column]: the metrics as losses, then the target if there is one."""
-    losses = values * signs
+    losses = np.asarray(values * table.signs)
     if target is None:
         return losses
-    return np.concatenate([losses, target.of(values)[..., None]], axis=-1)
+    return np.concatenate([losses, target.of(values, table)[..., None]], axis=-1)
 
 
 def group_mixtures(shares: Floats, columns: Floats) -> Mixtures:

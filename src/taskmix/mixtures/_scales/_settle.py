@@ -1,14 +1,13 @@
 r"""Which few runs of the large size would settle the order of the best mixtures.
 
-The laws of `forecast_at_size` are equally likely. What matters is by how much they disagree on the
-differences between the contenders, mixtures that may be the best. A run on mixture $w$ with noise $s^2$
-changes the covariance $\Sigma$ of the target over mixtures to $\Sigma - \Sigma_w \Sigma_w^T /
-(\Sigma_{ww} + s^2)$; runs are taken one after the other, each the one that leaves the least variance of
-differences. Values are not needed for this, so it can be said before anything is trained.
+The laws of `forecast_at_size` are equally likely, and each has its own best mixture: these are the
+contenders. The runs are those that tell most about the differences between them (`_choosing.py`), which
+can be said before anything is trained.
 
 With the correlation $\rho$ between large runs and the small size's forecast, $n$ large runs and $k$
-small ones tell as much as $1 / ((1 - \rho^2)/n + \rho^2/k)$ large runs alone (control variates:
-Lavenberg and Welch, 1981).
+small ones tell as much as $1 / ((1 - \rho^2)/n + \rho^2/k)$ large runs alone:
+
+    Lavenberg and Welch, "A perspective on the use of control variables", Management Science 1981.
 """
 
 from __future__ import annotations
@@ -17,15 +16,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from taskmix.errors import InputError
+from taskmix.mixtures._optimum import (
+    JudgedMixtures,
+    MixtureLimits,
+    MixtureTarget,
+    candidate_mixtures,
+    optima_of_draws,
+)
 from taskmix.mixtures._scales._at_size import SizeForecast, forecast_at_size
-from taskmix.mixtures._scales._pairs import Target, group_mixtures, size_in_words
+from taskmix.mixtures._scales._choosing import choose_runs
+from taskmix.mixtures._scales._pairs import size_in_words
 from taskmix.mixtures._scales._ranks import FEWEST
 from taskmix.mixtures._table import Floats, MixtureTable
 
-CONTENDERS = 40  # at most; the order of more is not what a few runs settle
+LAWS = 128
+SAME_MIXTURE = 0.05  # half the sum of changes of shares, below which two contenders are one
 UNKNOWN_LEVEL = 100.0  # times the largest variance, for a size without runs
 SETTLED = 0.1  # of the variance of differences: what is left then moves few ranks
 
@@ -34,7 +41,7 @@ SETTLED = 0.1  # of the variance of differences: what is left then moves few ran
 class LargeRun:
     """One run worth its cost.
 
-    >>> run = LargeRun(shares={"web": 0.7, "code": 0.3}, left=0.4, reason="first in 20 % of the laws")
+    >>> run = LargeRun(shares={"web": 0.7, "code": 0.3}, left=0.4, reason="the best by 20 % of the laws")
     >>> run.shares["web"]
     0.7
     """
@@ -54,7 +61,7 @@ class Settling:
 
     size: float
     runs: tuple[LargeRun, ...]
-    correlation: float  # of the target at the large size with the small size's forecast
+    correlation: float  # of the target at the large size with the forecast of the other sizes
     measured: bool  # on large runs; otherwise what the equally likely laws expect
     small: int  # runs of other sizes
     large: int  # runs of this size, those above not counted
@@ -75,29 +82,21 @@ class Settling:
     @property
     def words(self) -> str:
         """A sentence or two for the page."""
-        size = size_in_words(self.size)
-        how = (
-            "measured"
-            if self.measured
-            else "expected, as too few large runs are there to measure it"
-        )
+        how = "measured" if self.measured else "expected, with too few large runs to measure it"
         text = (
-            f"At {size} the small size's forecast leaves {self.variance_left:.0%} of the target's "
-            "variance "
-            f"(correlation {self.correlation:.2f}, {how})"
+            f"At {size_in_words(self.size)} the forecast of the small runs leaves "
+            f"{self.variance_left:.0%} of the target's variance (correlation {self.correlation:.2f}, "
+            f"{how})"
         )
         if self.large and self.small:
-            text += (
-                f": {self.large} runs with the small ones tell as much as {self.worth:.0f} alone"
-            )
+            text += f": {self.large} large runs with them tell as much as {self.worth:.0f} alone"
         enough = [number for number, run in enumerate(self.runs, 1) if run.left <= SETTLED]
         if enough:
             text += f". {enough[0]} more would settle the order of the best mixtures"
         elif self.runs:
             text += (
                 f". {len(self.runs)} more leave {self.runs[-1].left:.0%} of what is unknown about the "
-                "order of "
-                "the best mixtures"
+                "order of the best mixtures"
             )
         return text + "."
 
@@ -105,53 +104,58 @@ class Settling:
 def settle_with(
     table: MixtureTable,
     size: float,
-    target: Target,
+    target: MixtureTarget | None = None,
+    limits: MixtureLimits | None = None,
     *,
     count: int = 4,
-    candidates: Floats | None = None,  # [mixture, domain]; the mixtures of the table
     seed: int = 0,
 ) -> Settling:
     """The runs at `size` that tell most about the order of the mixtures that may be the best.
 
-    >>> class Mean:
-    ...     def of(self, values): return values.mean(axis=-1)
     >>> shares = np.array([[x, 1 - x] for x in np.linspace(0, 1, 12)])
     >>> table = MixtureTable(
-    ...     domains=("web", "code"), metrics=("a",), runs=tuple(map(str, range(12))),
-    ...     shares=shares, values=np.sqrt(shares[:, :1]), sizes=np.full(12, 1e6),
+    ...     domains=("web", "code"), metrics=("a", "b"), runs=tuple(map(str, range(12))),
+    ...     shares=shares, values=-np.sqrt(shares), sizes=np.full(12, 1e6),
     ... )
-    >>> settling = settle_with(table, 6e7, Mean(), count=2)
-    >>> [run.reason for run in settling.runs][0]
+    >>> settle_with(table, 6e7, count=2).runs[0].reason
     'sets the level at 60 M, where there is no run yet'
     """
     if count < 1:
         raise InputError(f"`count` should be 1 or more runs. Found {count}.")
-    forecast = forecast_at_size(table, size, draws=128, seed=seed)
-    options = (
-        group_mixtures(table.shares, table.values).shares if candidates is None else candidates
+    forecast = forecast_at_size(table, size, draws=LAWS, seed=seed)
+    target, limits = target or MixtureTarget(), limits or MixtureLimits()
+    judged = JudgedMixtures(forecast=forecast, target=target, limits=limits)
+    feasible = limits.feasible(table.domains)
+    options = candidate_mixtures(feasible, table.shares, np.random.default_rng(seed))
+    optima, _ = optima_of_draws(judged, feasible, options)
+    contenders, chances = _distinct(optima)
+    options = np.concatenate([contenders, options])
+    drawn = judged.each(options)  # [draw, option]
+    large = 0 if table.sizes is None else int((table.sizes == size).sum())
+    order, left = choose_runs(
+        drawn,
+        drawn[:, : len(contenders)],
+        chances,
+        _noise_of_target(judged, options, seed),
+        count,
+        level=0.0 if large else UNKNOWN_LEVEL * float(drawn.var(axis=0).max()),
     )
-    drawn = target.of(forecast.draws(options))  # [draw, mixture]
-    firsts = np.bincount(drawn.argmin(axis=1), minlength=len(options)) / len(drawn)
-    contenders = _contenders(drawn, firsts)
-    noise = _noise_of_target(forecast, options, target, seed)
-    large = int((table.sizes == size).sum()) if table.sizes is not None else 0
-    covariance = np.cov(drawn, rowvar=False).reshape(len(options), len(options))
-    if not large:
-        covariance = covariance + UNKNOWN_LEVEL * max(float(covariance.diagonal().max()), 1e-12)
-    order, left = _greedy(covariance, noise, contenders, min(count, len(options)))
-    is_contender = np.isin(np.arange(len(options)), contenders)
-    runs = tuple(
-        LargeRun(
-            shares=dict(zip(table.domains, options[place].tolist(), strict=True)),
-            left=remaining,
-            reason=_reason(number, large, size, float(firsts[place]), bool(is_contender[place])),
-        )
-        for number, (place, remaining) in enumerate(zip(order, left, strict=True))
-    )
-    correlation, measured = _correlation(table, forecast, target, options[contenders])
+    reasons = [
+        _reason(size, first=not large and not number, chance=chance)
+        for number, place in enumerate(order)
+        for chance in [float(chances[place]) if place < len(chances) else 0.0]
+    ]
+    correlation, measured = _correlation(table, forecast, target, seed)
     return Settling(
         size=size,
-        runs=runs,
+        runs=tuple(
+            LargeRun(
+                shares=dict(zip(table.domains, options[place].tolist(), strict=True)),
+                left=remaining,
+                reason=reason,
+            )
+            for place, remaining, reason in zip(order, left, reasons, strict=True)
+        ),
         correlation=correlation,
         measured=measured,
         small=len(table) - large,
@@ -159,67 +163,61 @@ def settle_with(
     )
 
 
-def _contenders(drawn: Floats, firsts: Floats) -> NDArray[np.intp]:
-    """Mixtures that some law puts first, then those expected to be next."""
-    order = np.lexsort((drawn.mean(axis=0), -firsts))
-    return order[: min(CONTENDERS, max(len(order) // 4, 3))]
+def _distinct(optima: Floats) -> tuple[Floats, Floats]:
+    """Mixtures [contender, domain] that laws put first, and by what share of them."""
+    kept: list[int] = []
+    counts: list[int] = []
+    for place, row in enumerate(optima):
+        near = np.abs(optima[kept] - row).sum(axis=1) / 2
+        if len(kept) and near.min() < SAME_MIXTURE:
+            counts[int(near.argmin())] += 1
+        else:
+            kept.append(place)
+            counts.append(1)
+    return optima[kept], np.array(counts) / len(optima)
 
 
-def _noise_of_target(forecast: SizeForecast, shares: Floats, target: Target, seed: int) -> Floats:
+def _noise_of_target(judged: JudgedMixtures, shares: Floats, seed: int) -> Floats:
     """[mixture], variance of the target of a run around its law."""
-    middle, spread = forecast.predict(shares), forecast.noise(shares)
-    random = np.random.default_rng(seed)
-    noisy = middle + spread * random.standard_normal((64, *middle.shape))
-    return np.asarray(target.of(noisy).var(axis=0))
+    taught = judged.taught(shares)
+    middle, spread = judged.forecast.predict(taught), judged.forecast.noise(taught)
+    noisy = middle + spread * np.random.default_rng(seed).standard_normal((64, *middle.shape))
+    return np.asarray(judged.target.of(noisy, judged.forecast.table).var(axis=0))
 
 
-def _greedy(
-    covariance: Floats, noise: Floats, contenders: NDArray[np.intp], count: int
-) -> tuple[list[int], list[float]]:
-    """Places of the runs, and what is left of the variance of differences after each."""
-
-    def unsure(columns: Floats) -> Floats:
-        """[...], of directions [..., contender]: the part that differs between contenders."""
-        return ((columns - columns.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
-
-    inner = covariance[np.ix_(contenders, contenders)]
-    start = float(np.trace(inner) - inner.mean() * len(contenders))
-    remaining, order, left = start, [], []
-    for _ in range(count):
-        scale = covariance.diagonal() + noise
-        gains = unsure(covariance[:, contenders]) / np.maximum(scale, 1e-300)
-        gains[order] = -1.0  # a repeat of a run tells of noise
-        best = int(np.argmax(gains))
-        remaining -= float(gains[best])
-        column = covariance[:, best]
-        covariance = covariance - np.outer(column, column) / max(float(scale[best]), 1e-300)
-        order.append(best)
-        left.append(float(np.clip(remaining / start, 0.0, 1.0)) if start > 0 else 0.0)
-    return order, left
-
-
-def _reason(number: int, large: int, size: float, first: float, is_contender: bool) -> str:
-    if not large and number == 0:
+def _reason(size: float, *, first: bool, chance: float) -> str:
+    if first:
         return f"sets the level at {size_in_words(size)}, where there is no run yet"
-    if first > 0:
-        return f"{first:.0%} of the laws put it first"
-    if is_contender:
-        return "close to the best, and the laws disagree by how much"
-    return "far from the best, where it shows how strongly the large size responds"
+    if chance > 0:
+        return f"the best mixture by {chance:.0%} of the equally likely laws"
+    return "not the best by any law, but where they differ most on what the large size does"
 
 
 def _correlation(
-    table: MixtureTable, forecast: SizeForecast, target: Target, contenders: Floats
+    table: MixtureTable, forecast: SizeForecast, target: MixtureTarget, seed: int
 ) -> tuple[float, bool]:
-    """Of the target at the large size with the base size's forecast."""
-    if table.sizes is not None and forecast.size != forecast.base_size:
-        here = table.only(table.sizes == forecast.size)
-        if len(here) >= FEWEST:
-            found, small = target.of(here.values), target.of(forecast.base.predict(here.shares))
-            known = ~np.isnan(found)
-            if known.sum() >= FEWEST and found[known].std() > 0 and small[known].std() > 0:
-                return float(np.corrcoef(found[known], small[known])[0, 1]), True
+    """Of the target at the large size with the forecast of the others, and whether it was measured."""
+    assert table.sizes is not None
+    here, others = (
+        table.only(table.sizes == forecast.size),
+        table.only(table.sizes != forecast.size),
+    )
+    if not len(others):
+        return 0.0, False
+    known = ~np.isnan(target.of(here.values, table))
+    if known.sum() >= FEWEST:
+        small = forecast.base
+        if forecast.base_size == forecast.size:
+            small = forecast_at_size(others, forecast.size, seed=seed)
+        found = target.of(here.values[known], table)
+        foretold = target.of(small.predict(here.shares[known]), table)
+        if found.std() > 0 and foretold.std() > 0:
+            return float(np.corrcoef(found, foretold)[0, 1]), True
     every = forecast.table.shares
-    large, small = target.of(forecast.draws(every)), target.of(forecast.base.draws(every))
-    each = [np.corrcoef(one, two)[0, 1] for one, two in zip(large, small, strict=True)]
+    large = target.of(forecast.draws(every), table)
+    foretold = target.of(forecast.base.draws(every), table)
+    with np.errstate(
+        invalid="ignore"
+    ):  # a law that is flat in the target tells nothing: NaN, then 0
+        each = [np.corrcoef(one, two)[0, 1] for one, two in zip(large, foretold, strict=True)]
     return float(np.nan_to_num(np.mean(each))), False

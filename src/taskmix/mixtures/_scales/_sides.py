@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.mixtures._forecasting import Forecast
+from taskmix.mixtures._optimum import MixtureTarget
 from taskmix.mixtures._scales._pairs import (
     Mixtures,
-    Target,
-    columns_of_values,
+    columns_of,
     match_mixtures,
 )
 from taskmix.mixtures._scales._ranks import FEWEST
@@ -54,7 +54,7 @@ class Compared:
 def compare_sizes(
     small: Mixtures,
     large: Mixtures,
-    target: Target | None,
+    target: MixtureTarget | None,
     forecast_small: Callable[[], Forecast],
     forecast_large: Callable[[], Forecast],
 ) -> Compared:
@@ -77,7 +77,7 @@ def compare_sizes(
 def _trained(
     mixtures: Mixtures,
     places: NDArray[np.intp],
-    target: Target | None,
+    target: MixtureTarget | None,
     forecast: Callable[[], Forecast],
 ) -> Side:
     repeated = mixtures.freedom >= REPEATS_THAT_TELL
@@ -90,19 +90,18 @@ def _trained(
     return Side(mixtures.values[places], noise * each, repeated)
 
 
-def _noise_of_law(forecast: Forecast, shares: Floats, target: Target | None) -> Floats:
+def _noise_of_law(forecast: Forecast, shares: Floats, target: MixtureTarget | None) -> Floats:
     """[column], the mean variance of a run around its law; that of the target is simulated."""
     spread, middle = forecast.noise(shares), forecast.predict(shares)
     random = np.random.default_rng(0)
     drawn = middle + spread * random.standard_normal((NOISE_DRAWS, *middle.shape))
-    columns = columns_of_values(drawn, forecast.table.signs, target)
-    noise = columns.var(axis=0).mean(axis=0)
+    columns = columns_of(drawn, forecast.table, target)
+    noise: Floats = columns.var(axis=0).mean(axis=0)
     noise[: middle.shape[1]] = (spread**2).mean(axis=0)
     return noise
 
 
-def _forecast(forecast: Forecast, shares: Floats, target: Target | None) -> Side:
-    signs = forecast.table.signs
-    values = columns_of_values(forecast.predict(shares), signs, target)
-    unsure = columns_of_values(forecast.draws(shares), signs, target).var(axis=0).mean(axis=0)
+def _forecast(forecast: Forecast, shares: Floats, target: MixtureTarget | None) -> Side:
+    values = columns_of(forecast.predict(shares), forecast.table, target)
+    unsure = columns_of(forecast.draws(shares), forecast.table, target).var(axis=0).mean(axis=0)
     return Side(values, unsure, np.ones(values.shape[1], dtype=bool), is_forecast=True)
