@@ -22,7 +22,7 @@ from taskmix.mixtures import (
     write_mixtures,
 )
 from taskmix.mixtures._learning._left_out import (
-    LeftOutRuns,
+    PredictedRuns,
     judge_left_out,
     predict_left_out,
 )
@@ -196,7 +196,7 @@ def test_accuracy_is_what_it_is_by_hand() -> None:
     predicted = np.array([1.0, 2, 3, 4, 5, 7, 6, 9])
     table = replace(made, metrics=("loss",), values=observed[:, None])
     high = predicted + 0.5
-    left = LeftOutRuns(table, predicted[:, None], predicted[:, None] - 0.5, high[:, None])
+    left = PredictedRuns(table, predicted[:, None], predicted[:, None] - 0.5, high[:, None])
     (row,) = judge_left_out(left, Memory(table), MixtureTarget(metric="loss"))
     # Two neighbours of seven changed places: 1 - 6 * 2 / (7 * 48).
     assert row.rank_correlation == pytest.approx(1 - 12 / 336)

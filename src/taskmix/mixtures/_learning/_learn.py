@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taskmix.errors import InputError
-from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
+from taskmix.mixtures._forecasting import Forecast, StackedForecast, forecast_mixtures
 from taskmix.mixtures._learning._comparing import compare_mixtures, rises, value_of
 from taskmix.mixtures._learning._document import (
     CarryRow,
@@ -28,7 +28,7 @@ from taskmix.mixtures._learning._following import (
     explain_carry,
 )
 from taskmix.mixtures._learning._left_out import (
-    LeftOutRuns,
+    PredictedRuns,
     judge_left_out,
     predict_left_out,
     predict_left_out_at_size,
@@ -177,7 +177,7 @@ def _forecast(asked: _Settings, table: MixtureTable) -> tuple[Forecast, tuple[st
     return at_size, at_size.remarks
 
 
-def _left_out(asked: _Settings, table: MixtureTable, forecast: Forecast) -> LeftOutRuns:
+def _left_out(asked: _Settings, table: MixtureTable, forecast: Forecast) -> PredictedRuns:
     """Runs predicted without them, by forecasts made as this one was."""
     seed = asked.seed
     if table.sizes is None:
@@ -202,7 +202,7 @@ def _next(
     if not table.known_sizes:
         return choose_next(judged, count, tolerance=tolerance, seed=asked.seed)
     size = asked.size or table.known_sizes[-1]
-    return choose_large(table, size, asked.target, count, regret=optimum.regret, seed=asked.seed)
+    return choose_large(table, size, judged, count, regret=optimum.regret, seed=asked.seed)
 
 
 def _document(
@@ -271,11 +271,14 @@ def _domain_rows(
 
 
 def _laws(forecast: Forecast) -> tuple[LawWeight, ...]:
-    """The laws that were stacked, where the forecast says so."""
+    """The laws that were stacked, and how much each counts for each metric."""
+    stacked = getattr(forecast, "base", forecast)  # of a forecast at a size, the one that it moves
+    if not isinstance(stacked, StackedForecast):
+        return ()
     return tuple(
         LawWeight(metric, law, float(weight))
-        for metric, weights in dict(getattr(forecast, "laws", {})).items()
-        for law, weight in weights.items()
+        for metric, weights in zip(stacked.table.metrics, stacked.weights, strict=True)
+        for law, weight in zip(stacked.names, weights, strict=True)
     )
 
 
