@@ -186,7 +186,9 @@ def test_a_share_of_bounds_that_leave_one_mixture_is_that_mixture() -> None:
 
 def test_samples_are_even_over_the_allowed_mixtures() -> None:
     # A triangle cut at 0.5: rejection from the whole triangle is even, and so is a walk.
-    limits = MixtureLimits(at_most={"web": 0.5}, groups=(DomainGroup(domains=("web", "code"), at_least=0.3),))
+    limits = MixtureLimits(
+        at_most={"web": 0.5}, groups=(DomainGroup(domains=("web", "code"), at_least=0.3),)
+    )
     feasible = limits.feasible(THREE)
     random = np.random.default_rng(0)
     walked = feasible._walk(4000, random)
@@ -197,7 +199,9 @@ def test_samples_are_even_over_the_allowed_mixtures() -> None:
 
 
 def test_a_group_of_a_fixed_sum_is_sampled_along_what_is_free() -> None:
-    limits = MixtureLimits(groups=(DomainGroup(domains=("web", "code"), at_least=0.6, at_most=0.6),))
+    limits = MixtureLimits(
+        groups=(DomainGroup(domains=("web", "code"), at_least=0.6, at_most=0.6),)
+    )
     drawn = limits.sample(200, THREE, np.random.default_rng(0))
     np.testing.assert_allclose(drawn[:, 2], 0.4, atol=1e-9)
     assert drawn[:, 0].std() > 0.1  # even over 0 to 0.6 has 0.17
