@@ -1,9 +1,9 @@
 r"""The nearest feasible shares: points onto the simplex cut by bounds and by sums of groups.
 
-The nearest mixture to $x$ is $w = \min(\max(x - \lambda - \sum_g \mu_g a_g,\ l),\ u)$, where $a_g$ marks the
-members of group $g$, the one $\lambda$ makes the sum 1, and $\mu_g$ is 0 unless a bound of the group binds.
-With groups these numbers are found in turns (each alone is exact, between sorted breakpoints, for all
-rows at once), and a Newton step after every turn ends the matter once it is known which bounds bind.
+The nearest mixture to $x$ is $w = \min(\max(x - \lambda - \sum_g \mu_g a_g,\ l),\ u)$, where $a_g$ marks
+the members of group $g$, the one $\lambda$ makes the sum 1, and $\mu_g$ is 0 unless a bound of the group
+binds. With groups these numbers are found in turns (each alone is exact, between sorted breakpoints, for
+all rows at once), and a Newton step after every turn ends the matter once it is known which bounds bind.
 A row counts as done when the conditions of Karush, Kuhn and Tucker hold. What is not done after some
 turns (bounds that touch each other) is solved row by row, which is exact and slow.
 """
@@ -65,9 +65,7 @@ def project_to_groups(
     return nearest
 
 
-def _turn(
-    points: Floats, lower: Floats, upper: Floats, groups: _Groups, pushed: Floats
-) -> Floats:
+def _turn(points: Floats, lower: Floats, upper: Floats, groups: _Groups, pushed: Floats) -> Floats:
     """Each number made right while the others stay; changes `pushed`, returns lambda [row]."""
     for group, (row, least, most) in enumerate(
         zip(groups.members, groups.least, groups.most, strict=True)
