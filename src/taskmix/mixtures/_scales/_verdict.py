@@ -108,15 +108,20 @@ def judge(
             resamples=question.resamples,
             random=random,
         )
-        shrunk = np.sqrt(
-            compared.small.reliability(column, known) * compared.large.reliability(column, known)
+        shrunk = float(
+            np.sqrt(
+                compared.small.reliability(column, known)
+                * compared.large.reliability(column, known)
+            )
         )
-        corrected = _correct(observed, float(shrunk))
+        # No correlation is above 1 without noise: noise that says so is a law's misfit.
+        shrunk = float(np.maximum(shrunk, abs(observed.value)))
+        corrected = _correct(observed, shrunk)
         verdict = _decide(observed, corrected, repeated, question.threshold)
         more = None
         if verdict == "cannot be told":
             middle = observed if corrected is None else corrected
-            whole = 1.0 if corrected is None else float(shrunk)
+            whole = 1.0 if corrected is None else shrunk
             needed = runs_to_tell(middle.value, question.threshold, question.level, whole)
             more = int(needed) if needed <= MANY_RUNS else None
     return RankCarry(
