@@ -20,8 +20,14 @@ from .running import run_cli
 sys.path.insert(0, str(Path(__file__).parents[1] / "mixtures"))
 
 from mixture_files import change_cell, drop_rows, write_rows, write_table
+from quick_forecast import be_quick
 
 from taskmix.cli._options._mixtures import amount, by_name, read_groups, read_supply
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    be_quick(monkeypatch)
 
 
 @pytest.fixture
@@ -56,7 +62,7 @@ def test_everything_that_is_asked_for_is_printed_and_written(
     for part in ("The mixture to train on", "equal shares", "Runs to do next", "half", "prose"):
         assert part in shown.out, part
     assert f"Wrote {plan}." in shown.out
-    assert "... fitting laws" in shown.err
+    assert "... looking for the best mixture" in shown.err
     told = read_mixtures_document(document)
     shares = {row.domain: row.share for row in told.domains}
     assert shares["code"] <= 0.3 + 1e-6

@@ -16,6 +16,7 @@ from taskmix.mixtures._reading import find_repeats
 from taskmix.mixtures._table import Floats, MixtureTable
 
 FOLDS = 5
+FOLDS_OF_SIZES = 3  # where each takes a fit of every size
 LEVEL = 0.9  # of every interval of this package
 FEWEST = 4  # runs from which a correlation says anything
 
@@ -50,7 +51,7 @@ def predict_left_out_at_size(
     forecast: Forecast,
     fit: Callable[[MixtureTable], Forecast],
     *,
-    folds: int = FOLDS,
+    folds: int = FOLDS_OF_SIZES,
     seed: int = 0,
 ) -> PredictedRuns:
     """Runs of one size, each predicted without all runs on its mixture, of any size.
