@@ -8,14 +8,14 @@ from size_worlds import forecast_roots, random_shares, roots_law, table_of
 
 from taskmix.errors import InputError
 from taskmix.mixtures import MixtureTarget, carry_over
-from taskmix.mixtures._scales import _carry
+from taskmix.mixtures._scales import _known
 
 SMALL, LARGE = 1e6, 6e7
 
 
 @pytest.fixture(autouse=True)
 def _known_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_carry, "forecast_mixtures", forecast_roots)
+    monkeypatch.setattr(_known, "forecast_mixtures", forecast_roots)
 
 
 def test_a_loss_that_keeps_its_shape_carries_over_and_a_reversed_one_does_not() -> None:
@@ -120,6 +120,15 @@ def test_a_metric_that_the_large_runs_do_not_have_cannot_be_told() -> None:
     known, unknown = carry_over(table).rows
     assert known.verdict == "carries over"
     assert (unknown.verdict, unknown.mixtures) == ("cannot be told", 0)
+
+
+def test_sizes_with_too_few_runs_for_a_law_cannot_be_told() -> None:
+    random = np.random.default_rng(10)
+    first, second = random_shares(random, 5), random_shares(random, 5)
+    law = roots_law(11, metrics=1)
+    (row,) = carry_over(table_of({SMALL: (first, law(first)), LARGE: (second, law(second))})).rows
+    assert (row.verdict, row.mixtures) == ("cannot be told", 0)
+    assert "only 0 mixtures trained at both" in row.words
 
 
 def test_one_size_is_refused_with_a_sentence() -> None:

@@ -8,8 +8,9 @@ from functools import cache, partial
 import numpy as np
 
 from taskmix.errors import InputError
-from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
+from taskmix.mixtures._forecasting import Forecast
 from taskmix.mixtures._optimum import MixtureTarget
+from taskmix.mixtures._scales._known import forecast_known
 from taskmix.mixtures._scales._pairs import (
     columns_of,
     group_mixtures,
@@ -78,8 +79,8 @@ def carry_over(
     random = np.random.default_rng(seed)
 
     @cache
-    def forecast(size: float) -> Forecast:
-        return forecast_mixtures(table.of_size(size), seed=seed)
+    def forecast(size: float) -> Forecast | None:
+        return forecast_known(table.of_size(size), seed=seed)
 
     rows: list[RankCarry] = []
     for small, large in pairs_of_sizes(table):

@@ -55,12 +55,13 @@ def compare_sizes(
     small: Mixtures,
     large: Mixtures,
     target: MixtureTarget | None,
-    forecast_small: Callable[[], Forecast],
-    forecast_large: Callable[[], Forecast],
+    forecast_small: Callable[[], Forecast | None],
+    forecast_large: Callable[[], Forecast | None],
 ) -> Compared:
     """Mixtures trained at both sizes where there are enough, otherwise the small size's forecast."""
     left, right = match_mixtures(small, large)
-    if len(left) >= FEWEST:
+    instead = forecast_small() if len(left) < FEWEST else None
+    if instead is None:
         return Compared(
             _trained(small, left, target, forecast_small),
             _trained(large, right, target, forecast_large),
@@ -68,7 +69,7 @@ def compare_sizes(
         )
     everywhere = np.arange(len(large.shares))
     return Compared(
-        _forecast(forecast_small(), large.shares, target),
+        _forecast(instead, large.shares, target),
         _trained(large, everywhere, target, forecast_large),
         matched=False,
     )
@@ -78,14 +79,18 @@ def _trained(
     mixtures: Mixtures,
     places: NDArray[np.intp],
     target: MixtureTarget | None,
-    forecast: Callable[[], Forecast],
+    forecast: Callable[[], Forecast | None],
 ) -> Side:
     repeated = mixtures.freedom >= REPEATS_THAT_TELL
     noise = np.where(repeated, mixtures.noise, np.nan)
+    if len(places) < FEWEST:  # too few to compare, whatever their noise
+        return Side(mixtures.values[places], noise, repeated)
+    law = None
     if not repeated.all() and len(mixtures.shares) >= MIXTURES_FOR_LAW:
-        noise = np.where(
-            repeated, noise, _noise_of_law(forecast(), mixtures.shares[places], target)
-        )
+        law = forecast()
+    if law is not None:
+        told = _noise_of_law(law, mixtures.shares[places], target)
+        noise = np.where(repeated, noise, told)
     each = float((1.0 / mixtures.counts[places]).mean())
     return Side(mixtures.values[places], noise * each, repeated)
 
