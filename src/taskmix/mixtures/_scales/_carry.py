@@ -57,12 +57,12 @@ def carry_over(
     Where four or more mixtures were trained at both sizes, these are compared. Otherwise the forecast
     fitted on the small size is compared with the large runs, which it has not seen.
 
-    >>> shares = np.array([[x, 1 - x] for x in np.linspace(0, 1, 12)])
+    >>> shares = np.array([[x, 1 - x] for x in np.linspace(0, 1, 10)])
     >>> small = np.column_stack([shares[:, 0] ** 2, shares[:, 1]])
     >>> table = MixtureTable(
-    ...     domains=("web", "code"), metrics=("a", "b"), runs=tuple(map(str, range(24))),
+    ...     domains=("web", "code"), metrics=("a", "b"), runs=tuple(map(str, range(20))),
     ...     shares=np.tile(shares, (2, 1)), values=np.concatenate([small, small * [0.8, -1.0]]),
-    ...     sizes=np.repeat([1e6, 6e7], 12),
+    ...     sizes=np.repeat([1e6, 6e7], 10),
     ... )
     >>> [row.verdict for row in carry_over(table).rows]
     ['carries over', 'does not carry over']
