@@ -131,6 +131,18 @@ def test_sizes_with_too_few_runs_for_a_law_cannot_be_told() -> None:
     assert "only 0 mixtures trained at both" in row.words
 
 
+def test_more_runs_are_asked_for_than_did_not_tell_or_repeated_ones() -> None:
+    random = np.random.default_rng(12)
+    shares = random_shares(random, 20)
+    small = roots_law(13, metrics=1)(shares)
+    for noise in (0.05, 0.2, 0.4):
+        large = small + noise * random.standard_normal(small.shape)
+        (row,) = carry_over(table_of({SMALL: (shares, small), LARGE: (shares, large)})).rows
+        if row.verdict == "cannot be told":
+            assert (row.more_runs is not None and row.more_runs > 20) or "repeat some" in row.words
+    assert row.verdict == "cannot be told"
+
+
 def test_one_size_is_refused_with_a_sentence() -> None:
     shares = random_shares(np.random.default_rng(0), 5)
     table = table_of({SMALL: (shares, shares)})

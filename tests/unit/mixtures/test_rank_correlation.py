@@ -14,6 +14,7 @@ from taskmix.mixtures._scales._ranks import (
     correlate_ranks,
     fisher_interval,
     rank_correlation,
+    rank_reliability,
     runs_to_tell,
 )
 
@@ -91,3 +92,20 @@ def test_the_same_mixtures_are_found_in_any_order() -> None:
 )
 def test_a_size_reads_as_people_write_it(size: float, words: str) -> None:
     assert size_in_words(size) == words
+
+
+def test_a_third_of_noise_leaves_two_thirds_of_reliability() -> None:
+    values = np.random.default_rng(5).standard_normal(400)
+    assert rank_reliability(values, 0.0) == 1.0
+    assert rank_reliability(values, values.var() / 3) == pytest.approx(2 / 3, abs=0.06)
+    assert rank_reliability(values, 2 * values.var()) == 0.0
+    assert rank_reliability(values, values.var(), is_forecast=True) == pytest.approx(0.5, abs=0.06)
+    assert np.isnan(rank_reliability(values, np.nan))
+
+
+def test_ranks_of_near_ties_are_unreliable_however_far_a_few_mixtures_lie() -> None:
+    random = np.random.default_rng(6)
+    values = np.concatenate([0.01 * random.standard_normal(30), [5.0, 6.0, 7.0]])
+    noise = 0.01**2
+    assert values.var() > 10_000 * noise
+    assert rank_reliability(values, noise) < 0.5

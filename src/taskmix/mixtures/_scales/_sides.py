@@ -15,12 +15,11 @@ from taskmix.mixtures._scales._pairs import (
     columns_of,
     match_mixtures,
 )
-from taskmix.mixtures._scales._ranks import FEWEST
+from taskmix.mixtures._scales._ranks import FEWEST, NOISE_DRAWS, rank_reliability
 from taskmix.mixtures._table import Floats
 
 REPEATS_THAT_TELL = 3  # degrees of freedom; a variance of fewer says little
 MIXTURES_FOR_LAW = 12  # from which on a law's misfit is worth reading as noise
-NOISE_DRAWS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +32,9 @@ class Side:
     is_forecast: bool = False
 
     def reliability(self, column: int, known: NDArray[np.bool_]) -> float:
-        """The share of the variance between mixtures that is no noise; NaN where it is unknown."""
-        spread = float(np.var(self.values[known, column], ddof=1))
-        noise = float(self.noise[column])
-        # A forecast is drawn to the middle by what it does not know, measured values are pushed apart:
-        # the variance of the truth is the sum in the one case, the difference in the other.
-        whole = spread + noise if self.is_forecast else spread
-        return 0.0 if spread <= 0 else max(1.0 - noise / whole, 0.0)
+        """The part of the ranks' variance between mixtures that is no noise; NaN where it is unknown."""
+        values, noise = self.values[known, column], float(self.noise[column])
+        return rank_reliability(values, noise, is_forecast=self.is_forecast)
 
 
 @dataclass(frozen=True, eq=False)
