@@ -10,11 +10,12 @@ import pytest
 from opened_page import LIGHT, SCRIPT_NAME, Open, Opened
 from synthetic_advice import advice_document, comparison_document
 from synthetic_laws import laws_document
+from synthetic_mixtures import mixtures_document
 from synthetic_study import synthetic_data
 from synthetic_transfer import transfer_document
 
 from taskmix.cli import run_command
-from taskmix.report import report_html, write_laws_page, write_mixture_page
+from taskmix.report import report_html, write_laws_page, write_mixture_page, write_mixtures_page
 from taskmix.sequences import Markov, SequenceMixture
 
 pytestmark = pytest.mark.browser
@@ -54,6 +55,18 @@ def test_a_page_of_transfer_shows_hostile_names_as_text(tmp_path: Path, opened: 
     assert shown.page.locator("#transfer tbody th").all_inner_texts() == ["alone", *names]
     assert shown.page.locator("[onmouseover]").count() == 0
     assert SCRIPT_NAME in shown.page.locator("header .lines").inner_text()
+
+
+def test_a_page_of_mixtures_shows_hostile_domains_as_text(tmp_path: Path, opened: Open) -> None:
+    names = [SCRIPT_NAME, IMAGE, "`x`", '" onmouseover="alert(3)']
+    document = mixtures_document(names, [IMAGE, SCRIPT_NAME])
+    page = write_mixtures_page(replace(document, command=IMAGE), tmp_path / "page.html")
+    shown = opened(page, LIGHT)
+    shown.all_drawn()
+    must_be_harmless(shown)
+    found = shown.page.locator("#mixture tbody th").all_inner_texts()
+    assert sorted(found) == sorted(names)
+    assert shown.page.locator("[onmouseover]").count() == 0
 
 
 def test_a_page_of_laws_shows_hostile_columns_as_text(tmp_path: Path, opened: Open) -> None:

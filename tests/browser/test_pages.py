@@ -16,10 +16,11 @@ from opened_page import DARK, WIDTHS, Open, screen
 from photographs import Photographer
 from synthetic_advice import advice_document, comparison_document
 from synthetic_laws import laws_document
+from synthetic_mixtures import mixtures_document
 from synthetic_study import synthetic_data
 from synthetic_transfer import digits_transfer, transfer_document
 
-from taskmix.report import laws_page_html, mixture_html, report_html
+from taskmix.report import laws_page_html, mixture_html, mixtures_page_html, report_html
 from taskmix.sequences import Markov, SequenceMixture
 
 pytestmark = pytest.mark.browser
@@ -65,6 +66,10 @@ def laws_page() -> str:
     return laws_page_html(laws_document())
 
 
+def mixtures_page() -> str:
+    return mixtures_page_html(mixtures_document())
+
+
 def sequences_page() -> str:
     tasks = ["women" if name.endswith("a") or "nn" in name else "men" for name in NAMES]
     model = SequenceMixture(Markov(), 2, n_init=1, max_iter=20, random_state=0)
@@ -106,10 +111,16 @@ def long_laws_page() -> str:
     return laws_page_html(laws_document(names=names))
 
 
+def crowded_mixtures_page() -> str:
+    metrics = [f"bits per byte of {name}" for name in LONG]
+    return mixtures_page_html(mixtures_document(LONG, metrics))
+
+
 SHOWN = {
     "advice": advice_page,
     "transfer": transfer_page,
     "laws": laws_page,
+    "mixtures": mixtures_page,
     "sequences": sequences_page,
 }
 SMALL = "--steps 200 --learning-rate 0.005 --subsets 24 --prefixes 2 --alone 4 --engine fleet"
@@ -120,7 +131,13 @@ REAL = (  # what the pictures are of
     f"transfer digits --all --outcome metric {SMALL} --out transfer",
     "report transfer --page transfer.html",
 )
-CROWDED = (crowded_advice_page, crowded_transfer_page, wide_transfer_page, long_laws_page)
+CROWDED = (
+    crowded_advice_page,
+    crowded_transfer_page,
+    wide_transfer_page,
+    long_laws_page,
+    crowded_mixtures_page,
+)
 
 
 @pytest.fixture(scope="session")
@@ -197,7 +214,7 @@ def test_long_names_and_many_tasks_stay_inside_the_page(
     opened(page_file(make), screen(across)).must_be_readable()
 
 
-@pytest.mark.parametrize("name", ["transfer", "laws"])
+@pytest.mark.parametrize("name", ["transfer", "laws", "mixtures"])
 def test_in_the_dark_words_are_light_and_paper_is_dark(
     name: str, page_file: Callable[[Callable[[], str]], Path], opened: Open
 ) -> None:

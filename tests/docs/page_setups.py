@@ -273,10 +273,27 @@ def plan_of_advice(folder: Path) -> Names:
     return {}
 
 
+def mixtures(folder: Path) -> Names:
+    """The two files of the page: web and books for prose, code for python."""
+    shares = np.random.default_rng(0).dirichlet(np.ones(3), size=16)
+    losses = 2 + (0.1 + shares @ np.array([[1.0, 0.3], [0.1, 1.0], [0.6, 0.0]])) ** -0.5
+    for name, columns, rows in (
+        ("ratios", ("web", "code", "books"), shares),
+        ("metrics", ("prose", "python"), losses),
+    ):
+        lines = [
+            f"r{place},{','.join(f'{cell:.4f}' for cell in row)}" for place, row in enumerate(rows)
+        ]
+        text = "\n".join([f"run,{','.join(columns)}", *lines])
+        (folder / f"{name}.csv").write_text(f"{text}\n")
+    return {}
+
+
 SETUPS: dict[str, Callable[[Path], Names]] = {
     "README.md": readme,
     "docs/advise.md": advise,
     "docs/laws.md": laws,
+    "docs/mixtures.md": mixtures,
     "docs/plug-in.md": plug_in,
     "docs/questions/just-tell-me.md": plan_of_advice,
     "docs/check.md": check,

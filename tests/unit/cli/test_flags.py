@@ -49,6 +49,7 @@ class PaintOptions:
 
     colour: Annotated[str, typer.Option("--colour")] = "red"
     coats: Annotated[int, typer.Option("--coats/-c")] = 1
+    drying_time: Annotated[int, typer.Option("--wait")] = 1
 
 
 def run(command: Any, *words: str) -> None:
@@ -73,6 +74,7 @@ def test_options_of_a_group_are_options_of_the_command_and_come_as_one_object() 
     [
         (OptionError("`coats` should be 1 or more. Found 0."), "`--coats` should be 1 or more."),
         (InputError("Give more `coats`.", arguments=("coats",)), "Give more `--coats`."),
+        (OptionError("`drying_time` should be 1 or more."), "`--wait` should be 1 or more."),
         (InputError("There is no column `colour`."), "There is no column `colour`."),
         (OptionError("A wall should be flat. Found `colour`."), "Found `colour`."),
     ],

@@ -22,7 +22,7 @@ from taskmix.mixtures import (
     write_mixtures,
 )
 from taskmix.mixtures._learning._left_out import (
-    LeftOutRuns,
+    PredictedRuns,
     judge_left_out,
     predict_left_out,
 )
@@ -31,6 +31,7 @@ from taskmix.mixtures._table import Floats
 from taskmix.plans import Plan
 
 from .mixture_files import losses_of, made_table
+from .quick_forecast import RidgeForecast, be_quick
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ def test_the_advised_mixture_is_nearly_the_best_by_the_true_law(lessons: Mixture
     everywhere = np.random.default_rng(3).dirichlet(np.ones(3), size=4000)
     truth = losses_of(everywhere).mean(axis=1)
     advised = losses_of(np.array([list(lessons.shares.values())])).mean()
-    assert advised - truth.min() < 0.5 * truth.std()
+    assert advised - truth.min() < 0.1 * truth.std()
     assert sum(lessons.shares.values()) == pytest.approx(1.0)
 
 
@@ -82,6 +83,9 @@ def test_the_document_says_what_is_expected_of_the_mixture_and_of_others(
     assert document.left_out[0].name == "target"
     assert [row.name for row in document.left_out[1:]] == ["prose", "python"]
     assert document.left_out[0].rank_correlation > 0.7
+    assert {row.law for row in document.laws} >= {"effective data"}
+    assert sum(row.weight for row in document.laws if row.metric == "prose") == pytest.approx(1.0)
+    assert document.left_out[1].coverage > 0.7
     assert document.next is not None
     assert len(document.next.runs) == 2
     assert document.front is not None
@@ -112,7 +116,7 @@ def test_a_terminal_and_a_notebook_show_the_same_tables(lessons: MixtureLessons)
 
 def test_a_plan_has_the_shares_that_count_and_is_saved(tmp_path: Path) -> None:
     rare = replace(made_table(), domains=("web", "code", "books"))
-    lessons = learn_mixtures(rare, limits=MixtureLimits(at_most={"books": 0.0}))
+    lessons = learn_mixtures(rare, limits=MixtureLimits(at_most={"books": 0.0}), fit=RidgeForecast)
     plan = lessons.plan()
     assert plan.tasks == ("web", "code"), "a share of 0 is no task of a plan"
     assert sum(plan.probabilities) == pytest.approx(1.0)
@@ -141,8 +145,8 @@ def test_a_metric_that_should_rise_is_made_large_and_shown_rising() -> None:
         values=np.column_stack([1.0 - made.values[:, 0] / 10, made.values[:, 1]]),
         larger_is_better=("accuracy",),
     )
-    rising = learn_mixtures(table, target="accuracy")
-    falling = learn_mixtures(made, target="prose")
+    rising = learn_mixtures(table, target="accuracy", fit=RidgeForecast)
+    falling = learn_mixtures(made, target="prose", fit=RidgeForecast)
     assert rising.shares["web"] == pytest.approx(falling.shares["web"], abs=0.1)
     document = rising.document
     assert document.larger_is_better
@@ -157,7 +161,7 @@ def test_domains_that_were_never_varied_keep_their_shares() -> None:
     made = made_table()
     shares = np.column_stack([made.shares * 0.9, np.full(len(made), 0.1)])
     table = replace(made, domains=(*made.domains, "wiki"), shares=shares)
-    lessons = learn_mixtures(table)
+    lessons = learn_mixtures(table, fit=RidgeForecast)
     assert lessons.shares["wiki"] == pytest.approx(0.1, abs=1e-6)
     row = lessons.document.domains[3]
     assert row.fixed
@@ -196,7 +200,7 @@ def test_accuracy_is_what_it_is_by_hand() -> None:
     predicted = np.array([1.0, 2, 3, 4, 5, 7, 6, 9])
     table = replace(made, metrics=("loss",), values=observed[:, None])
     high = predicted + 0.5
-    left = LeftOutRuns(table, predicted[:, None], predicted[:, None] - 0.5, high[:, None])
+    left = PredictedRuns(table, predicted[:, None], predicted[:, None] - 0.5, high[:, None])
     (row,) = judge_left_out(left, Memory(table), MixtureTarget(metric="loss"))
     # Two neighbours of seven changed places: 1 - 6 * 2 / (7 * 48).
     assert row.rank_correlation == pytest.approx(1 - 12 / 336)
@@ -209,13 +213,16 @@ def test_accuracy_is_what_it_is_by_hand() -> None:
 def test_an_answer_outside_of_the_runs_is_said_to_be_extrapolated() -> None:
     made = made_table()
     narrow = made.only(made.shares[:, 1] < 0.3)
-    document = learn_mixtures(narrow, target="python").document
+    document = learn_mixtures(narrow, target="python", fit=RidgeForecast).document
     assert document.extrapolated
     assert "`code`" in document.distance
     assert document.distance in document.trust
 
 
-def test_of_several_sizes_the_answer_is_for_one_and_judged_by_its_runs() -> None:
+def test_of_several_sizes_the_answer_is_for_one_and_judged_by_its_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    be_quick(monkeypatch)
     small, large = made_table(24, seed=1), made_table(8, seed=1)
     table = MixtureTable(
         domains=small.domains,

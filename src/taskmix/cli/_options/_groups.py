@@ -68,8 +68,10 @@ def say_flags(error: TaskmixError, flags: Mapping[str, str]) -> str:
 def _flag(parameter: inspect.Parameter) -> str:
     """How an option is written: the first of its spellings."""
     for each in getattr(parameter.annotation, "__metadata__", ()):
-        if each.param_decls and each.param_decls[0].startswith("-"):
-            return str(each.param_decls[0]).split("/")[0]
+        # Inside `Annotated` the first spelling stands where a default would otherwise.
+        for spelling in (each.default, *(each.param_decls or ())):
+            if isinstance(spelling, str) and spelling.startswith("-"):
+                return spelling.split("/")[0]
     return f"--{parameter.name.replace('_', '-')}"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from taskmix.errors import InputError
 from taskmix.mixtures._designing import next_mixtures
 from taskmix.mixtures._learning._comparing import named_shares, value_of
@@ -16,22 +14,10 @@ from taskmix.mixtures._learning._document import (
 )
 from taskmix.mixtures._optimum import JudgedMixtures, MixtureTarget, find_front
 from taskmix.mixtures._scales import carry_over, explain_mean, settle_with
-from taskmix.mixtures._table import Floats, MixtureTable
+from taskmix.mixtures._table import MixtureTable
 from taskmix.numerics import Interval
 
 NOT_KNOWN = float("nan")
-
-
-@dataclass(frozen=True)
-class TargetOfTable:
-    """A target with the table whose metrics it is of."""
-
-    target: MixtureTarget
-    table: MixtureTable
-
-    def of(self, values: Floats) -> Floats:
-        """[...], of values [..., metric]; lower is better."""
-        return self.target.of(values, self.table)
 
 
 def choose_next(
@@ -60,10 +46,16 @@ def choose_next(
 
 
 def choose_large(
-    table: MixtureTable, size: float, target: MixtureTarget, count: int, *, regret: float, seed: int
+    table: MixtureTable,
+    size: float,
+    judged: JudgedMixtures,
+    count: int,
+    *,
+    regret: float,
+    seed: int,
 ) -> RunsToDo:
     """The runs of the large size that would settle the order of the best mixtures."""
-    found = settle_with(table, size, TargetOfTable(target, table), count=max(count, 1), seed=seed)
+    found = settle_with(table, size, judged.target, judged.limits, count=max(count, 1), seed=seed)
     runs = found.runs if count else ()
     return RunsToDo(
         runs=tuple(RunToDo(shares=dict(run.shares), words=run.reason) for run in runs),
@@ -79,8 +71,7 @@ def explain_carry(table: MixtureTable, target: MixtureTarget, *, seed: int) -> t
     if target.metric is not None or target.worst or len(table.metrics) < 2:
         return ()
     try:
-        weights = target.weights_in(table).tolist()
-        return (explain_mean(table, weights=weights, seed=seed).words,)
+        return (explain_mean(table, target=target, seed=seed).words,)
     except (
         InputError
     ):  # too few mixtures have all metrics at both sizes: the table says that already
@@ -116,7 +107,7 @@ def draw_front(judged: JudgedMixtures, pair: tuple[str, str], *, seed: int) -> M
 def carry_rows(table: MixtureTable, target: MixtureTarget, *, seed: int) -> tuple[CarryRow, ...]:
     """How ranks carry over, the target first; a target of one metric is that metric."""
     alone = target.metric is not None
-    found = carry_over(table, target=None if alone else TargetOfTable(target, table), seed=seed)
+    found = carry_over(table, target=None if alone else target, seed=seed)
     rows = [
         CarryRow(
             name=row.name,

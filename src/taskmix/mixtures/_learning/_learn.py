@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taskmix.errors import InputError
-from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
+from taskmix.mixtures._forecasting import Forecast, StackedForecast, forecast_mixtures
 from taskmix.mixtures._learning._comparing import compare_mixtures, rises, value_of
 from taskmix.mixtures._learning._document import (
     CarryRow,
@@ -28,7 +28,7 @@ from taskmix.mixtures._learning._following import (
     explain_carry,
 )
 from taskmix.mixtures._learning._left_out import (
-    LeftOutRuns,
+    PredictedRuns,
     judge_left_out,
     predict_left_out,
     predict_left_out_at_size,
@@ -49,6 +49,7 @@ from taskmix.mixtures._scales import forecast_at_size, suspect_two_sizes
 from taskmix.mixtures._table import MixtureTable
 
 Tell = Callable[[str], None]
+Fit = Callable[[MixtureTable], Forecast]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,17 @@ class _Settings:
     size: float | None
     seed: int
     tell: Tell
+    given: Fit | None
+
+    def fit(self, table: MixtureTable) -> Forecast:
+        """A forecast of runs of one size."""
+        if self.given is not None:
+            return self.given(table)
+
+        def progress(done: int, total: int) -> None:
+            self.tell(f"fitting laws ({done + 1} of {total})")
+
+        return forecast_mixtures(table, seed=self.seed, progress=progress)
 
 
 def learn_mixtures(
@@ -73,6 +85,7 @@ def learn_mixtures(
     next_runs: int = 0,
     tolerance: float | None = None,
     predict: Mapping[str, Mapping[str, float]] | None = None,
+    fit: Fit | None = None,
     seed: int = 0,
     tell: Tell | None = None,
 ) -> MixtureLessons:
@@ -82,7 +95,8 @@ def learn_mixtures(
     With runs of several sizes, the answer is for models of `size`, or of the largest there is. Shares
     in `reference` are compared with the advised ones. `front` names two metrics whose trade is drawn,
     `next_runs` how many runs to propose, `tolerance` the expected regret that is enough, and `predict`
-    mixtures by name that are to be predicted. `tell` hears what is being done.
+    mixtures by name that are to be predicted. `fit` makes the forecast from runs of one size; None is
+    `forecast_mixtures`. `tell` hears what is being done.
 
     >>> shares = np.random.default_rng(0).dirichlet([1, 1], size=12)
     >>> columns = {"web": shares[:, 0], "code": shares[:, 1]}
@@ -102,7 +116,7 @@ def learn_mixtures(
     held.check(table.domains)
     for name in front or ():
         MixtureTarget(metric=name).check(table)
-    asked = _Settings(target=wanted, limits=held, size=size, seed=seed, tell=tell)
+    asked = _Settings(target=wanted, limits=held, size=size, seed=seed, tell=tell, given=fit)
     warnings = [*checked.warnings]
     suspected = suspect_two_sizes(table)
     if suspected is not None:
@@ -164,7 +178,6 @@ def _needed(
 
 def _forecast(asked: _Settings, table: MixtureTable) -> tuple[Forecast, tuple[str, ...]]:
     """Laws of the runs: of one size, or at the size that was asked for."""
-    asked.tell("fitting laws")
     if table.sizes is None:
         if asked.size is not None:
             raise InputError(
@@ -172,18 +185,17 @@ def _forecast(asked: _Settings, table: MixtureTable) -> tuple[Forecast, tuple[st
                 "Name it in `size_column`, or leave `size` out.",
                 arguments=("size", "size_column"),
             )
-        return forecast_mixtures(table, seed=asked.seed), ()
+        return asked.fit(table), ()
+    asked.tell("fitting laws of several sizes")
     at_size = forecast_at_size(table, asked.size or table.known_sizes[-1], seed=asked.seed)
     return at_size, at_size.remarks
 
 
-def _left_out(asked: _Settings, table: MixtureTable, forecast: Forecast) -> LeftOutRuns:
+def _left_out(asked: _Settings, table: MixtureTable, forecast: Forecast) -> PredictedRuns:
     """Runs predicted without them, by forecasts made as this one was."""
     seed = asked.seed
     if table.sizes is None:
-        return predict_left_out(
-            forecast, lambda part: forecast_mixtures(part, seed=seed), seed=seed
-        )
+        return predict_left_out(forecast, asked.fit, seed=seed)
     size = asked.size or table.known_sizes[-1]
     return predict_left_out_at_size(
         table, size, forecast, lambda part: forecast_at_size(part, size, seed=seed), seed=seed
@@ -202,7 +214,7 @@ def _next(
     if not table.known_sizes:
         return choose_next(judged, count, tolerance=tolerance, seed=asked.seed)
     size = asked.size or table.known_sizes[-1]
-    return choose_large(table, size, asked.target, count, regret=optimum.regret, seed=asked.seed)
+    return choose_large(table, size, judged, count, regret=optimum.regret, seed=asked.seed)
 
 
 def _document(
@@ -271,11 +283,14 @@ def _domain_rows(
 
 
 def _laws(forecast: Forecast) -> tuple[LawWeight, ...]:
-    """The laws that were stacked, where the forecast says so."""
+    """The laws that were stacked, and how much each counts for each metric."""
+    stacked = getattr(forecast, "base", forecast)  # of a forecast at a size, the one that it moves
+    if not isinstance(stacked, StackedForecast):
+        return ()
     return tuple(
         LawWeight(metric, law, float(weight))
-        for metric, weights in dict(getattr(forecast, "laws", {})).items()
-        for law, weight in weights.items()
+        for metric, weights in zip(stacked.table.metrics, stacked.weights, strict=True)
+        for law, weight in zip(stacked.names, weights, strict=True)
     )
 
 

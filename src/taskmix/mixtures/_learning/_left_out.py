@@ -16,12 +16,13 @@ from taskmix.mixtures._reading import find_repeats
 from taskmix.mixtures._table import Floats, MixtureTable
 
 FOLDS = 5
+FOLDS_OF_SIZES = 3  # where each takes a fit of every size
 LEVEL = 0.9  # of every interval of this package
 FEWEST = 4  # runs from which a correlation says anything
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOutRuns:
+class PredictedRuns:
     """Runs as they were predicted without them."""
 
     table: MixtureTable  # the runs, as they came out
@@ -36,11 +37,11 @@ def predict_left_out(
     *,
     folds: int = FOLDS,
     seed: int = 0,
-) -> LeftOutRuns:
+) -> PredictedRuns:
     """The forecast's own predictions where it kept them; otherwise those of fits of the other folds."""
     kept = getattr(forecast, "left_out", None)
     if kept is not None:
-        return LeftOutRuns(forecast.table, kept.predicted, kept.low, kept.high)
+        return PredictedRuns(forecast.table, kept.predicted, kept.low, kept.high)
     return refit_without(forecast.table, np.ones(len(forecast.table), dtype=bool), fit, folds, seed)
 
 
@@ -50,9 +51,9 @@ def predict_left_out_at_size(
     forecast: Forecast,
     fit: Callable[[MixtureTable], Forecast],
     *,
-    folds: int = FOLDS,
+    folds: int = FOLDS_OF_SIZES,
     seed: int = 0,
-) -> LeftOutRuns:
+) -> PredictedRuns:
     """Runs of one size, each predicted without all runs on its mixture, of any size.
 
     Without runs of that size, those of others as they would have been there.
@@ -72,7 +73,7 @@ def refit_without(
     fit: Callable[[MixtureTable], Forecast],
     folds: int,
     seed: int,
-) -> LeftOutRuns:
+) -> PredictedRuns:
     """Those runs, each by a fit of the folds that it is not in."""
     predicted, low, high = (np.full(table.values.shape, np.nan) for _ in range(3))
     fold_of = _folds(table, min(folds, len(table) // 2), seed)
@@ -82,11 +83,11 @@ def refit_without(
         shares = table.shares[here]
         predicted[here] = partial.predict(shares)
         low[here], high[here] = partial.interval(shares, LEVEL)
-    return LeftOutRuns(table.only(asked), predicted[asked], low[asked], high[asked])
+    return PredictedRuns(table.only(asked), predicted[asked], low[asked], high[asked])
 
 
 def judge_left_out(
-    left: LeftOutRuns, forecast: Forecast, target: MixtureTarget
+    left: PredictedRuns, forecast: Forecast, target: MixtureTarget
 ) -> tuple[LeftOutMetric, ...]:
     """The target first, then every metric."""
     table = left.table

@@ -12,7 +12,7 @@ from taskmix.errors import InputError
 from taskmix.mixtures._forecasting import Forecast
 from taskmix.mixtures._learning._comparing import predict_named
 from taskmix.mixtures._learning._document import MixturesDocument, PredictedMixture
-from taskmix.mixtures._learning._left_out import LeftOutRuns
+from taskmix.mixtures._learning._left_out import PredictedRuns
 from taskmix.mixtures._learning._shown import MixtureLines, describe_mixtures, mixtures_html
 from taskmix.mixtures._optimum import JudgedMixtures, MixtureLimits, MixtureOptimum, MixtureTarget
 from taskmix.mixtures._table import Floats, MixtureTable
@@ -40,7 +40,7 @@ class MixtureLessons:
     target: MixtureTarget
     limits: MixtureLimits
     optimum: MixtureOptimum
-    left_out: LeftOutRuns  # predictions of runs that were not seen
+    left_out: PredictedRuns  # predictions of runs that were not seen
     document: MixturesDocument
 
     @property

@@ -8,8 +8,9 @@ from functools import cache, partial
 import numpy as np
 
 from taskmix.errors import InputError
-from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
+from taskmix.mixtures._forecasting import Forecast
 from taskmix.mixtures._optimum import MixtureTarget
+from taskmix.mixtures._scales._known import forecast_known
 from taskmix.mixtures._scales._pairs import (
     columns_of,
     group_mixtures,
@@ -56,12 +57,12 @@ def carry_over(
     Where four or more mixtures were trained at both sizes, these are compared. Otherwise the forecast
     fitted on the small size is compared with the large runs, which it has not seen.
 
-    >>> shares = np.array([[x, 1 - x] for x in np.linspace(0, 1, 12)])
+    >>> shares = np.array([[x, 1 - x] for x in np.linspace(0, 1, 10)])
     >>> small = np.column_stack([shares[:, 0] ** 2, shares[:, 1]])
     >>> table = MixtureTable(
-    ...     domains=("web", "code"), metrics=("a", "b"), runs=tuple(map(str, range(24))),
+    ...     domains=("web", "code"), metrics=("a", "b"), runs=tuple(map(str, range(20))),
     ...     shares=np.tile(shares, (2, 1)), values=np.concatenate([small, small * [0.8, -1.0]]),
-    ...     sizes=np.repeat([1e6, 6e7], 12),
+    ...     sizes=np.repeat([1e6, 6e7], 10),
     ... )
     >>> [row.verdict for row in carry_over(table).rows]
     ['carries over', 'does not carry over']
@@ -78,8 +79,8 @@ def carry_over(
     random = np.random.default_rng(seed)
 
     @cache
-    def forecast(size: float) -> Forecast:
-        return forecast_mixtures(table.of_size(size), seed=seed)
+    def forecast(size: float) -> Forecast | None:
+        return forecast_known(table.of_size(size), seed=seed)
 
     rows: list[RankCarry] = []
     for small, large in pairs_of_sizes(table):

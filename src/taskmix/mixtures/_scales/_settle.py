@@ -108,6 +108,7 @@ def settle_with(
     limits: MixtureLimits | None = None,
     *,
     count: int = 4,
+    forecast: SizeForecast | None = None,  # of this table at this size; fitted where None
     seed: int = 0,
 ) -> Settling:
     """The runs at `size` that tell most about the order of the mixtures that may be the best.
@@ -122,7 +123,8 @@ def settle_with(
     """
     if count < 1:
         raise InputError(f"`count` should be 1 or more runs. Found {count}.")
-    forecast = forecast_at_size(table, size, draws=LAWS, seed=seed)
+    if forecast is None:
+        forecast = forecast_at_size(table, size, draws=LAWS, seed=seed)
     target, limits = target or MixtureTarget(), limits or MixtureLimits()
     judged = JudgedMixtures(forecast=forecast, target=target, limits=limits)
     feasible = limits.feasible(table.domains)

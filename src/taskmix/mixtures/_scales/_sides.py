@@ -15,12 +15,11 @@ from taskmix.mixtures._scales._pairs import (
     columns_of,
     match_mixtures,
 )
-from taskmix.mixtures._scales._ranks import FEWEST
+from taskmix.mixtures._scales._ranks import FEWEST, NOISE_DRAWS, rank_reliability
 from taskmix.mixtures._table import Floats
 
 REPEATS_THAT_TELL = 3  # degrees of freedom; a variance of fewer says little
 MIXTURES_FOR_LAW = 12  # from which on a law's misfit is worth reading as noise
-NOISE_DRAWS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +32,9 @@ class Side:
     is_forecast: bool = False
 
     def reliability(self, column: int, known: NDArray[np.bool_]) -> float:
-        """The share of the variance between mixtures that is no noise; NaN where it is unknown."""
-        spread = float(np.var(self.values[known, column], ddof=1))
-        noise = float(self.noise[column])
-        # A forecast is drawn to the middle by what it does not know, measured values are pushed apart:
-        # the variance of the truth is the sum in the one case, the difference in the other.
-        whole = spread + noise if self.is_forecast else spread
-        return 0.0 if spread <= 0 else max(1.0 - noise / whole, 0.0)
+        """The part of the ranks' variance between mixtures that is no noise; NaN where it is unknown."""
+        values, noise = self.values[known, column], float(self.noise[column])
+        return rank_reliability(values, noise, is_forecast=self.is_forecast)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +50,13 @@ def compare_sizes(
     small: Mixtures,
     large: Mixtures,
     target: MixtureTarget | None,
-    forecast_small: Callable[[], Forecast],
-    forecast_large: Callable[[], Forecast],
+    forecast_small: Callable[[], Forecast | None],
+    forecast_large: Callable[[], Forecast | None],
 ) -> Compared:
     """Mixtures trained at both sizes where there are enough, otherwise the small size's forecast."""
     left, right = match_mixtures(small, large)
-    if len(left) >= FEWEST:
+    instead = forecast_small() if len(left) < FEWEST else None
+    if instead is None:
         return Compared(
             _trained(small, left, target, forecast_small),
             _trained(large, right, target, forecast_large),
@@ -68,7 +64,7 @@ def compare_sizes(
         )
     everywhere = np.arange(len(large.shares))
     return Compared(
-        _forecast(forecast_small(), large.shares, target),
+        _forecast(instead, large.shares, target),
         _trained(large, everywhere, target, forecast_large),
         matched=False,
     )
@@ -78,14 +74,18 @@ def _trained(
     mixtures: Mixtures,
     places: NDArray[np.intp],
     target: MixtureTarget | None,
-    forecast: Callable[[], Forecast],
+    forecast: Callable[[], Forecast | None],
 ) -> Side:
     repeated = mixtures.freedom >= REPEATS_THAT_TELL
     noise = np.where(repeated, mixtures.noise, np.nan)
+    if len(places) < FEWEST:  # too few to compare, whatever their noise
+        return Side(mixtures.values[places], noise, repeated)
+    law = None
     if not repeated.all() and len(mixtures.shares) >= MIXTURES_FOR_LAW:
-        noise = np.where(
-            repeated, noise, _noise_of_law(forecast(), mixtures.shares[places], target)
-        )
+        law = forecast()
+    if law is not None:
+        told = _noise_of_law(law, mixtures.shares[places], target)
+        noise = np.where(repeated, noise, told)
     each = float((1.0 / mixtures.counts[places]).mean())
     return Side(mixtures.values[places], noise * each, repeated)
 

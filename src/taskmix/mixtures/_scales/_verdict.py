@@ -80,6 +80,8 @@ class RankCarry:
     def _advice(self) -> str:
         if self.verdict != "cannot be told":
             return ""
+        if self.more_runs is None and not self.repeated:
+            return "; repeat some of the runs at each size, so that noise can be told from it"
         if self.more_runs is None:
             return "; too close to the threshold, or too noisy, for a number of runs to tell"
         return f"; about {self.more_runs} mixtures at {size_in_words(self.large)} would tell"
@@ -108,16 +110,21 @@ def judge(
             resamples=question.resamples,
             random=random,
         )
-        shrunk = np.sqrt(
-            compared.small.reliability(column, known) * compared.large.reliability(column, known)
+        shrunk = float(
+            np.sqrt(
+                compared.small.reliability(column, known)
+                * compared.large.reliability(column, known)
+            )
         )
-        corrected = _correct(observed, float(shrunk))
+        # No correlation is above 1 without noise: noise that says so is a law's misfit.
+        shrunk = float(np.maximum(shrunk, abs(observed.value)))
+        corrected = _correct(observed, shrunk)
         verdict = _decide(observed, corrected, repeated, question.threshold)
         more = None
         if verdict == "cannot be told":
-            middle = observed if corrected is None else corrected
-            whole = 1.0 if corrected is None else float(shrunk)
-            needed = runs_to_tell(middle.value, question.threshold, question.level, whole)
+            sure = corrected if repeated else None
+            needed = _needed(question, observed, corrected, sure, shrunk)
+            needed = max(needed, np.ceil(1.25 * known.sum()))  # those that are there did not tell
             more = int(needed) if needed <= MANY_RUNS else None
     return RankCarry(
         name=name,
@@ -131,6 +138,24 @@ def judge(
         verdict=verdict,
         more_runs=more,
     )
+
+
+def _needed(
+    question: Question,
+    observed: RankCorrelation,
+    corrected: RankCorrelation | None,
+    sure: RankCorrelation | None,  # corrected by noise that repeated runs tell
+    shrunk: float,
+) -> float:
+    """How many mixtures would tell; without end where only repeated runs can."""
+    threshold, level = question.threshold, question.level
+    if sure is not None:
+        return runs_to_tell(sure.value, threshold, level, shrunk)
+    if observed.value > threshold:
+        return runs_to_tell(observed.value, threshold, level, 1.0)
+    if corrected is not None and corrected.value < threshold:
+        return runs_to_tell(corrected.value, threshold, level, shrunk)
+    return np.inf
 
 
 def _correct(observed: RankCorrelation, shrunk: float) -> RankCorrelation | None:

@@ -224,7 +224,10 @@ def predicted_against_observed(
             "axis": {"tickCount": 4},
         }
 
-    x, y = axis("predicted", f"predicted {title}"), axis("mean", f"observed {title}")
+    x, y = (
+        axis("predicted", f"predicted {title}".strip()),
+        axis("mean", f"observed {title}".strip()),
+    )
     colour = {"domain": [series], "range": ["var(--label-1)"]}
     equal = {"values": [{"predicted": low, "mean": low}, {"predicted": high, "mean": high}]}
     return PANEL | {

@@ -30,6 +30,7 @@ from taskmix.report._study import MINUS, counted, number
 if TYPE_CHECKING:
     from taskmix.mixtures import ForecastValue, LeftOutMetric, MixturesDocument
 
+AXIS_WORDS = 32  # characters
 MOST_DOTS = 400  # of a panel; more would hide each other
 
 
@@ -99,14 +100,14 @@ def left_out_figure(document: MixturesDocument) -> Figure | None:
         specs[name] = predicted_against_observed(
             low=min(values) - margin,
             high=max(values) + margin,
-            title=document.target if row.name == "target" else row.name,
+            title="",  # the panel has the name, which may be long
             series="run",
             tooltip=(("run", "run"), ("shown", "observed, predicted")),
         )
         note = f"rank correlation {number(row.rank_correlation, 2)}, R² {number(row.r_squared, 2)}"
         if math.isfinite(row.coverage):
             note += f", {100 * row.coverage:.0f} % in 90 % intervals"
-        described = f"{counted(len(row.runs), 'run')}: {note}."
+        described = f"{row.name}, {counted(len(row.runs), 'run')} not seen: {note}."
         panels.append(Panel(f"chart-{name}", row.name, name, _dots(row), described, note))
     if not panels:
         return None
@@ -167,14 +168,19 @@ def front_of_metrics(document: MixturesDocument) -> Figure | None:
         "Front",
         "front",
         columns,
-        f"{counted(len(front.points), 'mixture')} between the best for {front.first} and the best for "
-        f"{front.second}.",
+        f"{counted(len(front.points), 'mixture')} on the front between the best for {front.first} "
+        f"and the best for {front.second}.",
     )
     caption = (
         "No mixture is better in one of the two without loss in the other. Hover for the shares."
     )
-    specs = {"front": trade_line(front.first, front.second)}
+    specs = {"front": trade_line(_short(front.first), _short(front.second))}
     return Figure("front", caption, (panel,), "none", specs)
+
+
+def _short(name: str) -> str:
+    """A name beside an axis, which is no longer than the chart is high."""
+    return name if len(name) <= AXIS_WORDS else f"{name[: AXIS_WORDS - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _verdict(effect: ForecastValue, sign: float) -> str:

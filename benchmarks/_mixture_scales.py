@@ -1,0 +1,239 @@
+"""Across sizes of model: how ranks carry over, why a mean does worse, and what few large runs add.
+
+`rows_across_scales` is a part of `mixtures.py`. It reads two tables of $TASKMIX_DATA. RegMix: 256
+mixtures trained at 1 M and at 60 M, and 512 other proxies at 1 M. domain_mixture (of SLDBench): 80 runs
+of four sizes, and 24 others, which are scored as SLDBench does: R² over all test rows, in the mean over
+the five losses; "pooled" is one R² over all of them. Its published human law has 0.671.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from _common import row
+from taskmix.mixtures import (
+    MixtureTable,
+    MixtureTarget,
+    carry_over,
+    explain_mean,
+    forecast_at_size,
+    forecast_mixtures,
+    settle_with,
+)
+
+Floats = NDArray[np.float64]
+SMALL, LARGE = 1e6, 6e7
+LARGE_RUNS = (0, 4, 8, 16, 32, 64)
+HUMAN_LAW = 0.671  # SLDBench, domain mixture
+
+
+def rows_across_scales(data: Path, *, draws: int = 5, quick: bool = False) -> list[dict[str, Any]]:
+    """All of it; `data` is the folder of tables."""
+    small, large = (
+        _regmix(data, name, size) for name, size in (("test_1m", SMALL), ("test_60m", LARGE))
+    )
+    proxies = _regmix(data, "proxies_1m", SMALL)
+    return [
+        *rows_of_carrying(_stacked(small, large)),
+        *rows_of_few_large_runs(proxies, large, draws=1 if quick else draws, quick=quick),
+        *rows_of_domain_mixture(data),
+    ]
+
+
+def rows_of_carrying(both: MixtureTable) -> list[dict[str, Any]]:
+    """Rank correlations between two sizes on the same mixtures, and the mean taken apart."""
+    carried = carry_over(both, target=MixtureTarget())
+    rows = [
+        {
+            **_row(f"1 M to 60 M: {each.name}", each.observed.value, "rank correlation"),
+            "interval": [round(each.observed.low, 3), round(each.observed.high, 3)],
+            "without noise": None if each.corrected is None else round(each.corrected.value, 3),
+            "verdict": each.verdict,
+            "words": each.words,
+        }
+        for each in carried.rows
+        if each.observed is not None
+    ]
+    mean = explain_mean(both)
+    single = float(np.median(list(mean.single.values())))
+    rows.append(
+        {
+            **row("1 M to 60 M: the mean", mean.observed, single, "median of single losses", ""),
+            "spread of the mean": mean.spread_of_mean,
+            "mean of the spreads": mean.mean_of_spreads,
+            "cancelled": mean.cancelled,
+            "slopes": dict(mean.slopes),
+            "with equal slopes": mean.equal_slopes,
+            "with slopes alone": mean.slopes_alone,
+            "small losses weighted by slopes": mean.reweighted,
+            "words": mean.words,
+        }
+    )
+    return rows
+
+
+def rows_of_few_large_runs(
+    small: MixtureTable, large: MixtureTable, *, draws: int, quick: bool
+) -> list[dict[str, Any]]:
+    """Ranks of large runs that were left out, from all small runs and a few large ones.
+
+    The peers are the small forecast alone, and a forecast of the large runs alone.
+    """
+    rows = []
+    base = forecast_mixtures(small)
+    for count in LARGE_RUNS[1::2] if quick else LARGE_RUNS:
+        found = []
+        for draw in range(draws if count else 1):
+            order = np.random.default_rng((count, draw)).permutation(len(large))
+            some, rest = large.only(order[:count]), large.only(order[count:])
+            both = _stacked(small, some)
+            ours = forecast_at_size(both, LARGE, seed=draw)
+            low, high = ours.interval(rest.shares)
+            inside = float(((low <= rest.values) & (rest.values <= high)).mean())
+            alone = forecast_mixtures(_plain(some), seed=draw) if count >= 8 else None
+            found.append(
+                [
+                    *_ranked(ours.predict(rest.shares), rest.values),
+                    *_ranked(base.predict(rest.shares), rest.values),
+                    *(
+                        (np.nan, np.nan)
+                        if alone is None
+                        else _ranked(alone.predict(rest.shares), rest.values)
+                    ),
+                    inside,
+                ]
+            )
+        means = [round(float(each), 4) for each in np.mean(found, axis=0)]
+        case = f"512 at 1 M and {count} at 60 M: rank correlation of"
+        more = {"draws": len(found), "in 90 % intervals": means[6]}
+        for place, name in enumerate(("losses", "the mean")):
+            alone_has = None if np.isnan(means[4 + place]) else means[4 + place]
+            rows.append(
+                {
+                    **row(f"{case} {name}", means[place], means[2 + place], "1 M alone", ""),
+                    "60 M alone": alone_has,
+                    **more,
+                }
+            )
+    settling = settle_with(_stacked(small, large.only(range(8))), LARGE, MixtureTarget())
+    rows.append(
+        {
+            **_row("8 runs at 60 M with 512 at 1 M are worth", settling.worth, "runs at 60 M"),
+            "words": settling.words,
+        }
+    )
+    return rows
+
+
+def rows_of_domain_mixture(data: Path) -> list[dict[str, Any]]:
+    """R² on the test rows of domain_mixture, each size by the joint forecast of all."""
+    train, test = (_domain_mixture(data, name) for name in ("train", "test"))
+    return score_rows("domain_mixture, 24 test rows", test, predict_sizes(train, test))
+
+
+def predict_sizes(train: MixtureTable, test: MixtureTable) -> Floats:
+    """[run, metric], each run of `test` by the forecast at its size."""
+    assert test.sizes is not None
+    predicted = np.empty_like(test.values)
+    for size in test.known_sizes:
+        rows = test.sizes == size
+        predicted[rows] = forecast_at_size(train, size).predict(test.shares[rows])
+    return predicted
+
+
+def score_rows(case: str, test: MixtureTable, predicted: Floats) -> list[dict[str, Any]]:
+    """As SLDBench scores: R² of each loss over all rows, then their mean; and pooled."""
+    left = (predicted - test.values) ** 2
+    each = 1 - left.mean(axis=0) / test.values.var(axis=0)
+    pooled = 1 - left.sum() / ((test.values - test.values.mean()) ** 2).sum()
+    by_loss = dict(zip(test.metrics, np.round(each, 4).tolist(), strict=True))
+    mean = row(f"{case}: R², mean over losses", float(each.mean()), HUMAN_LAW, "human law", "R²")
+    return [{**mean, "by loss": by_loss}, _row(f"{case}: R², pooled", float(pooled), "R²")]
+
+
+def cross_validated(data: Path, *, folds: int = 20, seed: int = 0) -> list[dict[str, Any]]:
+    """The same on the training rows, with mixtures left out at all sizes: what choices were made by."""
+    train = _domain_mixture(data, "train")
+    names = [share.tobytes() for share in train.shares]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    order = np.random.default_rng(seed).permutation(len(places)) % folds
+    fold = np.array([order[places[name]] for name in names])
+    predicted = np.empty_like(train.values)
+    for number in range(folds):
+        left = fold == number
+        predicted[left] = predict_sizes(train.only(~left), train.only(left))
+    return score_rows(f"domain_mixture, training rows in {folds} folds", train, predicted)
+
+
+def _row(case: str, ours: float, unit: str) -> dict[str, Any]:
+    return row(case, ours, None, "-", unit)
+
+
+def _ranked(predicted: Floats, values: Floats) -> tuple[float, float]:
+    """Rank correlation in the mean over losses, and of their mean."""
+    each = [
+        spearmanr(predicted[:, place], values[:, place]).statistic
+        for place in range(values.shape[1])
+    ]
+    return float(np.mean(each)), float(
+        spearmanr(predicted.mean(axis=1), values.mean(axis=1)).statistic
+    )
+
+
+def _plain(table: MixtureTable) -> MixtureTable:
+    return replace(table, sizes=None)
+
+
+def _stacked(small: MixtureTable, large: MixtureTable) -> MixtureTable:
+    """Runs of both, under names of their own."""
+    assert small.sizes is not None
+    assert large.sizes is not None
+    return replace(
+        small,
+        runs=tuple(f"small {run}" for run in small.runs)
+        + tuple(f"large {run}" for run in large.runs),
+        shares=np.concatenate([small.shares, large.shares]),
+        values=np.concatenate([small.values, large.values]),
+        sizes=np.concatenate([small.sizes, large.sizes]),
+    )
+
+
+def _regmix(data: Path, name: str, size: float) -> MixtureTable:
+    columns, numbers = {}, {}
+    for kind in ("ratios", "metrics"):
+        with (data / "regmix" / f"{name}_{kind}.csv").open(newline="") as lines:
+            head, *body = csv.reader(lines)
+        columns[kind] = tuple(head[1:])
+        numbers[kind] = np.array([[float(cell) for cell in each[1:]] for each in body])
+    shares = numbers["ratios"] / numbers["ratios"].sum(axis=1, keepdims=True)
+    return MixtureTable(
+        domains=columns["ratios"],
+        metrics=columns["metrics"],
+        runs=tuple(str(place) for place in range(len(shares))),
+        shares=shares,
+        values=numbers["metrics"],
+        sizes=np.full(len(shares), size),
+    )
+
+
+def _domain_mixture(data: Path, name: str) -> MixtureTable:
+    with (data / "scaling_laws" / "domain_mixture" / f"{name}.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    units = {"M": 1e6, "B": 1e9}
+    domains = tuple(key for key in rows[0] if key.startswith("share_"))
+    metrics = tuple(key for key in rows[0] if key.startswith("loss_"))
+    return MixtureTable(
+        domains=domains,
+        metrics=metrics,
+        runs=tuple(str(place) for place in range(len(rows))),
+        shares=np.array([[float(each[key]) for key in domains] for each in rows]),
+        values=np.array([[float(each[key]) for key in metrics] for each in rows]),
+        sizes=np.array([float(each["model"][:-1]) * units[each["model"][-1]] for each in rows]),
+    )

@@ -1,0 +1,197 @@
+"""The forecast at the large size: few large runs, none, and sizes that were never trained."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from size_worlds import forecast_roots, random_shares, roots_law, table_of
+
+from taskmix.errors import InputError
+from taskmix.mixtures import forecast_at_size
+from taskmix.mixtures._scales import _at_size
+from taskmix.mixtures._table import Floats, MixtureTable
+
+SMALL, LARGE = 1e6, 6e7
+NOISE = 0.01
+SLOPES = np.array([0.5, 0.7, 0.9, 1.0, 1.1, 0.6])
+
+
+@pytest.fixture(autouse=True)
+def _known_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_at_size, "forecast_mixtures", forecast_roots)
+
+
+def large_law(shares: Floats, seed: int, remainder: float = 0.0) -> Floats:
+    return np.asarray(
+        SLOPES * (roots_law(seed)(shares) - 4)
+        + 2.5
+        + remainder * (roots_law(seed + 100)(shares) - 4)
+    )
+
+
+def world(seed: int, large: int, remainder: float = 0.0) -> tuple[MixtureTable, Floats, Floats]:
+    """A table of 60 small runs and some large ones; new mixtures, and their large losses."""
+    random = np.random.default_rng(seed)
+    many, few, new = (random_shares(random, count) for count in (60, large, 100))
+    noisy = roots_law(seed)(many) + NOISE * random.standard_normal((60, 6))
+    above = large_law(few, seed, remainder) + NOISE * random.standard_normal((large, 6))
+    return (
+        table_of({SMALL: (many, noisy), LARGE: (few, above)}),
+        new,
+        large_law(new, seed, remainder),
+    )
+
+
+def test_six_large_runs_tell_levels_and_slopes() -> None:
+    table, new, truth = world(0, large=6)
+    forecast = forecast_at_size(table, LARGE)
+    assert np.abs(forecast.predict(new) - truth).max() < 0.06  # losses differ by 1 between mixtures
+    assert forecast.base_size == SMALL
+    assert "what 6 runs of this size tell" in forecast.remarks[0]
+
+
+def test_the_mean_of_losses_is_ranked_better_than_by_the_small_size() -> None:
+    table, new, truth = world(1, large=8)
+    forecast = forecast_at_size(table, LARGE)
+    ours, small = (
+        spearmanr(each.predict(new).mean(axis=1), truth.mean(axis=1)).statistic
+        for each in (forecast, forecast.base)
+    )
+    assert ours > 0.98
+    assert ours > small + 0.01
+
+
+def test_a_remainder_is_learned_when_there_are_runs_enough() -> None:
+    def error(count: int) -> float:
+        table, new, truth = world(2, large=count, remainder=0.5)
+        return float(np.sqrt(((forecast_at_size(table, LARGE).predict(new) - truth) ** 2).mean()))
+
+    assert error(40) < 0.25 * error(4)
+    assert error(40) < 0.02
+
+
+@pytest.mark.parametrize("large", [3, 12])
+def test_intervals_of_90_percent_hold_the_large_runs_about_as_often(large: int) -> None:
+    hits = []
+    for seed in range(8):
+        table, new, truth = world(seed, large=large, remainder=0.1)
+        low, high = forecast_at_size(table, LARGE).interval(new)
+        noisy = truth + NOISE * np.random.default_rng(seed).standard_normal(truth.shape)
+        hits.append(float(((low <= noisy) & (noisy <= high)).mean()))
+    assert 0.8 <= np.mean(hits) <= 0.99
+
+
+def test_without_a_large_run_the_order_is_that_of_the_small_size_and_it_says_so() -> None:
+    table, new, _ = world(3, large=0)
+    forecast = forecast_at_size(table, LARGE)
+    np.testing.assert_allclose(forecast.predict(new), forecast.base.predict(new))
+    assert forecast.draws(new).std(axis=0).mean() > 2 * forecast.base.draws(new).std(axis=0).mean()
+    assert "nothing here shows that it does" in forecast.remarks[0]
+
+
+def test_one_large_run_sets_the_level_and_keeps_the_order() -> None:
+    table, new, truth = world(4, large=1)
+    forecast = forecast_at_size(table, LARGE)
+    assert np.abs((forecast.predict(new) - truth).mean()) < 0.3
+    for metric in range(6):
+        order = spearmanr(forecast.predict(new)[:, metric], forecast.base.predict(new)[:, metric])
+        assert order.statistic > 0.99
+
+
+def test_draws_are_the_same_laws_in_every_call_and_agree_with_the_prediction() -> None:
+    table, new, _ = world(5, large=8)
+    forecast = forecast_at_size(table, LARGE, draws=200)
+    drawn = forecast.draws(new)
+    assert drawn.shape == (200, 100, 6)
+    np.testing.assert_array_equal(forecast.draws(new[:3]), drawn[:, :3])
+    again = forecast_at_size(table, LARGE, draws=200)
+    np.testing.assert_array_equal(again.draws(new), drawn)
+    np.testing.assert_allclose(drawn.mean(axis=0), forecast.predict(new), atol=0.02)
+    assert np.isfinite(forecast.predict(0.5 * new)).all()  # half of the budget teaches nothing
+
+
+def test_its_table_has_every_run_as_it_would_have_been_at_this_size() -> None:
+    table, _, _ = world(6, large=10)
+    moved = forecast_at_size(table, LARGE).table
+    assert moved.sizes is None
+    assert moved.runs == table.runs
+    np.testing.assert_array_equal(moved.values[60:], table.values[60:])
+    np.testing.assert_allclose(moved.values[:60], large_law(table.shares[:60], 6), atol=0.1)
+
+
+def test_metrics_that_some_large_runs_miss_are_learned_from_the_others() -> None:
+    table, new, truth = world(7, large=10)
+    values = table.values.copy()
+    values[60:64, 2] = np.nan
+    values[60:, 5] = np.nan  # no large run has it: its slope is the other metrics'
+    gaps = table_of(
+        {SMALL: (table.shares[:60], values[:60]), LARGE: (table.shares[60:], values[60:])}
+    )
+    predicted = forecast_at_size(gaps, LARGE).predict(new)
+    assert np.isfinite(predicted).all()
+    assert np.abs(predicted[:, :5] - truth[:, :5]).max() < 0.1
+    assert spearmanr(predicted[:, 5], truth[:, 5]).statistic > 0.97
+
+
+def sizes_world(sizes: tuple[float, ...], seed: int = 0) -> tuple[MixtureTable, Floats]:
+    """Levels fall as a power of the size, slopes by 5 % for a tenfold size."""
+    random = np.random.default_rng(seed)
+    new = random_shares(random, 50)
+    parts = {}
+    for size in sizes:
+        shares = random_shares(random, 30)
+        noise = NOISE * random.standard_normal((30, 6))
+        parts[size] = (shares, _at(size, shares, seed) + noise)
+    return table_of(parts), new
+
+
+def _at(size: float, shares: Floats, seed: int) -> Floats:
+    slope = 0.95 ** np.log10(size / 1e6)
+    return np.asarray(1.5 + 2.5 * (size / 1e6) ** -0.3 + slope * (roots_law(seed)(shares) - 4))
+
+
+def test_a_size_never_trained_is_extrapolated_with_intervals_that_widen() -> None:
+    table, new = sizes_world((1e6, 1e7, 3e7, 1e8))
+    widths = []
+    for size in (3e8, 1e9, 1e10):
+        forecast = forecast_at_size(table, size)
+        low, high = forecast.interval(new)
+        truth = _at(size, new, 0)
+        assert ((low <= truth) & (truth <= high)).mean() > 0.9
+        for metric in range(6):
+            found = spearmanr(forecast.predict(new)[:, metric], truth[:, metric]).statistic
+            assert found > 0.98
+        widths.append(float((high - low).mean()))
+    assert widths[0] < widths[1] < widths[2]
+    assert "extrapolated from 4 sizes, 1 M to 100 M" in forecast.remarks[0]
+
+
+def test_two_sizes_leave_a_third_wider_than_three_do() -> None:
+    two, new = sizes_world((1e6, 1e7))
+    more, _ = sizes_world((1e6, 1e7, 1e8))
+    widths = []
+    for table in (two, more):
+        low, high = forecast_at_size(table, 1e9).interval(new)
+        widths.append(float((high - low).mean()))
+    assert widths[0] > widths[1]
+    assert "Two sizes do not tell" in forecast_at_size(two, 1e9).remarks[0]
+
+
+def test_runs_of_other_sizes_help_a_size_that_has_as_many() -> None:
+    table, new = sizes_world((1e6, 1e7, 1e8), seed=4)
+    truth = _at(1e8, new, 4)
+    alone = forecast_roots(table.of_size(1e8)).predict(new)
+    helped = forecast_at_size(table, 1e8)
+    assert helped.base_size == 1e8
+    assert ((helped.predict(new) - truth) ** 2).mean() < ((alone - truth) ** 2).mean()
+    # Means over sizes are less noisy than a run, whose noise is asked for.
+    assert helped.noise(new).mean() == pytest.approx(NOISE, rel=0.3)
+
+
+def test_a_table_without_sizes_and_a_size_of_nothing_are_refused() -> None:
+    table, _, _ = world(0, large=2)
+    with pytest.raises(InputError, match="whose sizes are known"):
+        forecast_at_size(table.of_size(SMALL), LARGE)
+    with pytest.raises(InputError, match="above 0"):
+        forecast_at_size(table, 0.0)

@@ -1,0 +1,111 @@
+"""Rank correlations with intervals, and mixtures that are the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import spearmanr
+
+from taskmix.mixtures._scales._pairs import group_mixtures, match_mixtures, size_in_words
+from taskmix.mixtures._scales._ranks import (
+    correlate_ranks,
+    fisher_interval,
+    rank_correlation,
+    rank_reliability,
+    runs_to_tell,
+)
+
+VALUES = st.integers(-50, 50).map(float)
+
+
+def test_two_neighbours_swapped_among_four_give_0_8() -> None:
+    # By hand: 1 - 6 * (1 + 1) / (4 * 15).
+    assert rank_correlation(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 9, 7])) == pytest.approx(
+        0.8
+    )
+
+
+@given(arrays(float, (2, 9), elements=VALUES))
+def test_it_is_spearmans_and_lies_within_its_interval(columns: np.ndarray) -> None:
+    left, right = columns
+    random = np.random.default_rng(0)
+    found = correlate_ranks(left, right, level=0.9, resamples=50, random=random)
+    if left.std() > 0 and right.std() > 0:
+        assert found.value == pytest.approx(spearmanr(left, right).statistic)
+    assert -1 <= found.low <= found.value <= found.high <= 1
+
+
+def test_five_mixtures_in_the_same_order_are_no_proof() -> None:
+    order = np.arange(5.0)
+    random = np.random.default_rng(0)
+    found = correlate_ranks(order, order, level=0.9, resamples=200, random=random)
+    assert found.value == 1
+    assert found.low < 0.6
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.8, 0.95])
+def test_an_interval_of_90_percent_has_the_truth_in_it_about_as_often(correlation: float) -> None:
+    random = np.random.default_rng(3)
+    truth = 6 / np.pi * np.arcsin(correlation / 2)  # of ranks, for normal variables
+    hits = 0
+    for _ in range(150):
+        left, other = random.standard_normal((2, 20))
+        right = correlation * left + np.sqrt(1 - correlation**2) * other
+        found = correlate_ranks(left, right, level=0.9, resamples=100, random=random)
+        hits += found.low <= truth <= found.high
+    assert 0.84 <= hits / 150 <= 0.995
+
+
+def test_more_mixtures_are_needed_the_nearer_the_threshold_and_the_noisier_the_runs() -> None:
+    near, far = (runs_to_tell(value, 0.8, 0.9, 1.0) for value in (0.83, 0.97))
+    noisy = runs_to_tell(0.97, 0.8, 0.9, 0.5)
+    assert far < near
+    assert far < noisy
+    assert runs_to_tell(0.8, 0.8, 0.9, 1.0) == np.inf
+    # That many mixtures do leave the threshold out.
+    assert fisher_interval(0.97, int(far), 0.9)[0] >= 0.8
+
+
+def test_runs_of_one_mixture_are_its_mean_and_tell_the_noise() -> None:
+    shares = np.array([[0.5, 0.5], [1.0, 0.0], [0.50001, 0.49999], [1.0, -0.0]])
+    columns = np.array([[1.0, 2.0], [5.0, np.nan], [3.0, 2.0], [5.0, 4.0]])
+    grouped = group_mixtures(shares, columns)
+    assert grouped.values.tolist() == [[2.0, 2.0], [5.0, 4.0]]
+    assert grouped.counts.tolist() == [2, 2]
+    # (1 + 1) / 2 degrees of freedom in the first column; one pair without a difference in the second.
+    assert grouped.noise.tolist() == [1.0, 0.0]
+    assert grouped.freedom.tolist() == [2, 1]
+
+
+def test_the_same_mixtures_are_found_in_any_order() -> None:
+    first = group_mixtures(np.array([[0.2, 0.8], [0.5, 0.5]]), np.zeros((2, 1)))
+    second = group_mixtures(np.array([[0.5, 0.5], [0.3, 0.7], [0.2, 0.8]]), np.zeros((3, 1)))
+    left, right = match_mixtures(first, second)
+    assert dict(zip(left.tolist(), right.tolist(), strict=True)) == {0: 2, 1: 0}
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(1e6, "1 M"), (1.5e9, "1.5 B"), (7e4, "70 K"), (12, "12")]
+)
+def test_a_size_reads_as_people_write_it(size: float, words: str) -> None:
+    assert size_in_words(size) == words
+
+
+def test_a_third_of_noise_leaves_two_thirds_of_reliability() -> None:
+    values = np.random.default_rng(5).standard_normal(400)
+    assert rank_reliability(values, 0.0) == 1.0
+    assert rank_reliability(values, values.var() / 3) == pytest.approx(2 / 3, abs=0.06)
+    assert rank_reliability(values, 2 * values.var()) == 0.0
+    assert rank_reliability(values, values.var(), is_forecast=True) == pytest.approx(0.5, abs=0.06)
+    assert np.isnan(rank_reliability(values, np.nan))
+
+
+def test_ranks_of_near_ties_are_unreliable_however_far_a_few_mixtures_lie() -> None:
+    random = np.random.default_rng(6)
+    values = np.concatenate([0.01 * random.standard_normal(30), [5.0, 6.0, 7.0]])
+    noise = 0.01**2
+    assert values.var() > 10_000 * noise
+    assert rank_reliability(values, noise) < 0.5

@@ -1,0 +1,132 @@
+"""The page of a mixture says what its document says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from synthetic_mixtures import around, mixtures_document
+
+from taskmix.errors import InputError
+from taskmix.mixtures import MixturesDocument, read_mixtures_document, write_mixtures
+from taskmix.report import check_mixtures_page, mixtures_page_html, write_mixtures_page
+from taskmix.report._mixtures._contents import mixtures_contents
+from taskmix.report._mixtures._figures import (
+    MOST_DOTS,
+    compared_figure,
+    front_of_metrics,
+    left_out_figure,
+    mixture_figure,
+    sensitivity_figure,
+)
+
+FIGURES = (mixture_figure, compared_figure, left_out_figure, sensitivity_figure, front_of_metrics)
+SECTIONS = ("mixture", "compared", "left_out", "effects", "distance", "front", "carry", "next")
+
+
+@pytest.fixture(scope="module")
+def document() -> MixturesDocument:
+    return mixtures_document()
+
+
+def test_the_page_has_the_answer_first_and_every_part_that_there_is(
+    document: MixturesDocument,
+) -> None:
+    page = mixtures_page_html(document)
+    assert page.index(document.answer) < page.index('id="mixture"')
+    for name in (*SECTIONS, "predictions", "metrics", "laws", "about"):
+        assert f'<section id="{name}"' in page, name
+        assert f'<a href="#{name}">' in page, name
+    for words in (*document.notes, "effective data", "the laws disagree most there"):
+        assert words in page
+    assert "<code>run 3</code>" in page
+
+
+def test_what_was_not_asked_for_is_not_on_the_page(document: MixturesDocument) -> None:
+    bare = replace(document, front=None, carry=None, next=None, predictions=None, laws=())
+    page = mixtures_page_html(bare)
+    for name in ("front", "carry", "next", "predictions", "laws"):
+        assert f'id="{name}"' not in page, name
+        assert f'href="#{name}"' not in page, name
+
+
+def test_bars_are_shares_from_large_to_small_with_what_is_as_good(
+    document: MixturesDocument,
+) -> None:
+    columns = mixture_figure(document).panels[0].columns
+    assert columns["mean"] == sorted(columns["mean"], reverse=True)
+    rows = {row.domain: row for row in document.domains}
+    for name, low, high in zip(columns["name"], columns["low"], columns["high"], strict=True):
+        assert low == pytest.approx(rows[name].low, rel=1e-3)
+        assert high == pytest.approx(rows[name].high, rel=1e-3)
+
+
+def test_an_effect_is_better_only_where_its_interval_is_clear_of_zero(
+    document: MixturesDocument,
+) -> None:
+    first, second, third, *rest = document.domains
+    rows = (
+        replace(first, effect=around(-0.5, 0.1)),
+        replace(second, effect=around(0.5, 0.1)),
+        replace(third, effect=around(0.05, 0.1)),
+        *(replace(row, effect=None) for row in rest),
+    )
+    shown = replace(document, domains=rows)
+    figure = sensitivity_figure(shown)
+    assert figure is not None
+    assert figure.panels[0].columns["series"] == ["better", "cannot be told", "worse"]
+    rising = sensitivity_figure(replace(shown, larger_is_better=True))
+    assert rising is not None
+    assert rising.panels[0].columns["series"] == ["better", "cannot be told", "worse"]
+    assert rising.panels[0].columns["name"] == [second.domain, third.domain, first.domain]
+    assert "Right of zero is better" in rising.caption
+    assert sensitivity_figure(replace(document, domains=tuple(rest[-1:]))) is None
+
+
+def test_each_metric_has_a_panel_of_runs_not_seen_and_many_runs_are_thinned() -> None:
+    many = mixtures_document(runs=3 * MOST_DOTS)
+    figure = left_out_figure(many)
+    assert figure is not None
+    assert [panel.title for panel in figure.panels] == ["target", "prose", "python", "proofs"]
+    assert all(len(panel.columns["mean"]) == MOST_DOTS for panel in figure.panels)
+    assert "rank correlation 0.96, R² 0.94, 90 % in 90 % intervals" in figure.panels[1].note
+    assert "intervals" not in figure.panels[0].note, "the target has none"
+
+
+def test_a_share_that_was_never_varied_and_passes_over_text_are_in_the_table(
+    document: MixturesDocument,
+) -> None:
+    shares = mixtures_contents(document, {}).shares
+    assert "passes over its text" in shares.columns
+    (fixed,) = [row for row in shares.rows if "(never varied)" in row[1]]
+    assert fixed[-1] == "\N{EN DASH}", "its effect is not known"
+
+
+def test_a_document_that_was_kept_gives_the_same_page(
+    document: MixturesDocument, tmp_path: Path
+) -> None:
+    kept = read_mixtures_document(write_mixtures(document, tmp_path / "mix.json"))
+    assert mixtures_page_html(kept) == mixtures_page_html(document)
+
+
+def test_a_page_of_somebody_else_is_not_written_over(
+    document: MixturesDocument, tmp_path: Path
+) -> None:
+    theirs = tmp_path / "mix.html"
+    theirs.write_text("<html>mine</html>")
+    for call in (check_mixtures_page, lambda path: write_mixtures_page(document, path)):
+        with pytest.raises(InputError, match=r"mix\.html"):
+            call(theirs)
+    assert theirs.read_text() == "<html>mine</html>"
+    ours = write_mixtures_page(document, tmp_path / "own.html")
+    assert write_mixtures_page(document, ours) == ours
+
+
+def test_every_chart_about_mixtures_is_valid_vega_lite(document: MixturesDocument) -> None:
+    altair = pytest.importorskip("altair")
+    for make in FIGURES:
+        figure = make(document)
+        assert figure is not None
+        for spec in figure.specs.values():
+            altair.LayerChart.from_dict({"data": {"values": []}, **spec}, validate=True)
