@@ -2,7 +2,7 @@ r"""A forecast over more domains than any run had: the old forecast, and a prior
 
 A mixture $w$ with a share $w_n$ of a new domain is first read as an old mixture in which that share went
 to the new domain's neighbours; the old forecast says what comes of it. Then what the
-new domain's own worth changes is added, by the law of effective data of `_worth`:
+new domain's own worth changes is added, by the law of effective data of `_law`:
 
 $$L(w) = \hat L(w_{near}) + f(\sum_j s_j w_j + s_n w_n) - f(\sum_j s_j w_{near, j})$$
 
@@ -20,9 +20,10 @@ import numpy as np
 
 from taskmix.errors import InputError
 from taskmix.mixtures._domains._features import DomainFeatures
+from taskmix.mixtures._domains._law import HEAD, law_of
 from taskmix.mixtures._domains._measured import measured_domains
 from taskmix.mixtures._domains._prior import WorthPrior, worth_prior
-from taskmix.mixtures._domains._worth import HEAD, Worths, fit_worths, law_of
+from taskmix.mixtures._domains._worth import Worths, fit_worths
 from taskmix.mixtures._forecasting import Forecast
 from taskmix.mixtures._table import Floats, MixtureTable
 

@@ -1,7 +1,7 @@
 r"""What a domain that no run had may be worth, from its neighbours, with the width that they leave.
 
 The worth of domain j for metric m, relative to the mean of the other domains (logarithms, see
-`_worth`), is taken as a Gaussian process over all pairs of a metric and a domain:
+`_law`), is taken as a Gaussian process over all pairs of a metric and a domain:
 
 $$y_{mj} = \beta^\top x_{mj} + \gamma_j + \delta_{mj}, \qquad
 \gamma \sim N(0, \sigma_\gamma^2 K), \quad \delta_{m \cdot} \sim N(0, \sigma_\delta^2 K)$$
@@ -27,7 +27,8 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from taskmix.mixtures._domains._features import DomainFeatures
-from taskmix.mixtures._domains._worth import HEAD, Worths
+from taskmix.mixtures._domains._law import HEAD
+from taskmix.mixtures._domains._worth import Worths
 from taskmix.mixtures._table import Floats
 
 SLOPE_SPREAD = 5.0  # of beta: log worths lie within about ten of each other
