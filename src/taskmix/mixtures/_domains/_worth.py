@@ -21,9 +21,9 @@ LARGEST_WORTH = 20.0  # of log s; beyond, a law does not change any more
 class Depth:
     """How far metrics fall once a run has text of their own domain: for those that no run had.
 
-    Their values lie in the upper part of the law, where b and the spread of the worths look alike, and so
-    do a large exponent and what every run has; further down, where the own domain leads, they differ by
-    factors. With text of their own, metrics of one kind come to like values: that says b.
+    Their values lie in the upper part of the law, where b and the spread of the worths look alike, and
+    so do a large exponent and what every run has; further down, where the own domain leads, they differ
+    by factors. With text of their own, metrics of one kind come to like values: that says b.
     """
 
     floor: float  # the value of a metric of a run on nothing but its own domain
@@ -42,9 +42,8 @@ class Depth:
         for place, column in columns.items():
             if column is not None:
                 theta = fits[place].theta
-                floors.append(
-                    float(law_of(theta, np.exp(theta[HEAD + column : HEAD + column + 1]))[0])
-                )
+                alone = np.exp(theta[[HEAD + column]])  # data of a run on nothing but this domain
+                floors.append(float(law_of(theta, alone)[0]))
                 without = table.shares[:, column] == 0
                 mean = np.nanmean(values[without if without.any() else slice(None), place])
                 drops.append((mean - floors[-1]) / np.exp(theta[1]))
