@@ -3,8 +3,9 @@ r"""What a domain that no run had may be worth, from its neighbours, with the wi
 The worth of domain j for metric m, relative to the mean of the other domains (logarithms, see
 `_law`), is taken as a Gaussian process over all pairs of a metric and a domain:
 
-$$y_{mj} = \beta^\top x_{mj} + \gamma_j + \delta_{mj}, \qquad
-\gamma \sim N(0, \sigma_1^2 I + \sigma_2^2 K), \quad \delta_{m \cdot} \sim N(0, \sigma_3^2 I + \sigma_4^2 K)$$
+$$y_{mj} = \beta^\top x_{mj} + \gamma_j + \delta_{mj}, \quad
+\gamma \sim N(0, \sigma_1^2 I + \sigma_2^2 K), \quad
+\delta_{m \cdot} \sim N(0, \sigma_3^2 I + \sigma_4^2 K)$$
 
 - $x_{mj}$: 1; whether j is the domain that m measures ("own"); for other pairs the similarity of the
   two domains by their features, and the worth of m's domain for j's metric, which tends to be mutual;
