@@ -26,12 +26,11 @@ from torch.nn import functional
 from _common import report, row
 from _fleet_peers import parameters, seconds_a_step
 from fleet import Case, fleet_of, model_seconds
-from taskmix.engine import DigitsSource, Optimization, Run
+from taskmix.engine import DigitsSource, Optimization, Run, peak_operations
 from taskmix.models import CausalTransformer
 from taskmix.tasks import MISSING, EncodedTasks, Split, Task, TaskSet
 
 BATCH, CONTEXT, BYTES = 8, 128, 1 << 18
-PEAK = {"H200": 989e12, "H100": 989e12, "A100": 312e12}  # dense bfloat16, by the vendor
 
 
 def passages() -> TaskSet:
@@ -137,14 +136,6 @@ def usual_seconds(case: Case, rounds: int) -> tuple[float, str]:
     return min(found)
 
 
-def operations(options: CausalTransformer, batch: int) -> float:
-    """Floating-point operations of the products in one model's step, forward and back."""
-    width, places = options.width, options.context
-    layer = 4 * width * width + 3 * width * options.inner
-    attention = places * width  # of scores and of values, for the half that is seen
-    return 6.0 * batch * places * (options.layers * (layer + attention) + 256 * width)
-
-
 def measure_case(case: Case, rounds: int) -> list[dict[str, Any]]:
     device, options = case.run.device, case.run.architecture
     assert isinstance(options, CausalTransformer)
@@ -171,10 +162,9 @@ def measure_case(case: Case, rounds: int) -> list[dict[str, Any]]:
 
 
 def shares_of_limits(case: Case, members: int, each: float) -> list[dict[str, Any]]:
-    device_name = torch.cuda.get_device_name()
     options: Any = case.run.architecture
-    done = operations(options, case.run.batch_size) / each
-    peak = next((value for name, value in PEAK.items() if name in device_name), None)
+    done = options.operations(case.run.batch_size) / each
+    peak = peak_operations(case.run.device)
     name = f"{members} {case.name}"
     limit = "the vendor's dense bfloat16 peak"
     memory = torch.cuda.max_memory_allocated() / 1e9

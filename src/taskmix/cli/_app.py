@@ -17,11 +17,13 @@ from taskmix.cli._commands._check import check
 from taskmix.cli._commands._demo import demo
 from taskmix.cli._commands._improve import improve
 from taskmix.cli._commands._laws import laws
+from taskmix.cli._commands._mix import mix
 from taskmix.cli._commands._plan import app as plan
 from taskmix.cli._commands._predict import predict
 from taskmix.cli._commands._report import report
 from taskmix.cli._commands._sequences import sequences
 from taskmix.cli._commands._simulate import simulate
+from taskmix.cli._commands._swarm import swarm
 from taskmix.cli._commands._train import train_command
 from taskmix.cli._commands._transfer import transfer
 from taskmix.cli._commands._watch import watch
@@ -53,9 +55,11 @@ for command in (
     watch,
     improve,
     transfer,
+    swarm,
     sequences,
     simulate,
     laws,
+    mix,
 ):
     app.command(command.__name__.removesuffix("_command"))(grouped(command))
 app.add_typer(plan, name="plan")

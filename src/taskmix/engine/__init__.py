@@ -23,6 +23,7 @@ from taskmix.engine._keep_best import keep_best
 from taskmix.engine._merge import scores_of_mixtures
 from taskmix.engine._open import open_study, own_study
 from taskmix.engine._optimization import Optimization
+from taskmix.engine._peak import peak_operations
 from taskmix.engine._ray import Ray, choose_cluster_device, cluster
 from taskmix.engine._read_ahead import read_ahead
 from taskmix.engine._replay import events_of
@@ -82,6 +83,7 @@ __all__ = [
     "never",
     "open_study",
     "own_study",
+    "peak_operations",
     "read_ahead",
     "record_event",
     "save_models",

@@ -197,6 +197,17 @@ class CausalTransformer:
         units = round(self.feed_forward * self.width / FEED_FORWARD_UNIT)
         return FEED_FORWARD_UNIT * units or max(1, round(self.feed_forward * self.width))
 
+    def operations(self, rows: int, *, outputs: int = 256) -> float:
+        """Floating-point operations of the products in a step on so many rows, forward and back.
+
+        >>> CausalTransformer.of_size("1M").operations(8) / 1e9
+        6.492782592
+        """
+        layer = 4 * self.width * self.width + 3 * self.width * self.inner
+        attention = self.context * self.width  # of scores and of values, for the half that is seen
+        each = self.layers * (layer + attention) + outputs * self.width
+        return 6.0 * rows * self.context * each
+
     @property
     def encoding(self) -> PassageEncoding:
         return PassageEncoding(context=self.context, tokenizer=self.tokenizer)

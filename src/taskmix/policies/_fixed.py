@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,9 +32,10 @@ class Fixed(Unchanging):
     """
 
     shares: Sequence[float]
+    full_support: ClassVar[bool] = True  # whether every task has to be drawn at times
 
     def __post_init__(self) -> None:
-        shares = as_distribution(self.shares, name="shares", full_support=True)
+        shares = as_distribution(self.shares, name="shares", full_support=self.full_support)
         if shares.ndim != 1:
             raise ShapeError(
                 f"`shares` should have one number per task. Found an array of shape {shares.shape}."

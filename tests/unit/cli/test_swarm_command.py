@@ -1,0 +1,125 @@
+"""`taskmix swarm`: from a folder of domains to a table that `taskmix mix` reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taskmix.records import Study
+
+from .running import run_cli
+
+TINY = (
+    "--members", "5", "--layers", "1", "--width", "16", "--context", "16", "--batch-size", "4",
+    "--tokens", "1280", "--dev-bytes", "200", "--replicates", "1", "--workers", "1",
+    "--engine", "fleet", "--device", "cpu",
+)  # fmt: skip
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """Three domains, each of letters of its own."""
+    random = np.random.default_rng(0)
+    for name, letters in (("vowels", "aeiou "), ("digits", "0123456789"), ("tail", "uvwxyz ")):
+        (tmp_path / "texts" / name).mkdir(parents=True)
+        for split in ("train", "dev", "test"):
+            rows = ["".join(random.choice(list(letters), 60)) for _ in range(20)]
+            lines = "".join(json.dumps({"text": row}) + "\n" for row in rows)
+            (tmp_path / "texts" / name / f"{split}.jsonl").write_text(lines)
+    return tmp_path / "texts"
+
+
+def test_a_swarm_leaves_a_table_and_says_which_command_reads_it(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = tmp_path / "swarm"
+    assert run_cli(monkeypatch, "swarm", texts, *TINY, "--out", study) == 0
+    shown = capsys.readouterr().out
+    for part in ("5 members, 20 steps of 4 rows of 16 tokens", "member-steps a second", "vowels"):
+        assert part in shown
+    assert f"taskmix mix {study / 'ratios.csv'} {study / 'metrics.csv'}" in shown
+    assert len((study / "metrics.csv").read_text().splitlines()) == 6
+    summaries = list(Study(study).summaries())
+    assert {summary.status for summary in summaries} == {"finished"}
+    assert all(summary.lean for summary in summaries)
+
+
+def test_a_swarm_that_ran_out_of_minutes_goes_on_with_the_same_command(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("swarm", texts, *TINY, "--out", tmp_path / "swarm", "--json")
+    assert run_cli(monkeypatch, *words, "--minutes", "0") == 1
+    assert "Run the same command again to go on" in capsys.readouterr().err
+    assert run_cli(monkeypatch, *words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["domains"] == ["digits", "tail", "vowels"]
+    assert np.array(found["values"]).shape == (5, 3)
+    assert found["member_steps"] == 100
+    assert run_cli(monkeypatch, *words) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["values"] == found["values"]
+    assert again["member_steps"] == 0
+
+
+def test_a_tokenizer_of_its_own_lies_in_the_study(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tokenizers", reason="the extra `text` is not installed")
+    words = ("swarm", texts, *TINY, "--out", tmp_path / "swarm", "--tokenizer", "train:300")
+    assert run_cli(monkeypatch, *words, "--minutes", "0") == 1
+    assert (tmp_path / "swarm" / "tokenizer-300" / "tokenizer.json").is_file()
+    assert run_cli(monkeypatch, *words) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--members", "3", "--replicates", "1"], "at least one mixture for each of its 3 domains"),
+        (["--tokens", "10"], "`--tokens` should be enough for one step"),
+        (["--tokens", "many"], "`--tokens` should be a number such as"),
+        (["--layers", "1", "--width", "31"], "`--width` should be a multiple"),
+        (["--tune", "adapters"], "`--tune` should go with --model"),
+        (["--bound", "tail:0.3"], "`--bound` should be DOMAIN=LOW,HIGH"),
+        (["--bound", "tail=0.5,0.1"], "a smallest and a largest share"),
+        (["--only", "tail"], "two domains or more"),
+        (["--tokenizer", "train:7"], "`--tokenizer` should have from 300"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(
+    words: list[str],
+    sentence: str,
+    texts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ("swarm", texts, *TINY, "--out", tmp_path / "swarm", *words)
+    assert run_cli(monkeypatch, *command) == 2
+    shown = capsys.readouterr().err
+    assert sentence in shown
+    assert shown.startswith("taskmix: ")
+    assert not (tmp_path / "swarm").exists()
+
+
+def test_an_unknown_size_and_a_swarm_of_days_are_refused(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("swarm", texts, "--device", "cpu", "--workers", "1", "--out", tmp_path / "swarm")
+    assert run_cli(monkeypatch, *words, "--parameters", "giant") == 2
+    assert "`--parameters` should be a number such as 1M" in capsys.readouterr().err
+    assert run_cli(monkeypatch, *words, "--tokens", "5000M") == 2
+    assert "Give fewer `--members` or `--tokens`" in capsys.readouterr().err
+    assert not (tmp_path / "swarm").exists()
+
+
+def test_a_folder_of_labelled_tables_has_no_passages(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_cli(monkeypatch, "swarm", tables, *TINY, "--out", tmp_path / "swarm") == 2
+    assert "text" in capsys.readouterr().err
