@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError
 from taskmix.mixtures._domains._apply import merge_domains
-from taskmix.mixtures._domains._worth import HEAD, fit_law, law_of
+from taskmix.mixtures._domains._law import HEAD, fit_law, law_of
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.numerics import paired_interval
 

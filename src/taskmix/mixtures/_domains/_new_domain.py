@@ -2,7 +2,7 @@ r"""A forecast over more domains than any run had: the old forecast, and a prior
 
 A mixture $w$ with a share $w_n$ of a new domain is first read as an old mixture in which that share went
 to the new domain's neighbours; the old forecast says what comes of it. Then what the
-new domain's own worth changes is added, by the law of effective data of `_worth`:
+new domain's own worth changes is added, by the law of effective data of `_law`:
 
 $$L(w) = \hat L(w_{near}) + f(\sum_j s_j w_j + s_n w_n) - f(\sum_j s_j w_{near, j})$$
 
@@ -20,12 +20,14 @@ import numpy as np
 
 from taskmix.errors import InputError
 from taskmix.mixtures._domains._features import DomainFeatures
+from taskmix.mixtures._domains._law import HEAD, law_of
 from taskmix.mixtures._domains._measured import measured_domains
 from taskmix.mixtures._domains._prior import WorthPrior, worth_prior
-from taskmix.mixtures._domains._worth import HEAD, Worths, fit_worths, law_of
+from taskmix.mixtures._domains._worth import Worths, fit_worths
 from taskmix.mixtures._forecasting import Forecast
 from taskmix.mixtures._table import Floats, MixtureTable
 
+ROUNDED = 1e-9  # shares that differ less are the same
 LAWS = 256  # equally likely ones that quantiles are taken of
 
 
@@ -58,7 +60,9 @@ def forecast_with_new_domain(
     """
     table = forecast.table
     constant = [
-        name for place, name in enumerate(table.domains) if np.ptp(table.shares[:, place]) == 0
+        name
+        for place, name in enumerate(table.domains)
+        if np.ptp(table.shares[:, place]) <= ROUNDED
     ]
     if new is None:
         described = features.names if features is not None else ()
@@ -139,9 +143,14 @@ class NewDomainForecast:
             middle + centre + np.hypot(high - middle, above - centre),
         )
 
+    def _more(self, shares: Floats) -> Floats:
+        """[mixture, new], shares beyond the usual."""
+        more = shares[:, self._new] - self._usual
+        return np.where(np.abs(more) <= ROUNDED, 0.0, more)
+
     def _as_old(self, shares: Floats) -> Floats:
         """[mixture, old domain]: shares of new domains, beyond the usual, go to their neighbours."""
-        more = shares[:, self._new] - self._usual
+        more = self._more(shares)
         whole = np.array(shares, dtype=np.float64)
         whole[:, self._new] = self._usual
         known = np.maximum(shares[:, self._known] + more @ self._near, 0.0)
@@ -157,7 +166,7 @@ class NewDomainForecast:
         back = np.zeros(shares.shape)
         back[:, self._old] = near
         worth = np.exp(self._theta[:, :, HEAD:])  # [law, metric, known]
-        more = shares[:, self._new] - self._usual
+        more = self._more(shares)
         with_new = np.einsum("lmk,nk->lmn", worth, shares[:, self._known])
         with_new = np.maximum(with_new + np.einsum("lim,ni->lmn", self._worth, more), 0.0)
         without = np.einsum("lmk,nk->lmn", worth, back[:, self._known])

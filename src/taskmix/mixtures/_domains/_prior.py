@@ -1,15 +1,18 @@
 r"""What a domain that no run had may be worth, from its neighbours, with the width that they leave.
 
 The worth of domain j for metric m, relative to the mean of the other domains (logarithms, see
-`_worth`), is taken as a Gaussian process over all pairs of a metric and a domain:
+`_law`), is taken as a Gaussian process over all pairs of a metric and a domain:
 
-$$y_{mj} = \beta^\top x_{mj} + \gamma_j + \delta_{mj}, \qquad
-\gamma \sim N(0, \sigma_\gamma^2 K), \quad \delta_{m \cdot} \sim N(0, \sigma_\delta^2 K)$$
+$$y_{mj} = \beta^\top x_{mj} + \gamma_j + \delta_{mj}, \quad
+\gamma \sim N(0, \sigma_1^2 I + \sigma_2^2 K), \quad
+\delta_{m \cdot} \sim N(0, \sigma_3^2 I + \sigma_4^2 K)$$
 
 - $x_{mj}$: 1; whether j is the domain that m measures ("own"); for other pairs the similarity of the
   two domains by their features, and the worth of m's domain for j's metric, which tends to be mutual;
-- $K$ is the similarity of domains, made symmetric and positive; without features it is the identity;
-- own pairs have a further variance of their own, and every pair that of its fit.
+- $K$ is the similarity of domains, made symmetric and positive; without features it is the identity.
+  The identity beside it is what features do not say: without it, near domains would be too sure;
+- own pairs are of another kind: they have a fifth variance, and no share in $\sigma_4$;
+- every pair has the variance of its fit besides.
 
 The variances are those of largest likelihood. How far this is right is then asked of the known domains:
 each is left out with all its pairs, and if the others predict it worse than they claim, the width grows.
@@ -27,7 +30,8 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from taskmix.mixtures._domains._features import DomainFeatures
-from taskmix.mixtures._domains._worth import HEAD, Worths
+from taskmix.mixtures._domains._law import HEAD
+from taskmix.mixtures._domains._worth import Worths
 from taskmix.mixtures._table import Floats
 
 SLOPE_SPREAD = 5.0  # of beta: log worths lie within about ten of each other
@@ -99,14 +103,16 @@ class _Pairs:
     kernel: Floats  # [domain, domain]
 
     def covariance(self, logs: Floats, rows: NDArray[Any], columns: NDArray[Any]) -> Floats:
-        """Of the worths of some pairs and of others, by the logarithms of the three variances."""
-        of_domain, of_pair, of_own = np.exp(logs)
+        """Of the worths of some pairs and of others, by the logarithms of the five variances."""
+        of_domain, of_near_domain, of_near_pair, of_pair, of_own = np.exp(logs)
         similar = self.kernel[np.ix_(self.domain[rows], self.domain[columns])]
+        same_domain = self.domain[rows][:, None] == self.domain[columns]
         same_metric = self.metric[rows][:, None] == self.metric[columns]
-        same = same_metric & (self.domain[rows][:, None] == self.domain[columns])
         slopes = SLOPE_SPREAD**2 * self.inputs[rows] @ self.inputs[columns].T
-        alike = similar * (of_domain + of_pair * same_metric)
-        return np.asarray(slopes + alike + of_own * (same & self.own[rows][:, None]))
+        others = ~(self.own[rows][:, None] | self.own[columns])  # own pairs are of another kind
+        alike = similar * (of_near_domain + of_near_pair * (same_metric & others))
+        by_itself = of_pair + of_own * self.own[rows][:, None]
+        return np.asarray(slopes + alike + same_domain * (of_domain + same_metric * by_itself))
 
 
 def _likeliest(pairs: _Pairs, y: Floats, noise: Floats) -> Floats:
@@ -121,8 +127,8 @@ def _likeliest(pairs: _Pairs, y: Floats, noise: Floats) -> Floats:
         unlikely = (((logs - LOG_VARIANCE) / 2) ** 2).sum()
         return float(np.log(np.diag(root)).sum() + z @ z / 2 + unlikely / 2)
 
-    start = np.zeros(3)
-    return np.asarray(minimize(cost, start, method="L-BFGS-B", bounds=[(-8, 4)] * 3).x)
+    start = np.full(5, LOG_VARIANCE)
+    return np.asarray(minimize(cost, start, method="L-BFGS-B", bounds=[(-8, 4)] * 5).x)
 
 
 def _widening(inverse: Floats, y: Floats, metrics: int) -> float:

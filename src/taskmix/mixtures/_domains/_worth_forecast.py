@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taskmix.mixtures._domains._worth import HEAD, Worths, law_of
+from taskmix.mixtures._domains._law import HEAD, law_of
+from taskmix.mixtures._domains._worth import Worths
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.numerics import normal_quantile
 
