@@ -51,11 +51,11 @@ def estimate_swarm(
         if peak is None or not isinstance(run.architecture, CausalTransformer):
             return None
         return COMPILING + steps * operations_of(run) / (peak * SHARE_OF_PEAK)
-    model, tasks = build(run)
+    model, encoded = build(run)
     optimizer, _ = run.optimization.build(model.parameters(), run.steps)
     events = train(
         model,
-        tasks,
+        encoded,
         steps=max(run.steps, TRIED_STEPS),
         optimizer=optimizer,
         generator=np.random.default_rng(run.seed),
