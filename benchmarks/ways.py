@@ -4,8 +4,8 @@
 
 Trains on some rows of each task: every task alone, all equally often, and mixtures drawn at random.
 Prints the mean dev and test scores of training alone, of all tasks together (served by the best mean,
-and each by its own best evaluation), of the methods that merge, and the rank correlation of guessed and
-trained mixtures.
+and each by its own best evaluation), of the methods that merge, and the rank correlation of trained
+mixtures with guesses by merging and with what laws fitted to the other mixtures foretell.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from taskmix.engine import (
     finish,
     scores_of_mixtures,
 )
+from taskmix.mixtures import MixtureTable, forecast_mixtures
 from taskmix.models import (
     DARE,
     TIES,
@@ -41,10 +42,11 @@ from taskmix.models import (
     pretrained,
 )
 from taskmix.plans import Part, Plan, Shares
-from taskmix.records import Study
+from taskmix.records import FinalScore, Study
 from taskmix.training import Score, mean_score
 
 EVALUATIONS = 6
+FOLDS = 6
 METHODS: tuple[Merging, ...] = (WeightAverage(), TaskArithmetic(), TIES(), DARE())
 
 
@@ -68,6 +70,25 @@ class Bench:
                 scores += [Score(*score) for score in summary.scores if score.split == split]
             found.append(mean_score(scores, {}))
         return np.array(found)
+
+    def table(self, names: Sequence[str], mixtures: Sequence[np.ndarray[Any, Any]]) -> MixtureTable:
+        """The mean dev score of every task over seeds, for mixtures that were trained."""
+        rows = []
+        for each in mixtures:
+            runs = with_shares(names, each).runs(
+                self.template, seeds=self.seeds, evaluations=EVALUATIONS
+            )
+            summaries = [run.folder(self.study).summary() for run in runs]
+            scores = [score for one in summaries if one is not None for score in one.scores]
+            rows.append([_dev_mean(scores, name) for name in names])
+        return MixtureTable(
+            domains=tuple(names),
+            metrics=tuple(names),
+            runs=tuple(map(str, range(len(mixtures)))),
+            shares=np.array(mixtures),
+            values=np.array(rows),
+            larger_is_better=tuple(names),
+        )
 
     def tell(self, name: str, plan: Plan) -> None:
         dev, test = (self.scores(plan, split).mean() for split in ("dev", "test"))
@@ -136,13 +157,32 @@ def compare_guesses(bench: Bench, single: Plan, names: Sequence[str], count: int
         rows = [each[places].tolist() for each in mixtures]
         guessed += [mean_score(some, {}) for some in scores_of_mixtures(run, bench.study, rows)]
     trained = np.array([bench.scores(with_shares(names, each), "dev").mean() for each in mixtures])
+    forecast = forecast_left_out(bench.table(names, mixtures))
     evenness = np.array([-(each * np.log(each)).sum() for each in mixtures])
     print(
         f"rank correlation of {count} trained mixtures with their guesses: {_rank(guessed, trained)}"
     )
     print(f"with the entropy of their shares: {_rank(evenness, trained)}")
-    rest = [_without(values, evenness) for values in (guessed, trained)]
-    print(f"with their guesses, entropy taken out of both: {_rank(*rest)}")
+    print(f"with the forecast from the other mixtures: {_rank(forecast, trained)}")
+    for words, values in (("guesses", guessed), ("forecast", forecast)):
+        rest = [_without(each, evenness) for each in (values, trained)]
+        print(f"with their {words}, entropy taken out of both: {_rank(*rest)}")
+
+
+def forecast_left_out(table: MixtureTable) -> np.ndarray[Any, Any]:
+    """[mixture], the mean score by laws that were fitted without the mixture's part of six."""
+    parts = np.random.default_rng(1).permutation(len(table)) % FOLDS
+    found = np.zeros(len(table))
+    for part in range(FOLDS):
+        left = parts == part
+        forecast = forecast_mixtures(table.only(~left))
+        found[left] = forecast.predict(table.shares[left]).mean(axis=1)
+    return found
+
+
+def _dev_mean(scores: Sequence[FinalScore], task: str) -> float:
+    known = [s.value for s in scores if s.split == "dev" and s.task == task and s.metric != "loss"]
+    return float(np.mean(known))
 
 
 def _rank(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> str:

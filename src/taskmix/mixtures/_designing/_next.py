@@ -10,6 +10,7 @@ from taskmix.errors import InputError
 from taskmix.mixtures._designing._asking import Asked
 from taskmix.mixtures._designing._contenders import Contenders
 from taskmix.mixtures._designing._crowd import center_of, crowd_of, random_of
+from taskmix.mixtures._designing._foretelling import regrets_after
 from taskmix.mixtures._designing._gaining import Beliefs
 from taskmix.mixtures._designing._reasons import reason_of
 from taskmix.mixtures._designing._regret import (
@@ -25,7 +26,7 @@ from taskmix.mixtures._table import Floats
 CONTENDERS = 200  # mixtures among which the answer is thought to be while runs are weighed
 NEAR_RUNS = 80  # runs that are weighed: contenders,
 FAR_RUNS = 160  # and mixtures of every kind, as what tells most may be far from the best
-CLEAR = 2.0  # standard errors by which a batch has to lower the expected regret to be worth it
+CLEAR = 1.0  # standard errors by which a batch has to lower the expected regret to be worth it
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,14 +51,24 @@ class NextRuns:
         return self.regret.mean - self.regret_after
 
     @property
+    def is_good_enough(self) -> bool:
+        """Whether the expected regret is what was asked for, or below."""
+        return self.regret.mean <= self.tolerance
+
+    @property
+    def is_worth_running(self) -> bool:
+        """Whether the batch is expected to lower the regret by more than chance in that estimate."""
+        return self.gain > CLEAR * self.gain_error
+
+    @property
     def is_enough(self) -> bool:
         """Whether to stop: the answer is good enough, or these runs would not make it better."""
-        return self.regret.mean <= self.tolerance or self.gain <= CLEAR * self.gain_error
+        return self.is_good_enough or not self.is_worth_running
 
     def describe(self) -> str:
         """Whether to go on, and why, in a sentence."""
         now, runs = f"{self.regret.mean:.3g}", f"{len(self)} more run{'s' if len(self) > 1 else ''}"
-        if self.regret.mean <= self.tolerance:
+        if self.is_good_enough:
             return f"Enough: the expected regret is {now}, and {self.tolerance:.3g} was asked for."
         if self.is_enough:
             return (
@@ -110,15 +121,15 @@ def next_mixtures(
     contenders = found.shares[found.closest(CONTENDERS)]
     runs = _runs(asked, found, runs_among, seed)
     taken = _choose(asked, contenders, runs, noise, count, runs_among is not None, seed)
-    won = taken.beliefs.won()
-    gain = float(won.mean())
+    before = found.regrets(found.recommended)
+    after = regrets_after(taken.start, taken.runs, found.best_of_each, random_of(seed, 5))
     return NextRuns(
         domains=forecast.table.domains,
         shares=runs[taken.runs],
         reasons=taken.reasons,
         regret=regret,
-        regret_after=max(regret.mean - gain, 0.0),
-        gain_error=float(won.std() / np.sqrt(len(won))),
+        regret_after=min(float(after.mean()), regret.mean),  # more cannot hurt, only look so
+        gain_error=float((before - after).std() / np.sqrt(len(after))),
         tolerance=allowed,
         taken_from=None if runs_among is None else tuple(taken.runs),
     )
@@ -128,7 +139,7 @@ def next_mixtures(
 class _Taken:
     runs: list[int]
     reasons: tuple[str, ...]
-    beliefs: Beliefs
+    start: Beliefs
 
 
 def _choose(
@@ -171,7 +182,7 @@ def _choose(
         beliefs = beliefs.after(run, random)
         if is_once:
             free.remove(run)
-    return _Taken(taken, tuple(reasons), beliefs)
+    return _Taken(taken, tuple(reasons), start)
 
 
 def _runs(asked: Asked, found: Contenders, among: Floats | None, seed: int) -> Floats:

@@ -15,6 +15,7 @@ from taskmix.mixtures._optimum import MixtureLimits, MixtureTarget
 from taskmix.mixtures._table import WHOLE, Floats, MixtureTable
 
 Train = Callable[[Floats], Floats]  # shares [run, domain] to values [run, metric]
+PATIENCE = 2  # batches in a row not worth running end a search: what one is worth is known roughly
 MakeForecast = Callable[[MixtureTable], Forecast]
 
 
@@ -55,8 +56,8 @@ class MixtureSearch:
 
     @property
     def is_settled(self) -> bool:
-        """Whether it stopped by itself, and not at the most runs that were allowed."""
-        return self.rounds[-1].proposed.is_enough
+        """Whether the expected regret is what was asked for, or below."""
+        return self.rounds[-1].proposed.is_good_enough
 
 
 def search_mixtures(
@@ -100,6 +101,7 @@ def search_mixtures(
     if table is None or len(table) < count:
         table = runner.add(table, design.shares[0 if table is None else len(table) :])
     rounds: list[SearchRound] = []
+    idle = 0
     while True:
         proposed = next_mixtures(
             make_forecast(table),
@@ -113,9 +115,11 @@ def search_mixtures(
         rounds.append(SearchRound(number=len(rounds), runs=len(table), proposed=proposed))
         if after_round is not None:
             after_round(rounds[-1])
-        if proposed.is_enough or len(table) >= most_runs:
+        idle = 0 if proposed.is_worth_running else idle + 1
+        is_over = proposed.is_good_enough or idle >= PATIENCE
+        if is_over or len(table) >= most_runs:
             why = proposed.describe()
-            if not proposed.is_enough:
+            if not is_over:
                 why = f"Stopped at the {most_runs} runs that were allowed. {why}"
             return MixtureSearch(
                 table=table,

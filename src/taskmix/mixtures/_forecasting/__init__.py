@@ -1,5 +1,11 @@
 """What a mixture will give: laws fitted to a table, with how sure they are."""
 
-from taskmix.mixtures._forecasting._forecast import Forecast, forecast_mixtures
+from taskmix.mixtures._forecasting._forecast import (
+    Forecast,
+    LeftOutRuns,
+    StackedForecast,
+    forecast_mixtures,
+    usual_laws,
+)
 
-__all__ = ["Forecast", "forecast_mixtures"]
+__all__ = ["Forecast", "LeftOutRuns", "StackedForecast", "forecast_mixtures", "usual_laws"]

@@ -1,13 +1,34 @@
-"""A forecast: every metric of every mixture, as a mean and as equally likely laws."""
+"""A forecast: every metric of every mixture, as a mean, as equally likely laws and with intervals."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.stats import norm
 
+from taskmix.errors import InputError
+from taskmix.mixtures._forecasting._calibrate import Calibration, calibrate
+from taskmix.mixtures._forecasting._folds import fold_of_run, mixture_of_run
+from taskmix.mixtures._forecasting._noise import MixtureNoise, fit_noise
+from taskmix.mixtures._forecasting._stack import stack_weights
+from taskmix.mixtures._laws import (
+    DrawnProcess,
+    EffectiveDataLaw,
+    ExponentialLaw,
+    FittedEffectiveData,
+    FittedLaw,
+    FittedProcess,
+    LogLinearLaw,
+    MixtureLaw,
+    ProcessLaw,
+)
 from taskmix.mixtures._table import Floats, MixtureTable
+
+FOLDS = 5
+LEAST_RUNS = 8
+WASTED = 1e-6  # of a budget: less is none
 
 
 class Forecast(Protocol):
@@ -34,44 +55,212 @@ class Forecast(Protocol):
         """Where the metrics of a run on each mixture will lie, [mixture, metric] twice."""
 
 
-class _Ridge:
-    """A stand-in: ridge regression on roots of shares."""
+def usual_laws() -> tuple[MixtureLaw, ...]:
+    """Those that a forecast stacks unless others are named.
 
-    def __init__(self, table: MixtureTable, draws: int, seed: int) -> None:
-        self.table = table
-        inputs = self._inputs(table.shares)
-        self._center = np.nanmean(table.values, axis=0)
-        values = np.nan_to_num(table.values - self._center)
-        gram = inputs.T @ inputs + 0.3 * np.eye(inputs.shape[1])
-        inverse = np.linalg.inv(gram)
-        self._weights = inverse @ inputs.T @ values  # [input, metric]
-        left = values - inputs @ self._weights
-        self._spread = np.sqrt((left**2).sum(axis=0) / max(len(table) - len(table.domains), 1))
-        random = np.random.default_rng(seed)
-        root = np.linalg.cholesky(inverse)
-        noise = random.standard_normal((draws, inputs.shape[1], len(table.metrics)))
-        self._drawn = self._weights + self._spread * np.einsum("ij,djm->dim", root, noise)
+    >>> [law.name for law in usual_laws()][:2]
+    ['effective data', 'effective data with cross-terms']
+    """
+    return (
+        EffectiveDataLaw(),
+        EffectiveDataLaw(crossed=True),
+        ExponentialLaw(),
+        LogLinearLaw(),
+    )
 
-    @staticmethod
-    def _inputs(shares: Floats) -> Floats:
-        return np.concatenate([np.sqrt(shares), np.ones((len(shares), 1))], axis=1)
+
+@dataclass(frozen=True, eq=False)
+class LeftOutRuns:
+    """Every run as laws fitted without it predict it."""
+
+    predicted: Floats  # [run, metric]
+    deviation: Floats  # [run, metric], of a run around it, as it is calibrated
+    low: Floats  # [run, metric], of the interval that should hold 90 %
+    high: Floats
+
+
+@dataclass(eq=False)
+class StackedForecast:
+    """Laws and a Gaussian process, weighted by what they say of runs that were left out."""
+
+    table: MixtureTable
+    names: tuple[str, ...]  # of the laws; the process is the last
+    weights: Floats  # [metric, law]
+    fitted: tuple[FittedLaw, ...]
+    process: FittedProcess
+    drawn: DrawnProcess
+    spreads: Floats  # [draw, law], how draws mix the laws
+    mixture_noise: MixtureNoise
+    calibration: Calibration
+    left_out: LeftOutRuns
+
+    @property
+    def laws(self) -> dict[str, float]:
+        """The laws, by name, and how much each counts in the mean over metrics."""
+        return dict(zip(self.names, self.weights.mean(axis=0).tolist(), strict=True))
+
+    def _each(self, shares: Floats) -> Floats:
+        """Losses [law, mixture, metric]."""
+        totals = shares.sum(axis=1, keepdims=True)
+        whole = shares / np.maximum(totals, 1e-12)
+        found = np.stack([law.predict(whole) for law in self.fitted])
+        wasted = totals[:, 0] < 1 - WASTED
+        if wasted.any():
+            # What less data costs is known from the law of data alone.
+            data = next(law for law in self.fitted if isinstance(law, FittedEffectiveData))
+            found[:, wasted] += data.predict(shares[wasted]) - data.predict(whole[wasted])
+        return found
+
+    def _losses(self, each: Floats) -> Floats:
+        return np.einsum("lnm,ml->nm", each, self.weights)
 
     def predict(self, shares: Floats) -> Floats:
-        return self._center + self._inputs(shares) @ self._weights
+        return self._losses(self._each(shares)) * self.table.signs
 
     def draws(self, shares: Floats) -> Floats:
-        return self._center + np.einsum("ni,dim->dnm", self._inputs(shares), self._drawn)
+        each = self._each(shares)
+        middle = self._losses(each)
+        found = middle + self.calibration.factors * self.drawn.deviations(_whole(shares))
+        apart = (each - middle) * np.sqrt(self.weights.T)[:, None, :]
+        found += np.einsum("dl,lnm->dnm", self.spreads, apart)
+        return found * self.table.signs
 
     def noise(self, shares: Floats) -> Floats:
-        return np.broadcast_to(self._spread, (len(shares), len(self._spread))).copy()
+        predicted = self._losses(self._each(shares))
+        noise = self.mixture_noise.deviation(_whole(shares), predicted)
+        return self.calibration.factors * noise
 
     def interval(self, shares: Floats, level: float = 0.9) -> tuple[Floats, Floats]:
-        wide = float(norm.ppf(0.5 + level / 2))
-        spread = wide * np.hypot(self.draws(shares).std(axis=0), self.noise(shares))
-        middle = self.predict(shares)
-        return middle - spread, middle + spread
+        each = self._each(shares)
+        middle = self._losses(each)
+        claimed = _claimed(each, middle, self.weights, self.process, self.mixture_noise, shares)
+        reach = self.calibration.reach(level) * self.calibration.factors * claimed
+        middle = middle * self.table.signs
+        return middle - reach, middle + reach
 
 
-def forecast_mixtures(table: MixtureTable, *, draws: int = 64, seed: int = 0) -> Forecast:
-    """Laws fitted to runs of one size, chosen or stacked out of fold."""
-    return _Ridge(table, draws, seed)
+def _whole(shares: Floats) -> Floats:
+    return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-12)
+
+
+def _claimed(
+    each: Floats,
+    middle: Floats,
+    weights: Floats,
+    process: FittedProcess,
+    noise: MixtureNoise,
+    shares: Floats,
+) -> Floats:
+    """The deviation of a run around the forecast, before it is calibrated, [mixture, metric]."""
+    whole = _whole(shares)
+    apart = np.einsum("lnm,ml->nm", (each - middle) ** 2, weights)
+    own = noise.deviation(whole, middle) ** 2
+    return np.sqrt(process.deviation(whole) ** 2 + apart + own)
+
+
+def forecast_mixtures(
+    table: MixtureTable,
+    *,
+    laws: Sequence[MixtureLaw] | None = None,
+    draws: int = 64,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,  # folds done, of all
+) -> StackedForecast:
+    """Laws fitted to runs of one size and stacked by what they say of runs that are left out.
+
+    A Gaussian process is always among them: its uncertainty is the forecast's, scaled so that as many
+    runs that were left out lie inside intervals as should.
+
+    >>> shares = np.random.default_rng(0).dirichlet(np.ones(3), 40)
+    >>> table = MixtureTable(
+    ...     domains=("web", "code", "books"), metrics=("loss",), runs=tuple(map(str, range(40))),
+    ...     shares=shares, values=1 + (0.1 + shares @ [[0.1], [0.5], [2.0]]) ** -0.5,
+    ... )
+    >>> forecast = forecast_mixtures(table)
+    >>> low, high = forecast.interval(np.eye(3))
+    >>> bool((low < forecast.predict(np.eye(3))).all())
+    True
+    """
+    _check(table)
+    kinds = usual_laws() if laws is None else tuple(laws)
+    if not any(isinstance(law, EffectiveDataLaw) for law in kinds):
+        kinds = (EffectiveDataLaw(), *kinds)
+    losses = table.values * table.signs
+    shares = table.shares
+    count = min(FOLDS, int(mixture_of_run(shares).max()) + 1)
+    folds = fold_of_run(shares, count, seed)
+    each = np.full((len(kinds) + 1, *losses.shape), np.nan)
+    sure = np.full_like(losses, np.nan)
+    own = np.full_like(losses, np.nan)
+    for fold in range(count):
+        if progress is not None:
+            progress(fold, count + 1)
+        left, seen = folds == fold, folds != fold
+        fitted = [law.fit(shares[seen], losses[seen], seed=seed) for law in kinds]
+        process, noise = _fit_process(shares[seen], losses[seen], seed)
+        each[:, left] = np.stack([law.predict(shares[left]) for law in (*fitted, process)])
+        sure[left] = process.deviation(shares[left])
+        own[left] = noise.deviation(shares[left], each[-1, left])
+    weights = stack_weights(each, losses)
+    middle = np.einsum("lnm,ml->nm", each, weights)
+    apart = np.einsum("lnm,ml->nm", (each - middle) ** 2, weights)
+    claimed = np.sqrt(sure**2 + apart + own**2)
+    calibration = calibrate(losses - middle, claimed)
+    if progress is not None:
+        progress(count, count + 1)
+    process, noise = _fit_process(shares, losses, seed)
+    random = np.random.default_rng((seed, 1))
+    deviation = calibration.factors * claimed
+    reach = calibration.reach(0.9) * deviation
+    middle = middle * table.signs
+    return StackedForecast(
+        table=table,
+        names=(*(law.name for law in kinds), ProcessLaw().name),
+        weights=weights,
+        fitted=(*(law.fit(shares, losses, seed=seed) for law in kinds), process),
+        process=process,
+        drawn=process.draw(draws, seed=seed),
+        spreads=random.standard_normal((draws, len(kinds) + 1)),
+        mixture_noise=noise,
+        calibration=calibration,
+        left_out=LeftOutRuns(middle, deviation, middle - reach, middle + reach),
+    )
+
+
+def _fit_process(shares: Floats, losses: Floats, seed: int) -> tuple[FittedProcess, MixtureNoise]:
+    """The process, and the noise around it; where that varies, the process is fitted again with it."""
+    process = ProcessLaw().fit(shares, losses, seed=seed)
+    predicted, sure = process.left_out()
+    noise = fit_noise(shares, predicted, sure, losses, process.noise)
+    if noise.varies:
+        relative = noise.relative(shares, predicted)
+        process = ProcessLaw().fit(shares, losses, seed=seed, noise=relative)
+    return process, noise
+
+
+def _check(table: MixtureTable) -> None:
+    if len(table) < LEAST_RUNS:
+        raise InputError(
+            f"A forecast of mixtures should rest on {LEAST_RUNS} runs or more. Found {len(table)}. "
+            "Train more, for instance with `taskmix swarm`."
+        )
+    if int(mixture_of_run(table.shares).max()) + 1 < 3:
+        raise InputError(
+            "A forecast of mixtures should rest on runs of three different mixtures or more. Found "
+            f"{int(mixture_of_run(table.shares).max()) + 1}. Vary the shares."
+        )
+    if table.sizes is not None and len(table.known_sizes) > 1:
+        raise InputError(
+            "A forecast of mixtures should rest on models of one size. Found "
+            f"{len(table.known_sizes)} sizes. Take one with `table.of_size(...)`."
+        )
+    empty = [
+        name
+        for name, row in zip(table.metrics, table.values.T, strict=True)
+        if np.isfinite(row).sum() < 3
+    ]
+    if empty:
+        raise InputError(
+            f"Each metric should be known for three runs or more. Found fewer for `{empty[0]}`. Leave "
+            "it out."
+        )

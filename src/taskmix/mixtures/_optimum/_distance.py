@@ -36,7 +36,15 @@ class DistanceToRuns:
 
 
 def measure_distance(shares: Floats, table: MixtureTable) -> DistanceToRuns:
-    """Where `shares` [domain] lie among the runs; as they teach, so that their sum may be below 1."""
+    """Where `shares` [domain] lie among the runs; as they teach, so that their sum may be below 1.
+
+    >>> table = MixtureTable(
+    ...     domains=("web", "code"), metrics=("loss",), runs=("a", "b"),
+    ...     shares=np.array([[0.5, 0.5], [0.8, 0.2]]), values=np.ones((2, 1)),
+    ... )
+    >>> measure_distance(np.array([0.95, 0.05]), table).outside
+    {'web': (0.5, 0.8), 'code': (0.2, 0.5)}
+    """
     least, largest = table.shares.min(axis=0), table.shares.max(axis=0)
     beyond = (shares < least - BEYOND) | (shares > largest + BEYOND)
     outside = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from scipy.optimize import minimize
@@ -13,6 +14,7 @@ from taskmix.mixtures._table import Floats
 Judge = Callable[[Floats], Floats]  # [mixture, domain] to [mixture], or to [mixture, part]
 
 SMALL = 1e-5  # of a share: the difference that slopes are measured over
+MOST_CALLS = 100  # smooth targets of 17 domains need 20 to 60
 FINEST = 1e-6  # of a share: exchanges smaller than that are not worth a call
 
 
@@ -29,24 +31,36 @@ def measure_slopes(judge: Judge, shares: Floats, values: Floats) -> Floats:
     return np.nan_to_num(np.moveaxis(slopes, 1, -1))
 
 
+class _Enough(Exception):  # noqa: N818 - it ends a search, and no fault is behind it
+    """So many calls were made: on edges SLSQP's line search would go on for thousands."""
+
+
 def finish_mixture(judge: Judge, feasible: FeasibleShares, start: Floats, scale: float) -> Floats:
     """SLSQP from one mixture [domain]; `scale` is how much values differ among mixtures."""
+    best, lowest, calls = start, np.inf, 0
 
     def with_slopes(shares: Floats) -> tuple[float, Floats]:
+        nonlocal best, lowest, calls
+        calls += 1
+        if calls > MOST_CALLS:
+            raise _Enough
         whole = feasible.project(shares[None])  # its line search may leave the limits by rounding
         value = judge(whole)
+        if value[0] < lowest:
+            best, lowest = whole[0], value[0]
         return float(value[0]) / scale, measure_slopes(judge, whole, value)[0] / scale
 
-    found = minimize(
-        with_slopes,
-        start,
-        jac=True,
-        bounds=np.column_stack([feasible.lower, feasible.upper]),
-        constraints=[_sum_to_one(len(start)), *_within_groups(feasible, len(start))],
-        method="SLSQP",
-        options={"maxiter": 60, "ftol": 1e-10},
-    )
-    return _allowed(found.x, start, feasible)
+    with suppress(_Enough):
+        minimize(
+            with_slopes,
+            start,
+            jac=True,
+            bounds=np.column_stack([feasible.lower, feasible.upper]),
+            constraints=[_sum_to_one(len(start)), *_within_groups(feasible, len(start))],
+            method="SLSQP",
+            options={"maxiter": 60, "ftol": 1e-10},
+        )
+    return best
 
 
 def finish_worst(parts: Judge, feasible: FeasibleShares, start: Floats, scale: float) -> Floats:
@@ -100,18 +114,20 @@ def exchange_shares(
     count = len(start)
     corners = np.eye(count)
     best, value = start, float(judge(start[None])[0])
-    size = 0.05
+    size, last = 0.05, np.zeros((1, count))
     for _ in range(rounds):
-        pairs = generator.integers(0, count, size=(min(count * count, 96), 2))
+        pairs = generator.integers(0, count, size=(min(count * count, 128), 2))
         between = corners[pairs[:, 0]] - corners[pairs[:, 1]]
-        anywhere = generator.standard_normal((32, count)) * np.sqrt(np.maximum(best, 0.01))
-        tried = feasible.project(best + size * np.concatenate([between, corners - best, anywhere]))
+        anywhere = generator.standard_normal((64, count)) * np.sqrt(np.maximum(best, 0.01))
+        ways = np.concatenate([between, corners - best, anywhere, last, 2 * last])
+        tried = feasible.project(best + size * ways)
         found = judge(tried)
         place = int(np.nanargmin(found))
         if found[place] < value:
+            last = (tried[place] - best)[None] / size  # what paid once often pays again
             best, value = tried[place], float(found[place])
         else:
-            size /= 2
+            size *= 0.7
         if size < FINEST:
             break
     return best, value

@@ -130,7 +130,7 @@ def _front_rows(
         found.append(finish_under(one, two, float(level), feasible, start, scales))
     every = np.concatenate([np.array(found), starts])
     every = every[_not_beaten(one(every), two(every))]
-    return every[_evenly(one(every), points)]
+    return every[_evenly(one(every) / scales[0], two(every) / scales[1], points)]
 
 
 def _not_beaten(a: Floats, b: Floats) -> list[int]:
@@ -145,9 +145,14 @@ def _not_beaten(a: Floats, b: Floats) -> list[int]:
     return kept
 
 
-def _evenly(a: Floats, points: int) -> list[int]:
-    """At most so many places of ascending values `a`, both ends among them, spread over the range."""
+def _evenly(a: Floats, b: Floats, points: int) -> list[int]:
+    """At most so many places, both ends among them, spread over the length of the front."""
     if len(a) <= points:
         return list(range(len(a)))
-    wanted = np.linspace(a[0], a[-1], points)
-    return sorted({int(np.abs(a - value).argmin()) for value in wanted})
+    along = np.append(0.0, np.cumsum(np.hypot(np.diff(a), np.diff(b))))
+    chosen = [0, len(a) - 1]
+    for wanted in np.linspace(0.0, along[-1], points)[1:-1]:
+        apart = np.abs(along - wanted)
+        apart[chosen] = np.inf
+        chosen.append(int(apart.argmin()))
+    return sorted(chosen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import betainc
 
 from taskmix.errors import OptionError
 from taskmix.mixtures._forecasting import Forecast
@@ -64,7 +65,7 @@ class JudgedMixtures:
     def value(self, shares: Floats) -> Floats:
         """[mixture], what the search makes small."""
         if self.caution is not None:
-            return np.asarray(np.quantile(self.each(shares), self.caution, axis=0))
+            return smooth_quantile(self.each(shares), self.caution)
         return self.expected(shares)
 
     @property
@@ -80,6 +81,17 @@ class JudgedMixtures:
         if not self.target.worst:  # the mean of a mean is that of the prediction
             return self.target.of(self.metrics(shares), self.forecast.table)
         return np.asarray(self.each(shares).mean(axis=0))
+
+
+def smooth_quantile(draws: Floats, share: float) -> Floats:
+    """The quantile of Harrell and Davis (1982) of draws [draw, mixture]: a mean of all, most of it near.
+
+    It varies less than one of the draws does, and has no edges where draws change places, on which a
+    search would stop.
+    """
+    count = len(draws)
+    below = betainc((count + 1) * share, (count + 1) * (1 - share), np.arange(count + 1) / count)
+    return np.asarray(np.diff(below) @ np.sort(draws, axis=0))
 
 
 def interval_of(draws: Floats, level: float) -> Interval:

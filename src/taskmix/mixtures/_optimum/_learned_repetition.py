@@ -3,7 +3,8 @@
 For each value of a grid the runs' shares become what they teach (`effective_tokens`), a forecast is
 fitted to some of the runs, and the others are predicted. The value that predicts best is the estimate.
 Its interval comes from resampling runs: metrics of a run err together, so that counting each as
-evidence of its own would make it too narrow.
+evidence of its own would make it too narrow. It does not know of a law of the wrong form, which can
+move the estimate as well.
 """
 
 from __future__ import annotations
@@ -84,11 +85,21 @@ def learn_repetition(
     fit = fit or (lambda part: forecast_mixtures(part, draws=2, seed=seed))
     generator = np.random.default_rng(seed)
     fold_of = generator.permutation(len(table)) % folds
-    errors = np.array([
-        _errors_left_out(replace(table, shares=_taught(read, at_hand, worth)), fold_of, fit)
-        for worth in worths
-    ])  # fmt: skip
-    return _conclude(np.array(worths), errors, level, generator)
+
+    def errors_at(values: Sequence[float] | Floats) -> Floats:
+        tables = (replace(table, shares=_taught(read, at_hand, worth)) for worth in values)
+        return np.array([_errors_left_out(each, fold_of, fit) for each in tables])
+
+    errors = errors_at(worths)
+    best = int(errors.mean(axis=1).argmin())
+    # Between the neighbours of the best it is looked at again, more closely.
+    around = worths[max(best - 1, 0) : best + 2]
+    near = np.concatenate([np.geomspace(*pair, 4)[1:-1] for pair in pairwise(around)])
+    every = np.concatenate([worths, near])
+    order = np.argsort(every)
+    return _conclude(
+        every[order], np.concatenate([errors, errors_at(near)])[order], level, generator
+    )
 
 
 def _conclude(
@@ -108,8 +119,8 @@ def _conclude(
     low, high = np.quantile(again, [0.5 - level / 2, 0.5 + level / 2])
     worth = _lowest(worths, means)
     # An end of the grid that is as good as the best is no bound: what is beyond was not looked at.
-    low, high = (float(low) if ends[0] else worths[0]), (float(high) if ends[1] else worths[-1])
-    low, high = min(float(low), worth), max(float(high), worth)
+    low, high = float(low if ends[0] else worths[0]), float(high if ends[1] else worths[-1])
+    low, high = min(low, worth), max(high, worth)
     between = f"{100 * level:.0f} % interval {low:.3g} to {high:.3g}"
     if not all(ends):
         between += ", whose " + ("lower" if not ends[0] else "upper") + " end is that of the search"

@@ -9,7 +9,8 @@ from taskmix.mixtures._optimum._judged import JudgedMixtures
 from taskmix.mixtures._optimum._searching import descend_together
 from taskmix.mixtures._table import Floats
 
-SIDE = 8  # places looked at on each side of the optimum, nearer together close to it
+COARSE = (np.arange(1, 7) / 6) ** 2  # of the way to the end of a domain's range: finer near by
+FINE = np.arange(1, 7) / 6  # of the way between two coarse places
 DESCENTS = 4
 
 
@@ -26,14 +27,15 @@ def equally_good_ranges(
     At every place the other shares are the best they can be. It counts as equally good where the
     interval of its target minus the optimum's, paired by law, reaches down to `tolerance`.
     """
-    least, largest = feasible.ranges()
-    steps = (np.arange(1, SIDE + 1) / SIDE) ** 2
     ends = []
-    for end in (least, largest):
-        # [domain, place]; all domains and places are rows of one search
-        places = optimum[:, None] + steps * (end - optimum)[:, None]
-        excess = _excess(judged, feasible, optimum, places, level) - tolerance
-        ends.append(_crossing(optimum, places, excess))
+    for end in feasible.ranges():
+        inner, outer = optimum, end  # [domain]: as good as the optimum, and perhaps no longer
+        for steps in (COARSE, FINE):
+            # [domain, place]; all domains and places are rows of one search
+            places = inner[:, None] + steps * (outer - inner)[:, None]
+            excess = _excess(judged, feasible, optimum, places, level) - tolerance
+            inner, outer = _bracket(inner, places, excess)
+        ends.append(inner)
     return np.minimum(ends[0], optimum), np.maximum(ends[1], optimum)
 
 
@@ -63,15 +65,10 @@ def _excess(
     return np.quantile(differences, 0.5 - level / 2, axis=0).reshape(places.shape)
 
 
-def _crossing(optimum: Floats, places: Floats, excess: Floats) -> Floats:
-    """[domain], the place on the way from the optimum where `excess` first rises above 0."""
-    found = optimum.copy()
-    for domain, (where, above) in enumerate(zip(places, excess, strict=True)):
-        before, height = optimum[domain], min(0.0, float(above[0]))
-        for place, value in zip(where, above, strict=True):
-            if value > 0:
-                found[domain] = before + (place - before) * (-height / (value - height))
-                break
-            before, height = place, value
-            found[domain] = place
-    return found
+def _bracket(inner: Floats, places: Floats, excess: Floats) -> tuple[Floats, Floats]:
+    """The last place [domain] before `excess` first rises above 0, and the one where it does."""
+    rows = np.arange(len(places))
+    path = np.column_stack([inner, places])
+    fails = np.column_stack([excess > 0, np.ones(len(places), dtype=bool)])
+    first = fails.argmax(axis=1)  # in `path`, the place before the first that fails
+    return path[rows, first], path[rows, np.minimum(first + 1, places.shape[1])]

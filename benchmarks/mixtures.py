@@ -1,0 +1,179 @@
+"""Forecasts of mixtures on the tables of RegMix: how well losses of mixtures never trained are ranked.
+
+From 16 to 512 proxies of 1 M parameters, drawn at random 20 times, every method predicts the 13 losses
+of 256 other mixtures, which were trained at 1 M and at 60 M. Rows have the rank correlation in the mean
+over losses, the regret (the loss of the mixture that is predicted to be best of the 256, minus the
+least) in the mean over losses and for their mean, and how many runs at 1 M lie in their 90 % intervals.
+The peers are boosted trees (LightGBM, as RegMix has them, stopped early by a fifth of the proxies) and
+the exponential law; the better one is the `peer`.
+
+    python benchmarks/mixtures.py [--on test] [--processes 2] [--quick] [--json]
+
+`--on proxies` judges by the proxies that were not drawn: what everything here was adjusted on. The
+tables are read from $TASKMIX_DATA.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import csv
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from _common import report, row
+from taskmix.mixtures import (
+    BoostedTrees,
+    EffectiveDataLaw,
+    ExponentialLaw,
+    MixtureTable,
+    forecast_mixtures,
+)
+
+Floats = NDArray[np.float64]
+COUNTS = (16, 32, 64, 128, 512)
+DRAWS = 20
+OURS, TREES, EXPONENTIAL, DATA = "stacked laws", "boosted trees", "exponential", "effective data"
+
+
+def read(name: str) -> tuple[tuple[str, ...], Floats]:
+    """The names of the columns and the numbers, without those of the runs."""
+    folder = Path(os.environ.get("TASKMIX_DATA", "data")) / "regmix"
+    with (folder / name).open(newline="") as lines:
+        head, *rows = csv.reader(lines)
+    return tuple(head[1:]), np.array([[float(cell) for cell in row[1:]] for row in rows])
+
+
+def table_of(name: str) -> MixtureTable:
+    domains, shares = read(f"{name}_ratios.csv")
+    metrics, values = read(f"{name}_metrics.csv")
+    return MixtureTable(
+        domains=domains,
+        metrics=metrics,
+        runs=tuple(str(place) for place in range(len(shares))),
+        shares=shares / shares.sum(axis=1, keepdims=True),
+        values=values,
+    )
+
+
+def correlation(predicted: Floats, values: Floats) -> float:
+    """The rank correlation in the mean over metrics."""
+    first, second = (rankdata(each, axis=0) for each in (predicted, values))
+    first, second = first - first.mean(axis=0), second - second.mean(axis=0)
+    lengths = np.sqrt((first**2).sum(axis=0) * (second**2).sum(axis=0))
+    return float(((first * second).sum(axis=0) / lengths).mean())
+
+
+def regrets(predicted: Floats, values: Floats) -> tuple[float, float]:
+    """In the mean over metrics, and of the metrics' mean."""
+    chosen = values[predicted.argmin(axis=0), np.arange(values.shape[1])]
+    means = values.mean(axis=1)
+    best = float(means[predicted.mean(axis=1).argmin()] - means.min())
+    return float((chosen - values.min(axis=0)).mean()), best
+
+
+@dataclass(frozen=True)
+class Task:
+    """One draw of proxies."""
+
+    count: int
+    draw: int
+    on_proxies: bool
+
+
+def judge(task: Task) -> dict[str, dict[str, float]]:
+    """What each method reaches from one draw of proxies."""
+    proxies = table_of("proxies_1m")
+    order = np.random.default_rng((task.count, task.draw)).permutation(len(proxies))
+    drawn, left = proxies.only(order[: task.count]), proxies.only(order[task.count :])
+    tests = (
+        {"1 M": left}
+        if task.on_proxies
+        else {"1 M": table_of("test_1m"), "60 M": table_of("test_60m")}
+    )
+    forecast = forecast_mixtures(drawn, seed=task.draw)
+    fitted: dict[str, Any] = {
+        OURS: forecast,
+        TREES: BoostedTrees().fit(drawn.shares, drawn.values, seed=task.draw),
+        EXPONENTIAL: ExponentialLaw().fit(drawn.shares, drawn.values),
+        DATA: EffectiveDataLaw().fit(drawn.shares, drawn.values),
+    }
+    found: dict[str, dict[str, float]] = {}
+    for name, law in fitted.items():
+        figures: dict[str, float] = {}
+        for size, test in tests.items():
+            predicted = law.predict(test.shares)
+            each, mean = regrets(predicted, test.values)
+            figures[f"rank correlation, {size}"] = correlation(predicted, test.values)
+            figures[f"regret, {size}"] = each
+            figures[f"regret of the mean, {size}"] = mean
+        found[name] = figures
+    test = tests["1 M"]
+    low, high = forecast.interval(test.shares)
+    inside = (low <= test.values) & (test.values <= high)
+    found[OURS]["in 90 % intervals, 1 M"] = float(inside.mean())
+    return found
+
+
+def measure(quick: bool, on: str, processes: int) -> list[dict[str, Any]]:
+    counts = (16, 64) if quick else COUNTS
+    on_proxies = on == "proxies"
+    tasks = [
+        Task(min(count, 384) if on_proxies else count, draw, on_proxies)
+        for count in counts
+        for draw in range(3 if quick else DRAWS)
+    ]
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        results = list(pool.map(judge, tasks))
+    rows = []
+    for count in dict.fromkeys(task.count for task in tasks):
+        some = [found for task, found in zip(tasks, results, strict=True) if task.count == count]
+        rows += [compared(count, key, some) for key in some[0][OURS]]
+    return rows
+
+
+def compared(count: int, key: str, some: list[dict[str, dict[str, float]]]) -> dict[str, Any]:
+    """One figure of all methods, in the mean over draws."""
+    draws = {
+        name: np.array([f[name][key] for f in some]) for name in some[0] if key in some[0][name]
+    }
+    means = {name: round(float(values.mean()), 4) for name, values in draws.items()}
+    case = f"{count} proxies: {key}"
+    if TREES not in means:
+        return {**row(case, means[OURS], 0.9, "what it should be", "of runs"), "draws": len(some)}
+    larger = key.startswith("rank")
+    peer = (max if larger else min)((TREES, EXPONENTIAL), key=means.__getitem__)
+    apart = draws[OURS] - draws[peer]
+    error = float(apart.std(ddof=1)) / np.sqrt(len(apart)) if len(apart) > 1 else 0.0
+    found = row(case, means[OURS], means[peer], peer, "" if larger else "loss")
+    return {
+        **found,
+        "all": means,
+        "standard error of the difference": round(error, 5),
+        "draws": len(some),
+    }
+
+
+if __name__ == "__main__":
+    report(
+        "mixtures",
+        measure,
+        "Forecasts of mixtures on the tables of RegMix.",
+        options={
+            "--on": {
+                "default": "test",
+                "choices": ["test", "proxies"],
+                "help": "what is predicted",
+            },
+            "--processes": {"type": int, "default": 2, "help": "at once"},
+        },
+    )

@@ -1,0 +1,132 @@
+"""What a table of mixtures can teach, wherever it came from: refused, mended or said in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taskmix.errors import InputError
+from taskmix.mixtures._reading._repeats import describe_repeats
+from taskmix.mixtures._table import WHOLE, MixtureTable
+
+LEAST_RUNS = 8  # below it a law of two domains has no run left to be judged by
+UNVARIED = 1e-9  # shares that differ by less are the same
+
+
+@dataclass(frozen=True)
+class CheckedTable:
+    """The table without what cannot be used, and what to know about it."""
+
+    table: MixtureTable
+    fixed: dict[str, float]  # domains that were never varied, and their share
+    warnings: tuple[str, ...]  # by which the answer is less certain than its figures
+
+
+def check_table(table: MixtureTable, needed: Sequence[str] = ()) -> CheckedTable:
+    """Leaves out runs without metrics and metrics that cannot be learned; `needed` ones are refused."""
+    _check_shares(table)
+    usable = int(np.isfinite(table.values).any(axis=1).sum())
+    if usable < LEAST_RUNS:
+        raise InputError(
+            f"A law of mixtures should have at least {LEAST_RUNS} runs to be learned from. Found "
+            f"{usable} with metrics. Train more (`taskmix.mixtures.first_mixtures` says which)."
+        )
+    table, notes = _measured(table, needed)
+    fixed = {
+        name: float(np.median(column))
+        for name, column in zip(table.domains, table.shares.T, strict=True)
+        if np.ptp(column) <= UNVARIED
+    }
+    varied = len(table.domains) - len(fixed)
+    if varied < 2:
+        raise InputError(
+            "The runs should differ in their mixtures. Found the same shares in all of them. Train on "
+            "other mixtures too."
+        )
+    warnings = []
+    if fixed:
+        names = ", ".join(f"`{name}` ({share:.3g})" for name, share in list(fixed.items())[:8])
+        warnings.append(
+            f"Never varied, so their effect cannot be told: {names}. Their shares stay what they were."
+        )
+    if len(table) <= varied:
+        warnings.append(
+            f"There are {len(table)} runs for {varied} domains: effects of single domains rest on "
+            "shrinkage as much as on runs, and intervals are wide."
+        )
+    repeats = describe_repeats(table)
+    told = (*table.notes, *notes, *repeats.notes)
+    return CheckedTable(replace(table, notes=told), fixed, (*warnings, *repeats.warnings))
+
+
+def _check_shares(table: MixtureTable) -> None:
+    """What Python may hand in and a file's reader has mended before."""
+    bad = np.flatnonzero(~np.isfinite(table.shares).all(axis=1) | (table.shares < 0).any(axis=1))
+    off = np.abs(table.shares.sum(axis=1) - 1)
+    wrong = [*bad, *np.flatnonzero(off > 10 * WHOLE)]
+    if len(wrong):
+        run = int(wrong[0])
+        raise InputError(
+            "The shares of a run should be at least 0 and sum to 1. Found "
+            f"{table.shares[run].sum():.6g} in run `{table.runs[run]}`. Divide them by their sum, or "
+            "read them with `read_mixtures`, which does."
+        )
+
+
+def _measured(table: MixtureTable, needed: Sequence[str]) -> tuple[MixtureTable, list[str]]:
+    """The runs and metrics that can be learned from."""
+    notes = []
+    values = np.where(np.isfinite(table.values), table.values, np.nan)
+    known = ~np.isnan(values)
+    kept = []
+    for place, name in enumerate(table.metrics):
+        there = values[known[:, place], place]
+        why = ""
+        if len(there) < LEAST_RUNS:
+            why = f"it was measured in {len(there)} runs, and {LEAST_RUNS} are the fewest"
+        elif np.ptp(there) <= 1e-12 * max(abs(float(there[0])), 1e-300):
+            why = f"it is {there[0]:g} in every run"
+        if not why:
+            kept.append(place)
+        elif name in needed or not len(table.metrics) > 1:
+            raise InputError(
+                f"Metric `{name}` should vary over at least {LEAST_RUNS} runs to be learned. Found that "
+                f"{why}. Choose another metric, or measure it in more runs."
+            )
+        else:
+            notes.append(f"Metric `{name}` was left out: {why}.")
+    if not kept:
+        raise InputError(
+            f"At least one metric should vary over {LEAST_RUNS} runs or more. Found none in "
+            f"{len(table)} runs. {notes[0]}"
+        )
+    empty = ~known[:, kept].any(axis=1)
+    if empty.any():
+        names = [table.runs[place] for place in np.flatnonzero(empty)]
+        count = "1 run has" if len(names) == 1 else f"{len(names)} runs have"
+        notes.append(
+            f"{count} no metrics and left out: {_few(names)}.".replace(" and left", ", left")
+        )
+    missing = ~known[:, kept] & ~empty[:, None]
+    if missing.any():
+        worst = int(missing.sum(axis=0).argmax())
+        notes.append(
+            f"{int(missing.sum())} metrics of {int(missing.any(axis=1).sum())} runs are missing (most "
+            f"of `{table.metrics[kept[worst]]}`, in {int(missing[:, worst].sum())} runs): each metric "
+            "is learned from the runs that have it."
+        )
+    metrics = tuple(table.metrics[place] for place in kept)
+    table = replace(
+        table,
+        metrics=metrics,
+        values=values[:, kept],
+        larger_is_better=tuple(name for name in table.larger_is_better if name in metrics),
+    )
+    return table.only(~empty), notes
+
+
+def _few(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(f"`{name}`" for name in names[:most]) + more
