@@ -95,7 +95,7 @@ def test_the_table_is_beside_the_records_as_two_files(tmp_path: Path) -> None:
     assert [row[0] for row in rows[1:]] == list(table.runs)
     np.testing.assert_array_equal(np.array(rows[1:])[:, 1:].astype(float), table.shares)
     rows = list(csv.reader((tmp_path / "metrics.csv").open()))
-    assert rows[0][1] == "vowels bits_per_byte"
+    assert rows[0][1] == "vowels/bits_per_byte"
     np.testing.assert_array_equal(np.array(rows[1:])[:, 1:].astype(float), table.values)
 
 

@@ -55,7 +55,7 @@ class TrainedSwarm:
 
     >>> import numpy as np
     >>> table = MixtureTable(
-    ...     domains=("web",), metrics=("web bits_per_byte",), runs=("m0",),
+    ...     domains=("web",), metrics=("web/bits_per_byte",), runs=("m0",),
     ...     shares=np.ones((1, 1)), values=np.array([[2.5]]),
     ... )
     >>> speed = SwarmSpeed(member_steps=0, seconds=0.0, operations_a_step=None, peak=None)
@@ -182,7 +182,7 @@ def gather_table(
         )
     table = MixtureTable(
         domains=domains,
-        metrics=tuple(f"{domain} {METRIC}" for domain in domains),
+        metrics=tuple(f"{domain}/{METRIC}" for domain in domains),
         runs=tuple(names),
         shares=np.array(shares),
         values=np.array(values),
