@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from taskmix.cli._options._mixtures import read_shares_of
 from taskmix.cli._options._model import Schedule
 from taskmix.errors import OptionError
 
@@ -93,6 +95,12 @@ class MemberOptions:
 class MixtureDesignOptions:
     """Which mixtures are trained, and what members are scored on."""
 
+    mixtures: Annotated[
+        Path | None,
+        typer.Option(
+            "--mixtures", help="A file of mixtures to train, a row each, as ratios.csv [drawn]."
+        ),
+    ] = None
     replicates: Annotated[
         int | None,
         typer.Option("--replicates", min=0, help="Members that repeat a mixture [one in 16]."),
@@ -114,6 +122,18 @@ class MixtureDesignOptions:
         int, typer.Option("--seed", help="Of the mixtures, and the first member's.")
     ] = 0
 
+    def given(self, domains: Sequence[str]) -> dict[str, dict[str, float]] | None:
+        """Of each member that the file names its shares; None where they are drawn."""
+        if self.mixtures is None:
+            return None
+        for name, value in (("--bound", self.bound), ("--replicates", self.replicates)):
+            if value:
+                raise OptionError(
+                    f"`{name}` should go with mixtures that are drawn. Found it with --mixtures. Leave "
+                    "one of them out."
+                )
+        return read_shares_of(self.mixtures, domains)
+
     def bounds(self) -> tuple[tuple[str, float, float], ...]:
         """Domain, smallest and largest share."""
         found = []
@@ -130,13 +150,16 @@ class MixtureDesignOptions:
 
 
 def swarm_options(
-    members: MemberOptions, design: MixtureDesignOptions, tokenizer: str | None
+    members: MemberOptions,
+    design: MixtureDesignOptions,
+    tokenizer: str | None = None,
+    given: int | None = None,  # mixtures that were not drawn
 ) -> SwarmOptions:
     """The same as an object."""
     from taskmix.mixtures import SwarmOptions, as_count
 
     return SwarmOptions(
-        members=members.members,
+        members=given or members.members,
         parameters=members.parameters,
         layers=members.layers,
         width=members.width,
@@ -151,7 +174,7 @@ def swarm_options(
         model=members.model,
         rank=members.rank,
         dev_bytes=design.dev_bytes,
-        replicates=design.replicates,
+        replicates=0 if given else design.replicates,
         prior=design.prior.value,
         bounds=design.bounds(),
         checkpoints=design.checkpoints,
