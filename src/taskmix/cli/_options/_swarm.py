@@ -53,7 +53,7 @@ class MemberOptions:
     context: Annotated[int, typer.Option("--context", min=2, help="Tokens of a row.")] = 128
     batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Rows in a step.")] = 8
     learning_rate: Annotated[
-        float | None, typer.Option("--learning-rate", help="[0.002 for 1M, less for wider ones]")
+        float | None, typer.Option("--learning-rate", help="[0.001 for 1M, less for wider ones]")
     ] = None
     schedule: Annotated[Schedule, typer.Option("--schedule")] = Schedule.LINEAR
     warmup: Annotated[float, typer.Option("--warmup", help="Share of the steps.")] = 0.05
