@@ -26,7 +26,7 @@ from taskmix.mixtures import (
     train_tokenizer,
 )
 from taskmix.models import CausalTransformer, Transformer
-from taskmix.policies import Mixture
+from taskmix.policies import MixtureShares
 from taskmix.records import Study
 from taskmix.tasks import Split, TaskSet
 
@@ -112,7 +112,7 @@ def test_replicates_have_the_mixture_of_another_and_a_seed_of_their_own() -> Non
     mixtures = [run.policy for run in runs]
     assert len(set(mixtures)) == 5
     assert len({run.seed for run in runs}) == 8
-    assert all(isinstance(each, Mixture) for each in mixtures)
+    assert all(isinstance(each, MixtureShares) for each in mixtures)
 
 
 def test_bounds_and_natural_shares_shape_the_mixtures() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taskmix.cli._options._mixtures import read_shares_of
-from taskmix.cli._options._model import Schedule
+from taskmix.cli._options._model import Schedule, TuneName
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
@@ -24,12 +24,6 @@ class Prior(StrEnum):
 
     NATURAL = "natural"
     UNIFORM = "uniform"
-
-
-class SwarmTuneName(StrEnum):
-    """What members train of a pretrained model."""
-
-    ADAPTERS = "adapters"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +66,7 @@ class MemberOptions:
         ),
     ] = None
     tune: Annotated[
-        SwarmTuneName | None, typer.Option("--tune", help="With --model: adapters, of each member.")
+        TuneName | None, typer.Option("--tune", help="With --model: adapters, of each member.")
     ] = None
     rank: Annotated[int | None, typer.Option("--rank", min=1, help="Of adapters [8].")] = None
 
@@ -83,6 +77,11 @@ class MemberOptions:
                 raise OptionError(f"`{name}` should go with --model. Found it alone. Leave it out.")
         if self.model is None:
             return
+        if self.tune not in (None, TuneName.ADAPTERS):
+            raise OptionError(
+                "`--tune` should be adapters in a swarm: its members share the rest of the model. Found "
+                f"{self.tune}. Leave it out."
+            )
         for name, given in (("--tokenizer", self.tokenizer), ("--layers", self.layers)):
             if given is not None:
                 raise OptionError(

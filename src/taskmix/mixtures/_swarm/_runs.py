@@ -11,7 +11,7 @@ from taskmix.errors import InputError
 from taskmix.mixtures._swarm._mixtures import draw_mixtures
 from taskmix.mixtures._swarm._options import SwarmOptions
 from taskmix.mixtures._table import Floats
-from taskmix.policies import Mixture
+from taskmix.policies import MixtureShares
 from taskmix.tasks import TaskSet
 
 GivenMixtures = Floats | Mapping[str, Mapping[str, float]]  # [member, domain], or by names
@@ -49,7 +49,7 @@ def swarm_runs(
             label=name,
             source=source,
             architecture=architecture,
-            policy=Mixture(tuple(shares.tolist())),
+            policy=MixtureShares(tuple(shares.tolist())),
             optimization=optimization,
             steps=options.steps,
             batch_size=options.batch_size,
