@@ -1,8 +1,8 @@
 """A swarm of small models on mixtures of real domains, and whether the mixture it advises is better.
 
     python benchmarks/mixture_swarm.py swarm DATA --device cuda --minutes 8.5 --out RESULTS
-    taskmix mix RESULTS/ratios.csv RESULTS/metrics.csv --out mix
-    python benchmarks/mixture_swarm.py train DATA --advised mix/plan.json --device cuda --out RESULTS
+    taskmix mix RESULTS/ratios.csv RESULTS/metrics.csv --write-plan plan.json
+    python benchmarks/mixture_swarm.py train DATA --advised plan.json --device cuda --out RESULTS
 
 The first trains a swarm (512 members of a million parameters, 20 million bytes each) and copies its
 table to RESULTS. The third trains larger models (20 million parameters): first 20 random mixtures, of

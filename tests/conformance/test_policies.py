@@ -20,7 +20,7 @@ from taskmix.policies import (
     Exp3,
     Exp3S,
     Fixed,
-    Mixture,
+    MixtureShares,
     Outcome,
     Scheduled,
     SizeProportional,
@@ -45,7 +45,7 @@ POLICIES: dict[str, Callable[[int], AnyPolicy]] = {
     "tempered": lambda count: Tempered(temperature=3.0),
     "capped": lambda count: Capped(),
     "fixed": lambda count: Fixed(ramp(count)),
-    "mixture": lambda count: Mixture(ramp(count)),
+    "mixture": lambda count: MixtureShares(ramp(count)),
     "scheduled": lambda count: Scheduled(((0, flat(count)), (50, ramp(count)))),
     "scheduled, interpolated": lambda count: Scheduled(
         ((0, flat(count)), (200, ramp(count))), interpolate=True

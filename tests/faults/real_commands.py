@@ -47,7 +47,7 @@ class Case:
 
 
 def make_inputs(folder: Path) -> None:
-    """Five tasks, sequences, a table of results, and a study with a model."""
+    """Five tasks, sequences, texts, a table of results, and a study with a model."""
     for place, name in enumerate(NAMES):
         (folder / "tasks" / name).mkdir(parents=True)
         for split, rows in (("train", 24), ("dev", 12), ("test", 6)):
@@ -64,6 +64,9 @@ def make_inputs(folder: Path) -> None:
             ]
             text = "\n".join(" ".join(words[at : at + 9]) for at in range(0, len(words), 9))
             (folder / "sequences" / name / f"{split}.txt").write_text(text + "\n")
+        (folder / "texts" / name).mkdir(parents=True)
+        for split in ("train", "dev"):
+            (folder / "texts" / name / f"{split}.txt").write_text(f"{name} and so on {split}\n" * 20)
     table = ["n,ami,f1"]
     for n in (10, 20, 50, 100, 200, 500, 1000, 2000):
         table += [f"{n},{ami / 10},{0.3 + 0.08 * n**0.3 * ami / 10:.6f}" for ami in range(1, 6)]
@@ -125,6 +128,11 @@ def _transferred(out: Path) -> Any:
     return {"runs": runs_of(out), "transfer": document(out / "transfer.json")}
 
 
+def _swarmed(out: Path) -> Any:
+    names = ("ratios.csv", "metrics.csv", "swarm.json")
+    return {"runs": runs_of(out), **{name: file_digest(out / name) for name in names}}
+
+
 def _advised(out: Path) -> Any:
     # Its page tells how long everything took.
     ended = (out / "report.html").exists() and "</html>" in (out / "report.html").read_text()[-99:]
@@ -167,6 +175,12 @@ CASES = (
         "transfer {inputs}/tasks --target a --steps 10 --subsets 6 --alone 2 --held-out 3 --prefixes 1 "
         f"--out {{out}} {SMALL}",
         _transferred,
+    ),
+    Case(
+        "swarm",
+        "swarm {inputs}/texts --members 6 --layers 1 --width 16 --context 16 --tokens 4k --dev-bytes 99 "
+        f"--checkpoints 5 --models --device cpu --out {{out}} {SMALL}",
+        _swarmed,
     ),
     Case(
         "advise",

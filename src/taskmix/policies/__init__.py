@@ -5,7 +5,7 @@ from taskmix.policies._exp3 import Exp3
 from taskmix.policies._exp3s import Exp3S, Exp3SState, lift_weights, share_weights
 from taskmix.policies._fixed import Fixed
 from taskmix.policies._hard_progress import HardProgress, hard_progress
-from taskmix.policies._mixture import Mixture
+from taskmix.policies._mixture_shares import MixtureShares
 from taskmix.policies._policy import (
     AnyPolicy,
     Choice,
@@ -36,7 +36,7 @@ __all__ = [
     "Exp3SState",
     "Fixed",
     "HardProgress",
-    "Mixture",
+    "MixtureShares",
     "Outcome",
     "Policy",
     "PredictionGain",

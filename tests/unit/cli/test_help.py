@@ -37,6 +37,7 @@ def test_help_needs_neither_torch_nor_arrow() -> None:
         "watch",
         "improve",
         "sequences",
+        "swarm",
         "simulate",
         "laws",
         "plan",

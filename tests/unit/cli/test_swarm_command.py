@@ -64,6 +64,27 @@ def test_a_swarm_that_ran_out_of_minutes_goes_on_with_the_same_command(
     assert again["member_steps"] == 0
 
 
+def test_mixtures_of_a_file_are_trained_under_their_names(
+    texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "next.csv"
+    file.write_text("run,tail,digits\nfirst,1,0\nsecond,0.25,0.75\n")
+    tiny = [*TINY[:14], *TINY[16:]]  # without --replicates
+    words = ["swarm", str(texts), *tiny, "--mixtures", str(file), "--json"]
+    assert run_cli(monkeypatch, *words, "--out", tmp_path / "swarm") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["runs"] == ["first", "second"]
+    assert found["shares"] == [[0, 1, 0], [0.75, 0.25, 0]]
+    file.write_text("run,tail,digits\nfirst,1,0\nsecond,0.5,0.5\n")
+    assert run_cli(monkeypatch, *words, "--out", tmp_path / "swarm") == 2
+    assert "should go on with its mixtures" in capsys.readouterr().err
+    file.write_text("run,tail,digits\nfirst,1,0\nsecond,0.5,0.2\n")
+    assert run_cli(monkeypatch, *words, "--out", tmp_path / "other") == 2
+    assert (
+        "The shares of mixture `second` should be 0 or more and sum to 1" in capsys.readouterr().err
+    )
+
+
 def test_a_tokenizer_of_its_own_lies_in_the_study(
     texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

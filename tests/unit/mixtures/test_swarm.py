@@ -26,7 +26,7 @@ from taskmix.mixtures import (
     train_tokenizer,
 )
 from taskmix.models import CausalTransformer, Transformer
-from taskmix.policies import Mixture
+from taskmix.policies import MixtureShares
 from taskmix.records import Study
 from taskmix.tasks import Split, TaskSet
 
@@ -95,7 +95,7 @@ def test_the_table_is_beside_the_records_as_two_files(tmp_path: Path) -> None:
     assert [row[0] for row in rows[1:]] == list(table.runs)
     np.testing.assert_array_equal(np.array(rows[1:])[:, 1:].astype(float), table.shares)
     rows = list(csv.reader((tmp_path / "metrics.csv").open()))
-    assert rows[0][1] == "vowels bits_per_byte"
+    assert rows[0][1] == "vowels/bits_per_byte"
     np.testing.assert_array_equal(np.array(rows[1:])[:, 1:].astype(float), table.values)
 
 
@@ -112,7 +112,7 @@ def test_replicates_have_the_mixture_of_another_and_a_seed_of_their_own() -> Non
     mixtures = [run.policy for run in runs]
     assert len(set(mixtures)) == 5
     assert len({run.seed for run in runs}) == 8
-    assert all(isinstance(each, Mixture) for each in mixtures)
+    assert all(isinstance(each, MixtureShares) for each in mixtures)
 
 
 def test_bounds_and_natural_shares_shape_the_mixtures() -> None:

@@ -80,7 +80,7 @@ def swarm(
     begin = time.monotonic()
     members.check()
     is_learned = pieces_to_learn(members.tokenizer) is not None
-    swarm_options(members, design, None)  # what is wrong with them is said before anything is read
+    swarm_options(members, design)  # what is wrong with them is said before anything is read
     check_extras(model="auto" if members.model is None else members.model, where=where)
     if members.tokenizer is not None:
         require("transformers", "tokenizers", purpose="`--tokenizer`")
@@ -95,11 +95,13 @@ def swarm(
     print_reading(loaded, quiet=json_)
     device = where.choose_device()
     tasks = domains_of_swarm(loaded, dev_bytes=design.dev_bytes, context=members.context)
+    mixtures = design.given(tasks.names)
     study = open_study(out, tasks, source)
     study.lean = not models
     if is_learned:
         study.settle()  # the folder is ours before a tokenizer lies in it
-    options = swarm_options(members, design, find_tokenizer(members.tokenizer, tasks, out))
+    tokenizer = find_tokenizer(members.tokenizer, tasks, out)
+    options = swarm_options(members, design, tokenizer, None if mixtures is None else len(mixtures))
     over = None if minutes is None else begin + 60 * minutes
     with where.executing(
         "swarm",
@@ -108,7 +110,9 @@ def swarm(
         rounds=False,
         is_over=lambda: over is not None and time.monotonic() > over,
     ) as executor:
-        seconds = estimate_swarm(tasks, options, study, device=device, at_once=executor.at_once)
+        seconds = estimate_swarm(
+            tasks, options, study, device=device, mixtures=mixtures, at_once=executor.at_once
+        )
         if seconds is not None and not long:
             check_swarm_time(seconds, options, device=device)
         if not json_:
@@ -117,5 +121,7 @@ def swarm(
                 f"{options.members} members, {options.steps:,} steps of {options.batch_size} rows of "
                 f"{options.context} tokens each, on {device}.{about}"
             )
-        found = train_swarm(tasks, options, study, executor=executor, device=device)
+        found = train_swarm(
+            tasks, options, study, executor=executor, device=device, mixtures=mixtures
+        )
     print_swarm(found, study, as_json=json_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskmix.cli._options._model import Schedule
+from taskmix.cli._options._mixtures import read_shares_of
+from taskmix.cli._options._model import Schedule, TuneName
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
@@ -22,12 +24,6 @@ class Prior(StrEnum):
 
     NATURAL = "natural"
     UNIFORM = "uniform"
-
-
-class SwarmTuneName(StrEnum):
-    """What members train of a pretrained model."""
-
-    ADAPTERS = "adapters"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +47,7 @@ class MemberOptions:
     context: Annotated[int, typer.Option("--context", min=2, help="Tokens of a row.")] = 128
     batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Rows in a step.")] = 8
     learning_rate: Annotated[
-        float | None, typer.Option("--learning-rate", help="[0.002 for 1M, less for wider ones]")
+        float | None, typer.Option("--learning-rate", help="[0.001 for 1M, less for wider ones]")
     ] = None
     schedule: Annotated[Schedule, typer.Option("--schedule")] = Schedule.LINEAR
     warmup: Annotated[float, typer.Option("--warmup", help="Share of the steps.")] = 0.05
@@ -70,7 +66,7 @@ class MemberOptions:
         ),
     ] = None
     tune: Annotated[
-        SwarmTuneName | None, typer.Option("--tune", help="With --model: adapters, of each member.")
+        TuneName | None, typer.Option("--tune", help="With --model: adapters, of each member.")
     ] = None
     rank: Annotated[int | None, typer.Option("--rank", min=1, help="Of adapters [8].")] = None
 
@@ -81,6 +77,11 @@ class MemberOptions:
                 raise OptionError(f"`{name}` should go with --model. Found it alone. Leave it out.")
         if self.model is None:
             return
+        if self.tune not in (None, TuneName.ADAPTERS):
+            raise OptionError(
+                "`--tune` should be adapters in a swarm: its members share the rest of the model. Found "
+                f"{self.tune}. Leave it out."
+            )
         for name, given in (("--tokenizer", self.tokenizer), ("--layers", self.layers)):
             if given is not None:
                 raise OptionError(
@@ -93,6 +94,12 @@ class MemberOptions:
 class MixtureDesignOptions:
     """Which mixtures are trained, and what members are scored on."""
 
+    mixtures: Annotated[
+        Path | None,
+        typer.Option(
+            "--mixtures", help="A file of mixtures to train, a row each, as ratios.csv [drawn]."
+        ),
+    ] = None
     replicates: Annotated[
         int | None,
         typer.Option("--replicates", min=0, help="Members that repeat a mixture [one in 16]."),
@@ -114,6 +121,18 @@ class MixtureDesignOptions:
         int, typer.Option("--seed", help="Of the mixtures, and the first member's.")
     ] = 0
 
+    def given(self, domains: Sequence[str]) -> dict[str, dict[str, float]] | None:
+        """Of each member that the file names its shares; None where they are drawn."""
+        if self.mixtures is None:
+            return None
+        for name, value in (("--bound", self.bound), ("--replicates", self.replicates)):
+            if value:
+                raise OptionError(
+                    f"`{name}` should go with mixtures that are drawn. Found it with --mixtures. Leave "
+                    "one of them out."
+                )
+        return read_shares_of(self.mixtures, domains)
+
     def bounds(self) -> tuple[tuple[str, float, float], ...]:
         """Domain, smallest and largest share."""
         found = []
@@ -130,13 +149,16 @@ class MixtureDesignOptions:
 
 
 def swarm_options(
-    members: MemberOptions, design: MixtureDesignOptions, tokenizer: str | None
+    members: MemberOptions,
+    design: MixtureDesignOptions,
+    tokenizer: str | None = None,
+    given: int | None = None,  # mixtures that were not drawn
 ) -> SwarmOptions:
     """The same as an object."""
     from taskmix.mixtures import SwarmOptions, as_count
 
     return SwarmOptions(
-        members=members.members,
+        members=given or members.members,
         parameters=members.parameters,
         layers=members.layers,
         width=members.width,
@@ -151,7 +173,7 @@ def swarm_options(
         model=members.model,
         rank=members.rank,
         dev_bytes=design.dev_bytes,
-        replicates=design.replicates,
+        replicates=0 if given else design.replicates,
         prior=design.prior.value,
         bounds=design.bounds(),
         checkpoints=design.checkpoints,

@@ -42,7 +42,12 @@ def print_swarm(swarm: TrainedSwarm, study: Study, *, as_json: bool) -> None:
     if speed.member_steps:
         share = speed.share_of_peak
         of_peak = "" if share is None else f", {100 * share:.1f} % of the device's peak"
-        echo(f"{speed.steps_a_second:,.0f} member-steps a second{of_peak}.")
+        fast = speed.steps_a_second
+        echo(
+            f"{fast:,.0f} member-steps a second{of_peak}."
+            if fast >= 10
+            else f"{fast:.1f} member-steps a second."
+        )
     for name, error in swarm.failed[:5]:
         note(f"Member {name} is not in the table: {error}")
     if len(swarm.failed) > 5:

@@ -9,7 +9,6 @@ import numpy as np
 
 from taskmix.errors import InputError, OptionError
 from taskmix.mixtures._swarm._options import SwarmOptions
-from taskmix.mixtures._table import Floats
 from taskmix.records import read_document, write_document
 
 NAME = "swarm.json"
@@ -20,20 +19,24 @@ VERSION = 1
 class SwarmDocument:
     """Options, device and mixtures of a swarm.
 
-    >>> SwarmDocument(options=SwarmOptions(), device="cpu", domains=("web",), shares=()).version
-    1
+    >>> about = {"options": SwarmOptions(), "device": "cpu", "domains": ("web", "code")}
+    >>> SwarmDocument(members=("a",), shares=((0.25, 0.75),), **about).mixtures()
+    {'a': {'web': 0.25, 'code': 0.75}}
     """
 
     version: int = VERSION
     options: SwarmOptions
     device: str
     domains: tuple[str, ...]
+    members: tuple[str, ...]
     shares: tuple[tuple[float, ...], ...]  # [member][domain]
 
-    @property
-    def mixtures(self) -> Floats:
-        """[member, domain]."""
-        return np.array(self.shares, dtype=np.float64).reshape(len(self.shares), len(self.domains))
+    def mixtures(self) -> dict[str, dict[str, float]]:
+        """Of each member the share of each domain."""
+        return {
+            name: dict(zip(self.domains, shares, strict=True))
+            for name, shares in zip(self.members, self.shares, strict=True)
+        }
 
 
 def read_swarm(folder: Path) -> SwarmDocument | None:
@@ -66,7 +69,7 @@ def check_same(known: SwarmDocument, asked: SwarmDocument, folder: Path) -> None
             f"The swarm in `{folder}` should go on with its domains, {', '.join(known.domains)}. Found "
             f"{', '.join(asked.domains)}. Choose another folder for these."
         )
-    if not np.allclose(known.mixtures, asked.mixtures, atol=1e-9):
+    if known.members != asked.members or not np.allclose(known.shares, asked.shares, atol=1e-9):
         raise InputError(
             f"The swarm in `{folder}` should go on with its mixtures. Found other ones. Choose another "
             "folder for these."

@@ -9,6 +9,7 @@ import numpy as np
 from taskmix.engine import build, peak_operations
 from taskmix.errors import OptionError
 from taskmix.mixtures._swarm._options import SwarmOptions
+from taskmix.mixtures._swarm._runs import GivenMixtures
 from taskmix.mixtures._swarm._train import begin_swarm, operations_of, steps_done
 from taskmix.models import CausalTransformer
 from taskmix.records import Study
@@ -29,6 +30,7 @@ def estimate_swarm(
     study: Study,
     *,
     device: str = "cpu",
+    mixtures: GivenMixtures | None = None,
     at_once: int = 1,
 ) -> float | None:
     """How many seconds the rest of a swarm takes, about; None where nobody knows.
@@ -39,7 +41,7 @@ def estimate_swarm(
     >>> estimate_swarm(tasks, SwarmOptions(members=64), Study("swarm"))  # doctest: +SKIP
     5400.0
     """
-    runs = begin_swarm(tasks, options, study, device=device)
+    runs = begin_swarm(tasks, options, study, device=device, mixtures=mixtures)
     run = runs[0]
     left = len(runs) * run.steps - steps_done(runs, study)
     if not left:
@@ -51,11 +53,11 @@ def estimate_swarm(
         if peak is None or not isinstance(run.architecture, CausalTransformer):
             return None
         return COMPILING + steps * operations_of(run) / (peak * SHARE_OF_PEAK)
-    model, tasks = build(run)
+    model, encoded = build(run)
     optimizer, _ = run.optimization.build(model.parameters(), run.steps)
     events = train(
         model,
-        tasks,
+        encoded,
         steps=max(run.steps, TRIED_STEPS),
         optimizer=optimizer,
         generator=np.random.default_rng(run.seed),

@@ -11,7 +11,7 @@ from taskmix.mixtures._swarm._size import causal_of_size
 from taskmix.models import USUAL_RATES, Architecture, CausalTransformer, pretrained
 
 # Of models of width 128 on batches of a thousand bytes; wider ones take smaller steps.
-RATE_AT_128 = 2e-3
+RATE_AT_128 = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class SwarmOptions:
 
     >>> options = SwarmOptions(members=64, parameters="1M", tokens=2_000_000)
     >>> options.steps, options.replicates, options.rate
-    (1953, 4, 0.002)
+    (1953, 4, 0.001)
     >>> SwarmOptions(tokens=1000)
     Traceback (most recent call last):
     taskmix.errors.OptionError: `tokens` should be enough for one step, 8 rows of 128. Found 1000. ...

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
 from taskmix.engine import GivenTasks, Optimization, Run
 from taskmix.errors import InputError
 from taskmix.mixtures._swarm._mixtures import draw_mixtures
 from taskmix.mixtures._swarm._options import SwarmOptions
 from taskmix.mixtures._table import Floats
-from taskmix.policies import Mixture
+from taskmix.policies import MixtureShares
 from taskmix.tasks import TaskSet
+
+GivenMixtures = Floats | Mapping[str, Mapping[str, float]]  # [member, domain], or by names
+ROUNDED = 1e-3  # that shares written by hand may miss 1 by
 
 
 def swarm_runs(
@@ -16,7 +23,7 @@ def swarm_runs(
     options: SwarmOptions,
     *,
     device: str = "cpu",
-    mixtures: Floats | None = None,  # [member, domain]; None: drawn
+    mixtures: GivenMixtures | None = None,  # None: drawn
 ) -> list[Run]:
     """The runs of a swarm, which train as one fleet: each its own mixture and its own seed.
 
@@ -26,13 +33,7 @@ def swarm_runs(
     >>> swarm_runs(tasks, SwarmOptions(members=40, parameters="20k"))[39].label  # doctest: +SKIP
     'm39'
     """
-    if mixtures is None:
-        mixtures = draw_mixtures(tasks, options)
-    if mixtures.shape != (options.members, len(tasks)):
-        raise InputError(
-            f"The mixtures of a swarm should be {options.members} of {len(tasks)} shares. Found the "
-            f"shape {mixtures.shape}."
-        )
+    named = name_mixtures(tasks, options, mixtures)
     architecture = options.architecture()
     optimization = Optimization(
         optimizer="adamw",
@@ -48,7 +49,7 @@ def swarm_runs(
             label=name,
             source=source,
             architecture=architecture,
-            policy=Mixture(tuple(shares.tolist())),
+            policy=MixtureShares(tuple(shares.tolist())),
             optimization=optimization,
             steps=options.steps,
             batch_size=options.batch_size,
@@ -57,10 +58,43 @@ def swarm_runs(
             device=device,
             seed=options.seed + number,
         )
-        for number, (name, shares) in enumerate(
-            zip(member_names(options.members), mixtures, strict=True)
-        )
+        for number, (name, shares) in enumerate(named.items())
     ]
+
+
+def name_mixtures(
+    tasks: TaskSet, options: SwarmOptions, mixtures: GivenMixtures | None
+) -> dict[str, Floats]:
+    """Of each member its shares [domain]: drawn, or as they were given."""
+    if mixtures is None:
+        mixtures = draw_mixtures(tasks, options)
+    if isinstance(mixtures, Mapping):
+        for name, shares in mixtures.items():
+            _check_shares(name, shares, tasks)
+        found = {
+            name: np.array([float(shares.get(each, 0.0)) for each in tasks.names])
+            for name, shares in mixtures.items()
+        }
+    else:
+        found = dict(zip(member_names(len(mixtures)), np.asarray(mixtures), strict=True))
+    shapes = {shares.shape for shares in found.values()}
+    if len(found) != options.members or shapes != {(len(tasks),)}:
+        raise InputError(
+            f"The mixtures of a swarm should be {options.members} of {len(tasks)} shares. Found "
+            f"{len(found)} of the shapes {sorted(shapes)}."
+        )
+    return found
+
+
+def _check_shares(name: str, shares: Mapping[str, float], tasks: TaskSet) -> None:
+    for each in shares:
+        tasks.position(each)  # raises where there is no such domain
+    values = np.array(list(shares.values()), dtype=np.float64)
+    if not np.isfinite(values).all() or (values < 0).any() or abs(values.sum() - 1) > ROUNDED:
+        raise InputError(
+            f"The shares of mixture `{name}` should be 0 or more and sum to 1. Found the sum "
+            f"{values.sum():.4g}. Divide them by their sum."
+        )
 
 
 def member_names(count: int) -> tuple[str, ...]:

@@ -41,11 +41,11 @@ def causal_of_size(
     shapes = [(depth, wide) for wide in WIDTHS for depth in range(1, DEEPEST + 1)]
 
     def off(shape: tuple[int, int]) -> float:
-        apart = abs(math.log(count_parameters(*shape) / wanted))
+        apart = abs(math.log(size_of_shape(*shape) / wanted))
         return apart + SHAPE_COUNTS * abs(shape[0] - usual_layers(shape[1]))
 
     found = min(shapes, key=off)
-    if abs(math.log(count_parameters(*found) / wanted)) > math.log(OFF_AT_MOST):
+    if abs(math.log(size_of_shape(*found) / wanted)) > math.log(OFF_AT_MOST):
         raise OptionError(
             "`parameters` should be from about 10k to 100M. Found "
             f"{parameters!r}. Give `layers` and `width` for another size.",
@@ -59,7 +59,7 @@ def usual_layers(width: int) -> int:
     return min(6, 1 + width // 32)
 
 
-def count_parameters(layers: int, width: int) -> int:
+def size_of_shape(layers: int, width: int) -> int:
     """Of a model that reads bytes."""
     inner = CausalTransformer(width=width, attention_heads=1).inner
     return layers * (4 * width * width + 3 * width * inner) + 257 * width

@@ -13,7 +13,7 @@ from taskmix.errors import RunError
 from taskmix.mixtures._swarm._document import SwarmDocument, check_same, read_swarm, write_swarm
 from taskmix.mixtures._swarm._domains import domains_of_swarm
 from taskmix.mixtures._swarm._options import SwarmOptions
-from taskmix.mixtures._swarm._runs import swarm_runs
+from taskmix.mixtures._swarm._runs import GivenMixtures, swarm_runs
 from taskmix.mixtures._swarm._table_files import check_table_files, write_table_files
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.models import CausalTransformer
@@ -55,7 +55,7 @@ class TrainedSwarm:
 
     >>> import numpy as np
     >>> table = MixtureTable(
-    ...     domains=("web",), metrics=("web bits_per_byte",), runs=("m0",),
+    ...     domains=("web",), metrics=("web/bits_per_byte",), runs=("m0",),
     ...     shares=np.ones((1, 1)), values=np.array([[2.5]]),
     ... )
     >>> speed = SwarmSpeed(member_steps=0, seconds=0.0, operations_a_step=None, peak=None)
@@ -75,7 +75,7 @@ def train_swarm(
     *,
     executor: Executor | None = None,
     device: str = "cpu",
-    mixtures: Floats | None = None,  # [member, domain]; None: drawn
+    mixtures: GivenMixtures | None = None,  # None: drawn
 ) -> TrainedSwarm:
     """Trains what the study does not hold yet, and writes the table beside the records.
 
@@ -117,7 +117,7 @@ def begin_swarm(
     study: Study,
     *,
     device: str = "cpu",
-    mixtures: Floats | None = None,
+    mixtures: GivenMixtures | None = None,
 ) -> list[Run]:
     """The runs of a swarm, if it is the one that the study holds or the study is new.
 
@@ -127,7 +127,7 @@ def begin_swarm(
     domains = domains_of_swarm(tasks, dev_bytes=options.dev_bytes, context=options.context)
     known = read_swarm(study.path)
     if mixtures is None and known is not None and options.changed(known.options) is None:
-        mixtures = known.mixtures  # whatever a later version would draw
+        mixtures = known.mixtures()  # whatever a later version would draw
     runs = swarm_runs(domains, options, device=device, mixtures=mixtures)
     if known is not None:
         check_same(known, document_of(runs, options), study.path)
@@ -140,6 +140,7 @@ def document_of(runs: Sequence[Run], options: SwarmOptions) -> SwarmDocument:
         options=options,
         device=runs[0].device.split(":", maxsplit=1)[0],
         domains=runs[0].load().names,
+        members=tuple(run.label for run in runs),
         shares=tuple(tuple(shares_of(run).tolist()) for run in runs),
     )
 
@@ -182,7 +183,7 @@ def gather_table(
         )
     table = MixtureTable(
         domains=domains,
-        metrics=tuple(f"{domain} {METRIC}" for domain in domains),
+        metrics=tuple(f"{domain}/{METRIC}" for domain in domains),
         runs=tuple(names),
         shares=np.array(shares),
         values=np.array(values),

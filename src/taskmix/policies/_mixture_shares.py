@@ -1,4 +1,4 @@
-"""Mixture: the shares of a point of the simplex, edges and corners included."""
+"""Mixture shares: those of a point of the simplex, edges and corners included."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from taskmix.policies._fixed import Fixed
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture(Fixed):
+class MixtureShares(Fixed):
     """As `Fixed`, where a share may be zero: that task is scored and never trained on.
 
     Steps recorded under it say nothing of what a policy that does draw such a task would have met.
 
-    >>> policy = Mixture((0.0, 1.0))
+    >>> policy = MixtureShares((0.0, 1.0))
     >>> policy.select(policy.init([100, 3]), np.random.default_rng(0))
     Choice(task=1, probability=1.0)
     """
