@@ -1,6 +1,6 @@
 """Mixtures: from a table of runs on mixtures of domains to the mixture of the next run."""
 
-from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
+from taskmix.mixtures._forecasting import Forecast, forecast_mixtures, forecast_own_data
 from taskmix.mixtures._optimum import (
     DistanceToRuns,
     DomainGroup,
@@ -39,6 +39,7 @@ __all__ = [
     "find_front",
     "find_optimum",
     "forecast_mixtures",
+    "forecast_own_data",
     "learn_repetition",
     "measure_distance",
     "measure_sensitivity",
