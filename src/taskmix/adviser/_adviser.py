@@ -1,9 +1,10 @@
 """From tasks to a plan, inside a budget.
 
 The budget is spent in this order: baselines under two seeds; a study of transfer with a small, fast
-model; candidates that these suggest, under one seed, and shares fitted over all of them; a race, in which every way that may
-still be the best gets one more seed at a time; and a part that was kept for longer runs of the two
-leaders, since what leads early need not lead in the training that will be. Above a pretrained
+model; candidates that these suggest, under one seed, and shares fitted over all mixtures so far; a
+race, in which every way that may still be the best gets one more seed at a time; and a part that was
+kept for longer runs of the two leaders, since what leads early need not lead in the training that will
+be. Above a pretrained
 model all ways are tried on cheaper rungs first, and only those that may be the best on the model
 itself. Everything is decided from records, and everything random is a function of the seed, so an
 adviser that was stopped does the same again, at no cost for what is done, and goes on.

@@ -29,9 +29,8 @@ from torch import Tensor
 from taskmix.mixtures._table import Floats, MixtureTable
 
 STEPS = 300  # of the search at most; most fits take fewer than 100
-MOST_PAIRS = (
-    2000  # of a metric and a domain: more would take minutes, and few runs say nothing of them
-)
+MOST_PAIRS = 1000  # of a metric and a domain: more would take minutes, and runs are too few to tell
+NEAR = 1e-4  # of a constant, by which slopes are measured
 APART = (0.1, 0.3, 1.0)  # how far tasks may be apart: parts of the deviations of those in `OF_ONE`
 
 # Mean and deviation of each constant before anything is seen. Values have a deviation of 1, and data is
@@ -66,17 +65,17 @@ class OwnDataForecast:
 
     def predict(self, shares: Floats) -> Floats:
         """[mixture, metric], the mean of the most likely laws."""
-        each = _losses_of(self.table, self.constants, shares)
+        each = _losses(self.table, self.constants, _tensor(shares))
         return self._as_values(torch.einsum("l,lsm->sm", self.weights, each))
 
     def draws(self, shares: Floats) -> Floats:
         """[draw, mixture, metric]."""
-        return self._as_values(_losses_of(self.table, self.drawn, shares))
+        return self._as_values(_losses(self.table, self.drawn, _tensor(shares)))
 
     def noise(self, shares: Floats) -> Floats:
         """[mixture, metric], the same for all mixtures."""
-        each = [torch.exp(_log_noise(self.table, constants)) for constants in self.constants]
-        noise = (self.weights @ torch.stack(each)).numpy() * self.spread
+        each = torch.exp(_log_noise(self.table, self.constants))
+        noise = (self.weights @ each).numpy() * self.spread
         return np.tile(noise, (len(shares), 1))
 
     def interval(self, shares: Floats, level: float = 0.9) -> tuple[Floats, Floats]:
@@ -145,14 +144,14 @@ def _fit(table: MixtureTable, values: Tensor, known: Tensor, part: float) -> _Fi
     means = torch.cat([torch.full((n,), PRIORS[kind][0]) for kind, n in sizes.items()]).double()
     scales = {kind: PRIORS[kind][1] * (part if kind in OF_ONE else 1.0) for kind in sizes}
     deviations = torch.cat([torch.full((n,), scales[kind]) for kind, n in sizes.items()]).double()
-    constants = means.clone().requires_grad_(True)
+    constants = means.clone()[None].requires_grad_(True)  # as one of several laws
     search = torch.optim.LBFGS(
         [constants], max_iter=STEPS, line_search_fn="strong_wolfe", history_size=20
     )
 
     def misfit() -> Tensor:
         noise = _log_noise(table, constants).expand_as(values)
-        left = (values - _losses(table, constants, rows)).square() * torch.exp(-2 * noise)
+        left = (values - _losses(table, constants, rows)[0]).square() * torch.exp(-2 * noise)
         found = (known * (0.5 * left + noise)).sum()
         return found + 0.5 * ((constants - means) / deviations).square().sum()
 
@@ -164,12 +163,13 @@ def _fit(table: MixtureTable, values: Tensor, known: Tensor, part: float) -> _Fi
 
     search.step(step)  # type: ignore[no-untyped-call]
     constants.requires_grad_(False)
+    moved = NEAR * torch.eye(len(means), dtype=torch.float64)
+    slopes = _losses(table, constants + moved, rows) - _losses(table, constants - moved, rows)
     weights = known.sqrt() * torch.exp(-_log_noise(table, constants))
-    slope = torch.func.jacrev(lambda each: (weights * _losses(table, each, rows)).flatten())
-    slopes = slope(constants)
-    root = torch.linalg.cholesky(slopes.T @ slopes + torch.diag(deviations**-2))
+    slopes = (weights * slopes / (2 * NEAR)).flatten(1)  # [constant, value]
+    root = torch.linalg.cholesky(slopes @ slopes.T + torch.diag(deviations**-2))
     evidence = -misfit() - torch.log(torch.diagonal(root)).sum() - torch.log(deviations).sum()
-    return _Fit(constants, root, float(evidence))
+    return _Fit(constants[0], root, float(evidence))
 
 
 def _sizes(table: MixtureTable) -> dict[str, int]:
@@ -180,41 +180,38 @@ def _sizes(table: MixtureTable) -> dict[str, int]:
     return {kind: 1 if kind in OF_ALL else of_each.get(kind, metrics) for kind in PRIORS}
 
 
-def _parts(table: MixtureTable, constants: Tensor) -> dict[str, Tensor]:
+def _parts(table: MixtureTable, laws: Tensor) -> dict[str, Tensor]:
+    """[law, constant] by kind."""
     sizes = _sizes(table)
-    return dict(zip(sizes, torch.split(constants, list(sizes.values())), strict=True))
+    return dict(zip(sizes, torch.split(laws, list(sizes.values()), dim=1), strict=True))
 
 
-def _log_noise(table: MixtureTable, constants: Tensor) -> Tensor:
-    """[metric]"""
-    parts = _parts(table, constants)
+def _log_noise(table: MixtureTable, laws: Tensor) -> Tensor:
+    """[law, metric]"""
+    parts = _parts(table, laws)
     return parts["noise"] + parts["own noise"]
 
 
-def _losses_of(table: MixtureTable, laws: Tensor, shares: Floats) -> Tensor:
+def _losses(table: MixtureTable, laws: Tensor, shares: Tensor) -> Tensor:
     """[law, mixture, metric], of deviation 1."""
-    rows = _tensor(shares)
-    return torch.func.vmap(lambda constants: _losses(table, constants, rows))(laws)
-
-
-def _losses(table: MixtureTable, constants: Tensor, shares: Tensor) -> Tensor:
-    """[mixture, metric], of deviation 1."""
-    parts = _parts(table, constants)
+    parts = _parts(table, laws)
     metrics, domains = len(table.metrics), len(table.domains)
-    log_worth = (parts["others"] + parts["source"]).expand(metrics, domains)
-    if len(parts["pair"]):
-        log_worth = log_worth + parts["pair"].reshape(metrics, domains)
+    log_worth = (parts["others"] + parts["source"])[:, None].expand(-1, metrics, -1)
+    if parts["pair"].shape[1]:
+        log_worth = log_worth + parts["pair"].reshape(-1, metrics, domains)
     own = torch.tensor([[metric == domain for domain in table.domains] for metric in table.metrics])
-    worth = torch.where(own, 1.0, torch.exp(log_worth))
-    rate = torch.exp(parts["rate"] + parts["own rate"])
-    power = torch.exp(parts["exponent"])
+    worth = torch.where(own, 1.0, torch.exp(log_worth))  # [law, metric, domain]
+    rate = torch.exp(parts["rate"] + parts["own rate"])[:, None]
+    power = torch.exp(parts["exponent"])[:, None]
 
     def lack(data: Tensor) -> Tensor:
         return (1 + rate * data / power) ** -power
 
     # Beside even shares, so that the level does not depend on how steep the fall is.
-    fallen = lack(domains * (shares @ worth.T)) - lack(worth.sum(dim=1))
-    return parts["level"] + torch.exp(parts["fall"] + parts["own fall"]) * fallen
+    data = domains * torch.einsum("sd,lmd->lsm", shares, worth)
+    fallen = lack(data) - lack(worth.sum(dim=2)[:, None])
+    fall = torch.exp(parts["fall"] + parts["own fall"])[:, None]
+    return parts["level"][:, None] + fall * fallen
 
 
 def _tensor(values: np.ndarray) -> Tensor:
