@@ -1,9 +1,10 @@
 """From tasks to a plan, inside a budget.
 
 The budget is spent in this order: baselines under two seeds; a study of transfer with a small, fast
-model; candidates that these suggest, under one seed; a race, in which every way that may
-still be the best gets one more seed at a time; and a part that was kept for longer runs of the two
-leaders, since what leads early need not lead in the training that will be. Above a pretrained
+model; candidates that these suggest, under one seed, and shares fitted over all mixtures so far; a
+race, in which every way that may still be the best gets one more seed at a time; and a part that was
+kept for longer runs of the two leaders, since what leads early need not lead in the training that will
+be. Above a pretrained
 model all ways are tried on cheaper rungs first, and only those that may be the best on the model
 itself. Everything is decided from records, and everything random is a function of the seed, so an
 adviser that was stopped does the same again, at no cost for what is done, and goes on.
@@ -20,6 +21,7 @@ from taskmix.adviser._advice import Advice, AdviseOptions, News
 from taskmix.adviser._budget import Prices, Timer
 from taskmix.adviser._candidate_runs import CandidateRuns
 from taskmix.adviser._candidates import baselines, distinct
+from taskmix.adviser._fitted_mixture import fitted_mixture
 from taskmix.adviser._judging import Judged, Trained, judge_ways
 from taskmix.adviser._ladder import Rung, misleading, rungs_below, words_of_agreement
 from taskmix.adviser._learned import judge_learned
@@ -145,6 +147,8 @@ class Adviser:
                 done += runs.train_first_seeds("candidates", more, seeds=1)
             self._tell_stage("runs", f"{done} candidates trained.")
             advice = self._advice(work)
+        if self._train_fitted(work, advice):
+            advice = self._advice(work)
         while self._race_on(work, advice):
             advice = self._advice(work)
         if work.dropped and self._run_what_misled(work):
@@ -158,6 +162,30 @@ class Adviser:
         words = words_of_end(advice.race, runs.spending, most_seeds=MOST_SEEDS)
         self._tell_stage("end", words)
         return replace(advice, notes=(*advice.notes, words))
+
+    def _train_fitted(self, work: Work, advice: Advice) -> bool:
+        """Trains shares fitted over all mixtures so far, where laws say that they are likely to gain.
+
+        The price of longer runs is left, as in the race.
+        """
+        known, runs = work.known, work.lowest
+        plan = fitted_mixture(
+            runs.entries,
+            known.tasks,
+            [name for name in known.targets if name not in work.unlearned],
+            for_all=self.options.target is None,
+            seed=self.options.seed,
+        )
+        if plan is None:
+            return False
+        kept = kept_for_long(work, advice)
+        cost = runs.costs_of([(plan, runs.first_seed)])
+        if not runs.spending.affords("a fitted mixture", [*kept, *cost]):
+            return False
+        self._tell_stage("candidates", f"One more: {plan.words}.")
+        if work.below:
+            return self._train_below(work, "a fitted mixture's run", [plan]) > 0
+        return runs.train_first_seeds("a fitted mixture's run", [plan], seeds=1) > 0
 
     def _run_what_misled(self, work: Work) -> bool:
         """Runs on the model itself the ways that only rungs have, which cannot be asked any more."""

@@ -23,7 +23,7 @@ from taskmix.mixtures import (
     MixtureTable,
     MixtureTarget,
     find_optimum,
-    forecast_mixtures,
+    forecast_own_data,
 )
 from taskmix.plans import Part, Plan, Shares, Weighted
 from taskmix.tasks import TaskSet
@@ -33,7 +33,7 @@ FEWEST_MIXTURES = 4  # of all tasks that differ: below that laws are all prior
 LEAST_SHARE = 0.25  # of an even share, that every target gets: a wrong law should not starve a task
 MOST_SHARE = 1.5  # times the largest share trained: laws are fitted where there were runs
 # Of the equally likely laws, that hold it for better than all mixtures trained.
-LEAST_CHANCE = 0.5
+LEAST_CHANCE = 0.6
 OTHER_MIXTURE = 0.05  # of all batches, that should go to other tasks than in any mixture trained
 WHOLE = 1e-6  # shares of a whole run sum to 1 up to this
 
@@ -62,7 +62,7 @@ def fitted_mixture(
     known = np.unique(table.shares[whole].round(6), axis=0)
     if len(tasks) < 2 or len(known) < FEWEST_MIXTURES:
         return None
-    forecast = forecast_mixtures(table, seed=seed)
+    forecast = forecast_own_data(table, seed=seed)
     limits = _limits(table, usable, for_all=for_all)
     optimum = find_optimum(forecast, MixtureTarget(), limits, seed=seed)
     shares = {name: share for name, share in optimum.shares.items() if share > WHOLE}

@@ -39,6 +39,7 @@ from taskmix.mixtures._forecasting import (
     LeftOutRuns,
     StackedForecast,
     forecast_mixtures,
+    forecast_own_data,
     usual_laws,
 )
 from taskmix.mixtures._laws import (
@@ -202,6 +203,7 @@ __all__ = [
     "first_mixtures",
     "forecast_at_size",
     "forecast_mixtures",
+    "forecast_own_data",
     "forecast_with_new_domain",
     "how_far",
     "is_mixtures_document",

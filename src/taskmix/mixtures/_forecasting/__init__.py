@@ -7,5 +7,17 @@ from taskmix.mixtures._forecasting._forecast import (
     forecast_mixtures,
     usual_laws,
 )
+from taskmix.mixtures._forecasting._own_data import (
+    OwnDataForecast,
+    forecast_own_data,
+)
 
-__all__ = ["Forecast", "LeftOutRuns", "StackedForecast", "forecast_mixtures", "usual_laws"]
+__all__ = [
+    "Forecast",
+    "LeftOutRuns",
+    "OwnDataForecast",
+    "StackedForecast",
+    "forecast_mixtures",
+    "forecast_own_data",
+    "usual_laws",
+]
