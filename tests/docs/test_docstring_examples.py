@@ -63,10 +63,12 @@ WITHOUT_EXAMPLE = {
     "taskmix.papers.text_figure": TOO_LONG,
     "taskmix.report.laws_page_html": PAGE,
     "taskmix.report.mixture_html": PAGE,
+    "taskmix.report.mixtures_page_html": PAGE,
     "taskmix.report.report_html": PAGE,
     "taskmix.report.write_chart": PAGE,
     "taskmix.report.write_laws_page": PAGE,
     "taskmix.report.write_mixture_page": PAGE,
+    "taskmix.report.write_mixtures_page": PAGE,
     "taskmix.report.write_report": PAGE,
 }
 

@@ -49,5 +49,10 @@ class RidgeForecast:
 
 def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every forecast of lessons and sizes is such a one."""
-    for module in ("_learning._learn", "_learning._left_out", "_scales._at_size", "_scales._carry"):
+    for module in (
+        "_learning._fitting",
+        "_learning._left_out",
+        "_scales._at_size",
+        "_scales._carry",
+    ):
         monkeypatch.setattr(f"taskmix.mixtures.{module}.forecast_mixtures", RidgeForecast)

@@ -12,6 +12,7 @@ import pytest
 
 from taskmix.errors import InputError
 from taskmix.mixtures import (
+    DomainFeatures,
     MixtureLessons,
     MixtureLimits,
     MixtureTable,
@@ -244,6 +245,23 @@ def test_of_several_sizes_the_answer_is_for_one_and_judged_by_its_runs(
     assert "60 M" in document.next.words
     with pytest.raises(InputError, match="`size` should come with a column"):
         learn_mixtures(made_table(), size=6e7)
+
+
+def test_a_new_domain_that_is_like_a_good_one_may_be_advised_and_is_said_to_be_a_guess() -> None:
+    made = made_table(32)
+    vectors = {"web": [1.0, 0.0], "code": [0.0, 1.0], "books": [0.7, 0.2], "scripts": [0.0, 0.9]}
+    features = DomainFeatures.of_vectors(list(vectors), np.array(list(vectors.values())))
+    lessons = learn_mixtures(
+        made, features=features, limits=MixtureLimits(at_most={"scripts": 0.2}), target="python"
+    )
+    document = lessons.document
+    assert [row.domain for row in document.domains] == [*made.domains, "scripts"]
+    assert lessons.shares["scripts"] <= 0.2 + 1e-6
+    assert any("No run tells what these are worth: `scripts`" in each for each in document.warnings)
+    wide, narrow = (
+        lessons.predict({other: 0.3, "web": 0.7}).metrics["python"] for other in ("scripts", "code")
+    )
+    assert wide.high - wide.low > narrow.high - narrow.low
 
 
 def test_what_is_asked_for_by_name_has_to_be_there() -> None:

@@ -22,7 +22,13 @@ from taskmix.cli._printing._repeat import this_command
 from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
-    from taskmix.mixtures import MixtureLessons, MixtureLimits, MixtureTable, MixtureTarget
+    from taskmix.mixtures import (
+        DomainFeatures,
+        MixtureLessons,
+        MixtureLimits,
+        MixtureTable,
+        MixtureTarget,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +59,11 @@ class TableOptions:
         typer.Option("--changes", help="Domains that were merged, split, renamed: a .toml file."),
     ] = None
 
+    domain_features: Annotated[
+        str | None,
+        typer.Option("--domain-features", help="What domains are like, new ones included: a file."),
+    ] = None
+
     def read(self, ratios: Path, metrics: Path | None) -> MixtureTable:
         """The runs."""
         from taskmix.mixtures import apply_changes, read_changes, read_mixtures, table_of_study
@@ -75,6 +86,12 @@ class TableOptions:
                 ignore=split_names(self.ignore),
             )
         return table if self.changes is None else apply_changes(table, read_changes(self.changes))
+
+    def features(self) -> DomainFeatures | None:
+        """What domains are like."""
+        from taskmix.mixtures import read_features
+
+        return None if self.domain_features is None else read_features(self.domain_features)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +171,6 @@ class LimitOptions:
             supply=read_supply(self.supply),
             budget=None if self.budget is None else amount(self.budget, "--budget"),
         )
-        limits.check(table.domains)
         if self.repeat_value is None:
             return limits, []
         if self.repeat_value != "learn":
@@ -274,7 +290,9 @@ def mix(
     target = aim.make(table)
     target.check(table)
     held, told = limits.make(table, seed)
-    asked = None if predict is None else read_shares_of(Path(predict), table.domains)
+    described = reading.features()
+    domains = (*table.domains, *(() if described is None else described.names))
+    asked = None if predict is None else read_shares_of(Path(predict), domains)
     if not written.json_:
         echo(f"Read {len(table)} runs, {len(table.domains)} domains, {len(table.metrics)} metrics.")
     lessons = learn_mixtures(
@@ -286,6 +304,7 @@ def mix(
         next_runs=next_runs,
         tolerance=tolerance,
         predict=asked,
+        features=described,
         seed=seed,
         tell=lambda words: echo(f"... {words}", err=True),
     )

@@ -26,13 +26,10 @@ CLOSE = 0.005  # by which the shares of a mixture that is asked about may miss 1
 class MixtureLessons:
     """The forecast of a table, the mixture that it advises, and the document that says so.
 
-    >>> shares = np.random.default_rng(0).dirichlet([1, 1], size=12)
-    >>> columns = {"web": shares[:, 0], "code": shares[:, 1]}
-    >>> lessons = learn_mixtures(read_mixtures(columns, {"loss": 3 + (shares[:, 1] - 0.4) ** 2}))
-    >>> lessons.plan().tasks
-    ('web', 'code')
-    >>> list(lessons.predict({"web": 0.5, "code": 0.5}).metrics)
-    ['loss']
+    `learn_mixtures` makes them, and has an example.
+
+    >>> [name for name in ("shares", "predict", "plan", "document") if name in dir(MixtureLessons)]
+    ['shares', 'predict', 'plan']
     """
 
     table: MixtureTable

@@ -29,7 +29,7 @@ class MixtureLines:
 def describe_mixtures(document: MixturesDocument) -> Iterator[str | MixtureLines]:
     """Lines and tables, in the order in which they are read.
 
-    >>> shares = np.random.default_rng(0).dirichlet([1, 1], size=12)
+    >>> shares = np.random.default_rng(0).dirichlet([1, 1], size=8)
     >>> columns = {"web": shares[:, 0], "code": shares[:, 1]}
     >>> lessons = learn_mixtures(read_mixtures(columns, {"loss": 3 - shares[:, 1]}))
     >>> [part.title for part in describe_mixtures(lessons.document) if not isinstance(part, str)][0]
