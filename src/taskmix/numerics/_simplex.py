@@ -9,6 +9,9 @@ from taskmix.errors import OptionError
 
 # Shares typed by hand (0.33, 0.33, 0.34) or read from text are that far from one and no further.
 SUM_TOLERANCE = 1e-3
+# Shares that were divided by their sum once miss one by no more. Dividing them again would move their last
+# digits, and with them the name of a run that is read back from a file.
+DIVIDED = 1e-12
 
 
 def as_distribution(
@@ -43,7 +46,7 @@ def as_distribution(
             f"`{name}` should be above zero for every task. Found {shares.tolist()}. Leave a task "
             "out altogether, or give it a small share such as 0.001."
         )
-    return np.asarray(shares / totals)
+    return np.where(np.abs(totals - 1) <= DIVIDED, shares, shares / totals)
 
 
 def entropy(probabilities: NDArray[np.float64], *, axis: int = -1) -> NDArray[np.float64]:

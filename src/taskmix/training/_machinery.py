@@ -101,11 +101,11 @@ def make_stream(
     >>> len(stream), len(stream.take())
     (3, 2)
     """
-    rows: Tensor | None = None
-    for position in members:
-        known = tasks[position].splits["train"].has_target
-        rows = known if rows is None else rows | known
-    places = rows.nonzero().flatten().cpu() if rows is not None else torch.empty(0)
+    first, *others = (tasks[position].splits["train"] for position in members)
+    places = first.places
+    if others:
+        together = torch.stack([split.has_target for split in (first, *others)]).any(dim=0)
+        places = together.nonzero().flatten().cpu()
     if not len(places):
         names = ", ".join(tasks[position].name for position in members)
         raise InputError(

@@ -47,7 +47,14 @@ class Stream:
         self._device = device
         self._pass = 0
         self._place = 0
-        self._order = self._shuffle()
+        # Shuffled when the first batch is asked for: of the streams of a swarm, thousands, many never are.
+        self._shuffled: Tensor | None = None
+
+    @property
+    def _order(self) -> Tensor:
+        if self._shuffled is None:
+            self._shuffled = self._shuffle()
+        return self._shuffled
 
     def take(self) -> Tensor:
         """The next batch of row numbers, on the device of the data."""
@@ -57,8 +64,7 @@ class Stream:
             self._place = end
             return batch
         rest = self._order[self._place :]
-        self._pass += 1
-        self._order = self._shuffle()
+        self._next_pass()
         self._place = self._batch_size - len(rest)
         return torch.cat([rest, self._order[: self._place]])
 
@@ -68,8 +74,7 @@ class Stream:
         parts = [self._order[self._place :]]
         found = len(parts[0])
         while found < wanted:
-            self._pass += 1
-            self._order = self._shuffle()
+            self._next_pass()
             parts.append(self._order)
             found += len(self._order)
         self._place = len(self._order) - (found - wanted)
@@ -89,7 +94,7 @@ class Stream:
     @property
     def completed(self) -> int:
         """How many passes have been taken to their last row."""
-        return self._pass + (self._place == len(self._order))
+        return self._pass + (self._place == len(self._rows))
 
     def __len__(self) -> int:
         """Rows in a pass."""
@@ -98,7 +103,11 @@ class Stream:
     def move_to(self, position: tuple[int, int]) -> None:
         """Goes on from there."""
         self._pass, self._place = position
-        self._order = self._shuffle()
+        self._shuffled = None
+
+    def _next_pass(self) -> None:
+        self._pass += 1
+        self._shuffled = None
 
     def _shuffle(self) -> Tensor:
         generator = torch.Generator().manual_seed(mixed_seed(self._seed, self._number, self._pass))

@@ -53,6 +53,6 @@ def be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
         "_learning._fitting",
         "_learning._left_out",
         "_scales._at_size",
-        "_scales._carry",
+        "_scales._known",
     ):
         monkeypatch.setattr(f"taskmix.mixtures.{module}.forecast_mixtures", RidgeForecast)

@@ -192,7 +192,7 @@ def test_it_is_allowed_and_no_allowed_run_is_better_by_the_forecast(
     law = effective_law(seed, domains)
     table = table_of(law, domains=domains, runs=20, seed=seed)
     noisy = table.values + 0.02 * np.random.default_rng(seed).standard_normal(table.values.shape)
-    forecast = forecast_mixtures(replace(table, values=noisy), draws=16)
+    forecast = forecast_mixtures(replace(table, values=noisy), laws=(), draws=16)
     limits = MixtureLimits(at_most=max(0.6, 1.5 / domains)) if bounded else MixtureLimits()
     feasible = limits.feasible(table.domains)
     optimum = find_optimum(forecast, None, limits)

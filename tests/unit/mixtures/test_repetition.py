@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from taskmix.errors import InputError, ShapeError
-from taskmix.mixtures import Forecast, MixtureTable, effective_tokens, learn_repetition
+from taskmix.mixtures import (
+    Forecast,
+    MixtureTable,
+    effective_tokens,
+    forecast_mixtures,
+    learn_repetition,
+)
 
 from .known_forecasts import Floats, KnownForecast, table_of
 
@@ -99,7 +105,12 @@ def test_a_metric_that_was_not_measured_is_left_out() -> None:
 
 def test_the_forecast_of_the_house_can_be_used() -> None:
     found = learn_repetition(
-        runs_that_repeat(2.0, 0.01), np.full(60, 100.0), SUPPLY, worths=(1, 8, 64)
+        runs_that_repeat(2.0, 0.01, runs=24),
+        np.full(24, 100.0),
+        SUPPLY,
+        folds=2,
+        worths=(1, 8, 64),
+        fit=lambda table: forecast_mixtures(table, laws=()),
     )
     assert len(found.errors) == len(found.worths) == len(set(found.worths)) >= 5
     assert found.low <= found.worth <= found.high

@@ -60,6 +60,12 @@ def test_shares_rounded_by_hand_are_scaled_to_one() -> None:
     assert as_distribution([0.333, 0.333, 0.333]).sum() == pytest.approx(1.0, abs=1e-15)
 
 
+@given(arrays(np.float64, st.integers(1, 50), elements=st.floats(0.01, 100)))
+def test_shares_that_are_one_together_are_left_alone_to_the_last_digit(values: np.ndarray) -> None:
+    once = as_distribution(values / values.sum())
+    np.testing.assert_array_equal(as_distribution(once), once)
+
+
 @pytest.mark.parametrize(
     ("shares", "words"),
     [

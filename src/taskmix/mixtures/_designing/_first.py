@@ -29,6 +29,7 @@ Kind = Literal["centre", "corner", "without", "space-filling", "replicate"]
 CORNERS = 1 / 3  # of the runs may be corners; more, and too little is known of the middle
 WITHOUT = 1 / 4  # and only if together these are no more, runs without a domain, which tell less
 REPLICATED = 1 / 12  # of the runs repeat another, unless it is said how many
+NONE = 1e-3  # smaller shares of a first design are none: a run cannot tell them from it
 CROWD = 2000  # mixtures that a design is chosen from; four for each run, if these are more
 
 
@@ -118,7 +119,7 @@ def first_mixtures(
             kinds += ["without"] * len(least)
     rows, kinds = rows[:wanted], kinds[:wanted]
     crowd = crowd_of(feasible, center, max(CROWD, 4 * count), random_of(seed, 0))
-    candidates = np.concatenate([np.array(rows), crowd])
+    candidates = _without_traces(feasible, np.concatenate([np.array(rows), crowd]))
     filled = order_by_filling(candidates, wanted, first=range(len(rows)))
     kinds += ["space-filling"] * (len(filled) - len(rows))
     chosen = candidates[filled]
@@ -127,6 +128,13 @@ def first_mixtures(
     return _with_replicates(
         names, chosen[order], [kinds[place] for place in order], repeated, count
     )
+
+
+def _without_traces(feasible: FeasibleShares, shares: Floats) -> Floats:
+    """Shares too small to tell become none where that is allowed [mixture, domain]."""
+    whole = np.where((shares < NONE) & (feasible.lower <= 0), 0.0, shares)
+    whole = whole / whole.sum(axis=1, keepdims=True)
+    return np.where(feasible.contains(whole)[:, None], whole, shares)
 
 
 def _checked(domains: Sequence[str], count: int) -> tuple[str, ...]:

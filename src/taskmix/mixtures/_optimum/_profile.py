@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taskmix.mixtures._optimum._descending import descend_together
 from taskmix.mixtures._optimum._feasible import FeasibleShares
@@ -10,8 +11,9 @@ from taskmix.mixtures._optimum._judged import JudgedMixtures
 from taskmix.mixtures._table import Floats
 
 COARSE = (np.arange(1, 9) / 8) ** 2  # of the way to the end of a domain's range: finer near by
-FINE = np.arange(9) / 8  # of the way between two coarse places
+FINE = np.arange(1, 9) / 8  # of the way between two coarse places
 DESCENTS = 3
+ROUNDING = 1e-9  # of the target: below that a difference is none
 
 
 def equally_good_ranges(
@@ -29,14 +31,13 @@ def equally_good_ranges(
     """
     ends = []
     for end in feasible.ranges():
-        path = _path(
-            judged, feasible, optimum, optimum[:, None] + COARSE * (end - optimum)[:, None]
-        )
-        inner, outer = _bracket(path, _excess(judged, optimum, path, level) - tolerance)
-        # Between two mixtures of a path their means are nearly the best ones too.
-        path = inner[:, None] + FINE[:, None] * (outer - inner)[:, None]
-        inner, _ = _bracket(path, _excess(judged, optimum, path, level) - tolerance)
-        ends.append(np.diagonal(inner))
+        here, beyond = optimum, end  # the shares that are as good, and the next that were tried
+        for steps in (COARSE, FINE):
+            places = here[:, None] + steps * (beyond - here)[:, None]
+            path = _path(judged, feasible, optimum, places)
+            fails = _excess(judged, optimum, path, level) > tolerance
+            here, beyond = _bracket(np.column_stack([here, places]), fails)
+        ends.append(here)
     return np.minimum(ends[0], optimum), np.maximum(ends[1], optimum)
 
 
@@ -60,20 +61,21 @@ def _path(
         lower=lower,
         upper=upper,
     )
-    path = moved.reshape(domains, count, domains)
-    return np.concatenate([np.tile(optimum, (domains, 1, 1)), path], axis=1)
+    return moved.reshape(domains, count, domains)
 
 
 def _excess(judged: JudgedMixtures, optimum: Floats, path: Floats, level: float) -> Floats:
     """[domain, place], by how much the target is above the optimum's at the least."""
     drawn = judged.each(np.concatenate([optimum[None], path.reshape(-1, len(optimum))]))
     low = np.quantile(drawn[:, 1:] - drawn[:, :1], 0.5 - level / 2, axis=0)
-    return np.asarray(low.reshape(path.shape[:2]))
+    return np.asarray(low.reshape(path.shape[:2]) - ROUNDING * np.abs(drawn).max())
 
 
-def _bracket(path: Floats, excess: Floats) -> tuple[Floats, Floats]:
-    """The last mixture of each path [domain, domain] before `excess` rises above 0, and the next."""
-    rows, last = np.arange(len(path)), path.shape[1] - 1
-    fails = np.column_stack([excess[:, 1:] > 0, np.ones(len(path), dtype=bool)])
-    before = fails.argmax(axis=1)
-    return path[rows, before], path[rows, np.minimum(before + 1, last)]
+def _bracket(places: Floats, fails: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The last of each row's places [domain, 1 + place] before one fails, and the one after it [domain].
+
+    The first place never fails.
+    """
+    rows, last = np.arange(len(places)), places.shape[1] - 1
+    before = np.column_stack([fails, np.ones(len(places), dtype=bool)]).argmax(axis=1)
+    return places[rows, before], places[rows, np.minimum(before + 1, last)]

@@ -57,6 +57,11 @@ class EncodedSplit:
         known = self._known
         return known.flatten(1).any(dim=1) if known.dim() > 1 else known
 
+    @cached_property
+    def places(self) -> Tensor:
+        """[row], on the CPU: the numbers of the rows that have a target."""
+        return self.has_target.nonzero().flatten().cpu()
+
     @property
     def _known(self) -> Tensor:
         floating = self.targets.is_floating_point()
