@@ -66,7 +66,9 @@ def make_inputs(folder: Path) -> None:
             (folder / "sequences" / name / f"{split}.txt").write_text(text + "\n")
         (folder / "texts" / name).mkdir(parents=True)
         for split in ("train", "dev"):
-            (folder / "texts" / name / f"{split}.txt").write_text(f"{name} and so on {split}\n" * 20)
+            (folder / "texts" / name / f"{split}.txt").write_text(
+                f"{name} and so on {split}\n" * 20
+            )
     table = ["n,ami,f1"]
     for n in (10, 20, 50, 100, 200, 500, 1000, 2000):
         table += [f"{n},{ami / 10},{0.3 + 0.08 * n**0.3 * ami / 10:.6f}" for ami in range(1, 6)]

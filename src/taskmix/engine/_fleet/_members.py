@@ -19,7 +19,15 @@ from taskmix.models import target_scale
 from taskmix.policies import Uniform
 from taskmix.records import RecordWriter
 from taskmix.tasks import EncodedTasks
-from taskmix.training import LossFunction, Watch, Watches, best_state, check_training, task_loss
+from taskmix.training import (
+    LossFunction,
+    Score,
+    Watch,
+    Watches,
+    best_state,
+    check_training,
+    task_loss,
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,7 @@ class Member:
     start: Start | None = field(repr=False)
     error: Exception | None = None
     stopped: bool = False  # by the user, to go on later
+    best_scores: tuple[Score, ...] | None = None  # on dev, where the best was found in this fleet
 
     @classmethod
     def of(cls, number: int, run: Run, tasks: EncodedTasks, writer: RecordWriter) -> Member:

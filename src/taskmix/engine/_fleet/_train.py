@@ -144,6 +144,7 @@ def _evaluate(fleet: StackedModels, at_work: Sequence[int]) -> None:
         )
         if is_best:
             better.append(place)
+            member.best_scores = scores
         for name in tasks:
             own[names.index(name)].append(place)
         member.writer.add_scores(fleet.step, [score_row(score) for score in scores])
@@ -227,7 +228,16 @@ def _final_scores(
 ) -> list[tuple[Score, ...]]:
     """Of the best parameters: those of the mean, or of each task's own."""
     if not fleet.own:
-        return evaluate_members(fleet, done, fleet.best, split, with_credits=with_credits)
+        known = {
+            place: fleet.members[place].best_scores
+            for place in done
+            if split == "dev" and not with_credits
+        }
+        rest = [place for place in done if known.get(place) is None]
+        if rest:
+            scored = evaluate_members(fleet, rest, fleet.best, split, with_credits=with_credits)
+            known |= dict(zip(rest, scored, strict=True))
+        return [known[place] or () for place in done]
     found: list[tuple[Score, ...]] = [() for _ in done]
     for slot, stack in enumerate(fleet.own):
         having = [place for place in done if slot < len(fleet.members[place].tasks)]
