@@ -2,10 +2,10 @@
 
     python benchmarks/fitted_mixtures.py FOLDER --old CHECKOUT --seeds 4 -- --budget 20000-steps
 
-Under each seed this code and another checkout, which does not propose such shares, are asked with the same
-budget. Then all mixtures of the race and both plans are trained at the length of its runs under fresh
-seeds. Printed are the mean test scores, and, paired by seed, what the fitted shares gain over the best
-other mixture by dev and what our plan gains over the other's.
+Under each seed this code and another checkout, which does not propose such shares, are asked with the
+same budget. Then all mixtures of the race and both plans are trained at the length of its runs under
+fresh seeds. Printed are the mean test scores, and, paired by seed, what the fitted shares gain over the
+best other mixture by dev and what our plan gains over the other's.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from taskmix.errors import OptionError
 
 # Shares typed by hand (0.33, 0.33, 0.34) or read from text are that far from one and no further.
 SUM_TOLERANCE = 1e-3
-# Shares that were divided by their sum once miss one by no more. Dividing them again would move their last
-# digits, and with them the name of a run that is read back from a file.
+# Shares that were divided by their sum once miss one by no more. Dividing them again would move their
+# last digits, and with them the name of a run that is read back from a file.
 DIVIDED = 1e-12
 
 

@@ -47,7 +47,7 @@ class Stream:
         self._device = device
         self._pass = 0
         self._place = 0
-        # Shuffled when the first batch is asked for: of the streams of a swarm, thousands, many never are.
+        # Shuffled when the first batch is asked for: a swarm has thousands of streams, many never read.
         self._shuffled: Tensor | None = None
 
     @property

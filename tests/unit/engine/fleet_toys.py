@@ -149,7 +149,11 @@ def alone_until(run: Run, study: Study, step: int) -> None:
 
 
 def trees_must_be_alike(found: Any, wanted: Any, tolerance: float = 1e-5) -> None:
-    """The same structure, and numbers that differ in the last bits alone."""
+    """The same structure, and numbers that differ in the last bits alone.
+
+    Adam's first steps divide a gradient by its own size: where one is nearly 0, its rounding, which
+    differs between processors, decides. A wrong step would move weights by a hundred times as much.
+    """
     if isinstance(wanted, dict):  # ordered or not
         assert set(found) == set(wanted)
         for key, value in wanted.items():
@@ -162,7 +166,7 @@ def trees_must_be_alike(found: Any, wanted: Any, tolerance: float = 1e-5) -> Non
     elif hasattr(wanted, "shape"):
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(
-            np.asarray(found), np.asarray(wanted), rtol=tolerance, atol=tolerance
+            np.asarray(found), np.asarray(wanted), rtol=tolerance, atol=10 * tolerance
         )
     elif isinstance(wanted, float):
         assert math.isclose(found, wanted, rel_tol=tolerance, abs_tol=tolerance)
