@@ -9,8 +9,8 @@ the exponential law; the better one is the `peer`.
 
     python benchmarks/mixtures.py [--on test] [--processes 2] [--quick] [--json]
 
-`--on proxies` judges by the proxies that were not drawn: what everything here was adjusted on. The
-tables are read from $TASKMIX_DATA.
+`--on proxies` judges by the proxies that were not drawn: what everything here was adjusted on. `--on
+sizes` is about models of several sizes (`_mixture_scales.py`). Tables are read from $TASKMIX_DATA.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from _common import report, row
+from _mixture_scales import rows_across_scales
 from taskmix.mixtures import (
     BoostedTrees,
     EffectiveDataLaw,
@@ -45,10 +46,13 @@ DRAWS = 20
 OURS, TREES, EXPONENTIAL, DATA = "stacked laws", "boosted trees", "exponential", "effective data"
 
 
+def data_folder() -> Path:
+    return Path(os.environ.get("TASKMIX_DATA", "data"))
+
+
 def read(name: str) -> tuple[tuple[str, ...], Floats]:
     """The names of the columns and the numbers, without those of the runs."""
-    folder = Path(os.environ.get("TASKMIX_DATA", "data")) / "regmix"
-    with (folder / name).open(newline="") as lines:
+    with (data_folder() / "regmix" / name).open(newline="") as lines:
         head, *rows = csv.reader(lines)
     return tuple(head[1:]), np.array([[float(cell) for cell in row[1:]] for row in rows])
 
@@ -125,6 +129,8 @@ def judge(task: Task) -> dict[str, dict[str, float]]:
 
 
 def measure(quick: bool, on: str, processes: int) -> list[dict[str, Any]]:
+    if on == "sizes":
+        return rows_across_scales(data_folder(), quick=quick)
     counts = (16, 64) if quick else COUNTS
     on_proxies = on == "proxies"
     tasks = [
@@ -171,7 +177,7 @@ if __name__ == "__main__":
         options={
             "--on": {
                 "default": "test",
-                "choices": ["test", "proxies"],
+                "choices": ["test", "proxies", "sizes"],
                 "help": "what is predicted",
             },
             "--processes": {"type": int, "default": 2, "help": "at once"},
