@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from _common import row
+from _mixture_tables import PROXIES, TEST_1M, TEST_60M, Floats, data_folder, regmix
 from taskmix.mixtures import (
     MixtureTable,
     MixtureTarget,
@@ -28,22 +27,18 @@ from taskmix.mixtures import (
     settle_with,
 )
 
-Floats = NDArray[np.float64]
 SMALL, LARGE = 1e6, 6e7
 LARGE_RUNS = (0, 4, 8, 16, 32, 64)
 HUMAN_LAW = 0.671  # SLDBench, domain mixture
 
 
-def rows_across_scales(data: Path, *, draws: int = 5, quick: bool = False) -> list[dict[str, Any]]:
-    """All of it; `data` is the folder of tables."""
-    small, large = (
-        _regmix(data, name, size) for name, size in (("test_1m", SMALL), ("test_60m", LARGE))
-    )
-    proxies = _regmix(data, "proxies_1m", SMALL)
+def rows_across_scales(*, draws: int = 5, quick: bool = False) -> list[dict[str, Any]]:
+    """All of it."""
+    small, large, proxies = regmix(TEST_1M, SMALL), regmix(TEST_60M, LARGE), regmix(PROXIES, SMALL)
     return [
         *rows_of_carrying(_stacked(small, large)),
         *rows_of_few_large_runs(proxies, large, draws=1 if quick else draws, quick=quick),
-        *rows_of_domain_mixture(data),
+        *rows_of_domain_mixture(),
     ]
 
 
@@ -132,9 +127,9 @@ def rows_of_few_large_runs(
     return rows
 
 
-def rows_of_domain_mixture(data: Path) -> list[dict[str, Any]]:
+def rows_of_domain_mixture() -> list[dict[str, Any]]:
     """R² on the test rows of domain_mixture, each size by the joint forecast of all."""
-    train, test = (_domain_mixture(data, name) for name in ("train", "test"))
+    train, test = (_domain_mixture(name) for name in ("train", "test"))
     return score_rows("domain_mixture, 24 test rows", test, predict_sizes(train, test))
 
 
@@ -158,9 +153,9 @@ def score_rows(case: str, test: MixtureTable, predicted: Floats) -> list[dict[st
     return [{**mean, "by loss": by_loss}, _row(f"{case}: R², pooled", float(pooled), "R²")]
 
 
-def cross_validated(data: Path, *, folds: int = 20, seed: int = 0) -> list[dict[str, Any]]:
+def cross_validated(*, folds: int = 20, seed: int = 0) -> list[dict[str, Any]]:
     """The same on the training rows, with mixtures left out at all sizes: what choices were made by."""
-    train = _domain_mixture(data, "train")
+    train = _domain_mixture("train")
     names = [share.tobytes() for share in train.shares]
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     order = np.random.default_rng(seed).permutation(len(places)) % folds
@@ -205,26 +200,10 @@ def _stacked(small: MixtureTable, large: MixtureTable) -> MixtureTable:
     )
 
 
-def _regmix(data: Path, name: str, size: float) -> MixtureTable:
-    columns, numbers = {}, {}
-    for kind in ("ratios", "metrics"):
-        with (data / "regmix" / f"{name}_{kind}.csv").open(newline="") as lines:
-            head, *body = csv.reader(lines)
-        columns[kind] = tuple(head[1:])
-        numbers[kind] = np.array([[float(cell) for cell in each[1:]] for each in body])
-    shares = numbers["ratios"] / numbers["ratios"].sum(axis=1, keepdims=True)
-    return MixtureTable(
-        domains=columns["ratios"],
-        metrics=columns["metrics"],
-        runs=tuple(str(place) for place in range(len(shares))),
-        shares=shares,
-        values=numbers["metrics"],
-        sizes=np.full(len(shares), size),
-    )
-
-
-def _domain_mixture(data: Path, name: str) -> MixtureTable:
-    with (data / "scaling_laws" / "domain_mixture" / f"{name}.csv").open(newline="") as lines:
+def _domain_mixture(name: str) -> MixtureTable:
+    with (data_folder() / "scaling_laws" / "domain_mixture" / f"{name}.csv").open(
+        newline=""
+    ) as lines:
         rows = list(csv.DictReader(lines))
     units = {"M": 1e6, "B": 1e9}
     domains = tuple(key for key in rows[0] if key.startswith("share_"))

@@ -19,54 +19,27 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import csv
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from _common import report, row
 from _mixture_scales import rows_across_scales
+from _mixture_tables import PROXIES, TEST_1M, TEST_60M, Floats, regmix
 from taskmix.mixtures import (
     BoostedTrees,
     EffectiveDataLaw,
     ExponentialLaw,
-    MixtureTable,
     forecast_mixtures,
 )
 
-Floats = NDArray[np.float64]
 COUNTS = (16, 32, 64, 128, 512)
 DRAWS = 20
 OURS, TREES, EXPONENTIAL, DATA = "stacked laws", "boosted trees", "exponential", "effective data"
-
-
-def data_folder() -> Path:
-    return Path(os.environ.get("TASKMIX_DATA", "data"))
-
-
-def read(name: str) -> tuple[tuple[str, ...], Floats]:
-    """The names of the columns and the numbers, without those of the runs."""
-    with (data_folder() / "regmix" / name).open(newline="") as lines:
-        head, *rows = csv.reader(lines)
-    return tuple(head[1:]), np.array([[float(cell) for cell in row[1:]] for row in rows])
-
-
-def table_of(name: str) -> MixtureTable:
-    domains, shares = read(f"{name}_ratios.csv")
-    metrics, values = read(f"{name}_metrics.csv")
-    return MixtureTable(
-        domains=domains,
-        metrics=metrics,
-        runs=tuple(str(place) for place in range(len(shares))),
-        shares=shares / shares.sum(axis=1, keepdims=True),
-        values=values,
-    )
 
 
 def correlation(predicted: Floats, values: Floats) -> float:
@@ -96,14 +69,10 @@ class Task:
 
 def judge(task: Task) -> dict[str, dict[str, float]]:
     """What each method reaches from one draw of proxies."""
-    proxies = table_of("proxies_1m")
+    proxies = regmix(PROXIES)
     order = np.random.default_rng((task.count, task.draw)).permutation(len(proxies))
     drawn, left = proxies.only(order[: task.count]), proxies.only(order[task.count :])
-    tests = (
-        {"1 M": left}
-        if task.on_proxies
-        else {"1 M": table_of("test_1m"), "60 M": table_of("test_60m")}
-    )
+    tests = {"1 M": left} if task.on_proxies else {"1 M": regmix(TEST_1M), "60 M": regmix(TEST_60M)}
     forecast = forecast_mixtures(drawn, seed=task.draw)
     fitted: dict[str, Any] = {
         OURS: forecast,
@@ -130,7 +99,7 @@ def judge(task: Task) -> dict[str, dict[str, float]]:
 
 def measure(quick: bool, on: str, processes: int) -> list[dict[str, Any]]:
     if on == "sizes":
-        return rows_across_scales(data_folder(), quick=quick)
+        return rows_across_scales(quick=quick)
     counts = (16, 64) if quick else COUNTS
     on_proxies = on == "proxies"
     tasks = [

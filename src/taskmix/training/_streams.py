@@ -91,6 +91,13 @@ class Stream:
         """Pass and place: all the state there is."""
         return self._pass, self._place
 
+    def after(self, position: tuple[int, int], batches: int) -> tuple[int, int]:
+        """The position that many batches after another one."""
+        number, place = position
+        taken = place + batches * self._batch_size
+        passes = max(taken - 1, 0) // len(self._rows)  # a pass ends when the next row is asked for
+        return number + passes, taken - passes * len(self._rows)
+
     @property
     def completed(self) -> int:
         """How many passes have been taken to their last row."""

@@ -14,8 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from taskmix.engine._fleet._draws import Draws
 from taskmix.numerics import state_from_tree, state_to_tree
-from taskmix.policies import AnyPolicy, AnyReward, Choice, Outcome, draw_many, steps_without_draws
+from taskmix.policies import AnyPolicy, AnyReward, Choice, Outcome, steps_without_draws
 from taskmix.tasks import EncodedTasks
 from taskmix.training import batch_costs, input_groups, make_stream
 from taskmix.weighting import AnyLossWeighting, Balancer, Equal, FixedWeights
@@ -140,18 +141,19 @@ class OneTask:
         seed: int,
     ) -> None:
         self.groups = [list(range(len(tasks)))]
-        self._streams = [
+        streams = [
             make_stream(tasks, [slot], slot, batch_size=batch_size, seed=seed, device=CPU)
             for slot in range(len(tasks))
         ]
-        self.sizes = [stream.batch_size for stream in self._streams]
+        self.sizes = [stream.batch_size for stream in streams]
         self._tasks = tasks
         self._generator = generator
         self._policy_state = policy.init(tasks.sizes)
         self._shares = policy.probabilities(self._policy_state)
+        # A reward that draws does so between two draws of the policy.
+        self._draws = Draws(streams, self._shares, generator, ahead=reward is None)
         self._reward = reward
         self._reward_state = None if reward is None else reward.init(len(tasks))
-        # A reward that draws does so between two draws of the policy: none can be made ahead.
         self.free_until = math.inf if reward is None else steps_without_draws(reward)
         self._drawn: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # of the steps last taken
         self._costs: NDArray[np.float64] = np.empty(0)  # theirs, where a reward may ask
@@ -161,14 +163,12 @@ class OneTask:
         self._told: NDArray[np.float64] | None = None
 
     def take(self, count: int, rows: Tensor) -> NDArray[np.int64]:
-        drawn = draw_many(self._shares, self._generator, count)
+        drawn = self._draws.take(count, rows[:, 0])
         costs = np.zeros(count)
-        for slot in np.unique(drawn).tolist():
+        for slot in [] if self._reward is None else np.unique(drawn).tolist():
             steps = np.flatnonzero(drawn == slot)
-            taken = self._streams[slot].take_many(len(steps))
-            rows[torch.from_numpy(steps), 0, : self.sizes[slot]] = taken
-            if self._reward is not None:
-                costs[steps] = batch_costs(self._tasks[slot].splits["train"].inputs, taken)
+            taken = rows[torch.from_numpy(steps), 0, : self.sizes[slot]]
+            costs[steps] = batch_costs(self._tasks[slot].splits["train"].inputs, taken)
         earlier = (
             (self._drawn[:0], self._costs[:0]) if self._learned else (self._drawn, self._costs)
         )
@@ -225,8 +225,8 @@ class OneTask:
         return {
             "policy": state_to_tree(self._policy_state),
             "reward": state_to_tree(self._reward_state),
-            "generator": self._generator.bit_generator.state,
-            "streams": [list(stream.position) for stream in self._streams],
+            "generator": self._draws.generator_state,
+            "streams": [list(position) for position in self._draws.positions],
             "latest": list(self._latest),
             "scores": list(self._scores),
             "told": self._told,
@@ -234,8 +234,6 @@ class OneTask:
 
     def restore(self, tree: dict[str, Any]) -> None:
         self._reward_state = state_from_tree(tree["reward"], like=self._reward_state)
-        self._generator.bit_generator.state = tree["generator"]
-        for stream, position in zip(self._streams, tree["streams"], strict=True):
-            stream.move_to((position[0], position[1]))
+        self._draws.move_to(tree["streams"], tree["generator"])
         self._latest, self._scores = list(tree["latest"]), list(tree["scores"])
         self._told = tree["told"]

@@ -112,7 +112,7 @@ class StackedForecast:
         return found
 
     def _losses(self, each: Floats) -> Floats:
-        return np.einsum("lnm,ml->nm", each, self.weights)
+        return np.asarray(np.einsum("lnm,ml->nm", each, self.weights))
 
     def predict(self, shares: Floats) -> Floats:
         return self._losses(self._each(shares)) * self.table.signs
@@ -140,7 +140,7 @@ class StackedForecast:
 
 
 def _whole(shares: Floats) -> Floats:
-    return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-12)
+    return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-12))
 
 
 def _claimed(
@@ -155,7 +155,7 @@ def _claimed(
     whole = _whole(shares)
     apart = np.einsum("lnm,ml->nm", (each - middle) ** 2, weights)
     own = noise.deviation(whole, middle) ** 2
-    return np.sqrt(process.deviation(whole) ** 2 + apart + own)
+    return np.asarray(np.sqrt(process.deviation(whole) ** 2 + apart + own))
 
 
 def forecast_mixtures(

@@ -135,7 +135,9 @@ class _Fit:
     evidence: float  # the logarithm of how likely the values were before, up to what all fits share
 
     def draw(self, random: Floats) -> Tensor:
-        moved = torch.linalg.solve_triangular(self.root.T, _tensor(random)[:, None], upper=True)
+        moved: Tensor = torch.linalg.solve_triangular(
+            self.root.T, _tensor(random)[:, None], upper=True
+        )
         return self.constants + moved[:, 0]
 
 

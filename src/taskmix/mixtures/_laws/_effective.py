@@ -84,8 +84,8 @@ class FittedEffectiveData:
     @property
     def worths(self) -> Floats:
         """[metric, domain], of a token, in those of the domain that is worth most to the metric."""
-        worths: Floats = np.exp(self.constants["worth"])
-        return worths / worths.max(axis=1, keepdims=True)
+        worths = np.exp(self.constants["worth"])
+        return np.asarray(worths / worths.max(axis=1, keepdims=True))
 
     def predict(self, shares: Floats) -> Floats:
         constants = {name: torch.as_tensor(each) for name, each in self.constants.items()}

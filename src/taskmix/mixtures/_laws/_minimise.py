@@ -29,9 +29,8 @@ def minimise(function: Callable[[], Tensor], tensors: Sequence[Tensor], steps: i
             least, best = found, [tensor.detach().clone() for tensor in tensors]
         return value
 
-    with suppress(
-        torch.linalg.LinAlgError
-    ):  # a covariance that cannot be inverted: too bold a step
+    # A covariance that cannot be inverted: too bold a step. (torch's types leave this error out.)
+    with suppress(torch.linalg.LinAlgError):  # type: ignore[attr-defined]
         search.step(measure)  # type: ignore[no-untyped-call]
     for tensor, value in zip(tensors, best, strict=True):
         tensor.requires_grad_(False)

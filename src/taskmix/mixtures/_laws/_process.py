@@ -67,7 +67,7 @@ class ProcessLaw:
 
         def misfit() -> Tensor:
             root = torch.linalg.cholesky(_covariance(scales, inputs, known, own))
-            half = torch.linalg.solve_triangular(root, values, upper=False)
+            half: Tensor = torch.linalg.solve_triangular(root, values, upper=False)
             fit = 0.5 * half.square().sum() + torch.diagonal(root, dim1=1, dim2=2).log().sum()
             return fit + _prior(scales)
 
@@ -172,7 +172,9 @@ class FittedProcess:
     def deviation(self, shares: Floats) -> Floats:
         """[mixture, metric], how far the law may lie from what is predicted, one deviation."""
         between = self._between(shares)
-        half = torch.linalg.solve_triangular(self._root, between.transpose(1, 2), upper=False)
+        half: Tensor = torch.linalg.solve_triangular(
+            self._root, between.transpose(1, 2), upper=False
+        )
         asked = torch.as_tensor(powers(shares, self.power))
         steep = torch.exp(2 * self._tensors()["linear"])
         own = 1 + steep @ asked.square().T + torch.exp(2 * self._tensors()["amplitude"])[:, None]

@@ -72,8 +72,10 @@ def fit_mixtures(checked: CheckedTable, settings: FitSettings) -> FittedMixtures
     """Laws of the runs: of one size, or at the size that was asked for."""
     table, seed = checked.table, settings.seed
     new = new_domains(checked, settings.features)
+    remarks: tuple[str, ...] = ()
+    of_runs: Forecast
     if table.sizes is None:
-        of_runs, remarks = settings.fit(table), ()
+        of_runs = settings.fit(table)
         settings.tell("predicting runs that were not seen")
         left_out = predict_left_out(of_runs, settings.fit, seed=seed)
     else:

@@ -95,11 +95,13 @@ def judge_left_out(
     nothing = np.full(len(table), np.nan)
     rows = []
     if target.metric is None and len(table.metrics) > 1:  # one metric is the target itself
-        values = (target.of(each, table) for each in (left.predicted, table.values))
-        rows.append(_judge("target", table, *values, nothing, nothing, float("nan")))
+        predicted, observed = (target.of(each, table) for each in (left.predicted, table.values))
+        rows.append(_judge("target", table, predicted, observed, nothing, nothing, float("nan")))
     for place, name in enumerate(table.metrics):
-        columns = (each[:, place] for each in (left.predicted, table.values, left.low, left.high))
-        rows.append(_judge(name, table, *columns, float(noise[place])))
+        predicted, observed, low, high = (
+            each[:, place] for each in (left.predicted, table.values, left.low, left.high)
+        )
+        rows.append(_judge(name, table, predicted, observed, low, high, float(noise[place])))
     if target.metric is not None:
         rows.sort(key=lambda row: row.name != target.metric)
     return tuple(rows)

@@ -102,13 +102,11 @@ def _measured(table: MixtureTable, needed: Sequence[str]) -> tuple[MixtureTable,
             f"At least one metric should vary over {LEAST_RUNS} runs or more. Found none in "
             f"{len(table)} runs. {notes[0]}"
         )
-    empty = ~known[:, kept].any(axis=1)
+    empty = np.asarray(~known[:, kept].any(axis=1))
     if empty.any():
         names = [table.runs[place] for place in np.flatnonzero(empty)]
         count = "1 run has" if len(names) == 1 else f"{len(names)} runs have"
-        notes.append(
-            f"{count} no metrics and left out: {_few(names)}.".replace(" and left", ", left")
-        )
+        notes.append(f"{count} no metrics, left out: {_few(names)}.")
     missing = ~known[:, kept] & ~empty[:, None]
     if missing.any():
         worst = int(missing.sum(axis=0).argmax())

@@ -70,10 +70,9 @@ def describe_repeats(table: MixtureTable) -> Repeats:
 
 def _spread_of_all(table: MixtureTable) -> Floats:
     if table.sizes is None:
-        return np.nanstd(table.values, axis=0)
-    return np.nanmean(
-        [np.nanstd(table.values[table.sizes == size], axis=0) for size in table.known_sizes], axis=0
-    )
+        return np.asarray(np.nanstd(table.values, axis=0))
+    each = [np.nanstd(table.values[table.sizes == size], axis=0) for size in table.known_sizes]
+    return np.asarray(np.nanmean(each, axis=0))
 
 
 def _distance(table: MixtureTable, group: tuple[int, ...]) -> float:

@@ -54,5 +54,5 @@ def forecast_known(table: MixtureTable, *, seed: int) -> Forecast | None:
         values=table.values[:, known],
         larger_is_better=tuple(name for name in table.larger_is_better if name in names),
     )
-    rows = ~np.isnan(some.values).all(axis=1)
+    rows = np.asarray(~np.isnan(some.values).all(axis=1))
     return KnownMetrics(table, forecast_mixtures(some.only(rows), seed=seed), known)

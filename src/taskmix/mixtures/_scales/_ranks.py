@@ -43,7 +43,7 @@ def _correlate(left: Floats, right: Floats) -> Floats:
     right = right - right.mean(axis=-1, keepdims=True)
     scale = np.sqrt((left**2).sum(axis=-1) * (right**2).sum(axis=-1))
     product = (left * right).sum(axis=-1)
-    return np.divide(product, scale, out=np.zeros_like(product), where=scale > 0)
+    return np.asarray(np.divide(product, scale, out=np.zeros_like(product), where=scale > 0))
 
 
 def rank_correlation(left: Floats, right: Floats) -> float:
