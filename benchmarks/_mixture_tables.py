@@ -1,4 +1,4 @@
-"""The tables of RegMix, from $TASKMIX_DATA: proxies of 1 M parameters, and test mixtures of two sizes."""
+"""The tables of RegMix, from $TASKMIX_DATA: proxies of 1 M parameters, test mixtures of two sizes."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_noise_alone_cannot_be_told_from_ranks_that_differ() -> None:
     table = table_of({size: (shares, random.standard_normal((60, 1))) for size in (SMALL, LARGE)})
     (row,) = carry_over(table).rows
     assert row.repeated
-    assert row.verdict == "cannot be told"
+    assert row.verdict == "cannot tell"
     assert "too noisy" in row.words or "would tell" in row.words
 
 
@@ -96,7 +96,7 @@ def test_three_large_runs_cannot_tell_and_it_says_how_many_would() -> None:
     few, many = random_shares(random, 3), random_shares(random, 60)
     law = roots_law(5, metrics=1)
     (row,) = carry_over(table_of({SMALL: (many, law(many)), LARGE: (few, law(few))})).rows
-    assert (row.verdict, row.observed, row.more_runs) == ("cannot be told", None, 8)
+    assert (row.verdict, row.observed, row.more_runs) == ("cannot tell", None, 8)
     assert row.words.endswith("about 8 mixtures at 60 M would tell.")
 
 
@@ -119,7 +119,7 @@ def test_a_metric_that_the_large_runs_do_not_have_cannot_be_told() -> None:
     table = table_of({SMALL: (shares, values), LARGE: (shares, values * [1.0, np.nan])})
     known, unknown = carry_over(table).rows
     assert known.verdict == "carries over"
-    assert (unknown.verdict, unknown.mixtures) == ("cannot be told", 0)
+    assert (unknown.verdict, unknown.mixtures) == ("cannot tell", 0)
 
 
 def test_sizes_with_too_few_runs_for_a_law_cannot_be_told() -> None:
@@ -127,7 +127,7 @@ def test_sizes_with_too_few_runs_for_a_law_cannot_be_told() -> None:
     first, second = random_shares(random, 5), random_shares(random, 5)
     law = roots_law(11, metrics=1)
     (row,) = carry_over(table_of({SMALL: (first, law(first)), LARGE: (second, law(second))})).rows
-    assert (row.verdict, row.mixtures) == ("cannot be told", 0)
+    assert (row.verdict, row.mixtures) == ("cannot tell", 0)
     assert "only 0 mixtures trained at both" in row.words
 
 
@@ -138,9 +138,9 @@ def test_more_runs_are_asked_for_than_did_not_tell_or_repeated_ones() -> None:
     for noise in (0.05, 0.2, 0.4):
         large = small + noise * random.standard_normal(small.shape)
         (row,) = carry_over(table_of({SMALL: (shares, small), LARGE: (shares, large)})).rows
-        if row.verdict == "cannot be told":
+        if row.verdict == "cannot tell":
             assert (row.more_runs is not None and row.more_runs > 20) or "repeat some" in row.words
-    assert row.verdict == "cannot be told"
+    assert row.verdict == "cannot tell"
 
 
 def test_one_size_is_refused_with_a_sentence() -> None:

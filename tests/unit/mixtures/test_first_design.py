@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from taskmix.errors import InputError
 from taskmix.mixtures import DomainGroup, MixtureLimits, first_mixtures
-from taskmix.mixtures._designing._filling import distances, order_by_filling
+from taskmix.mixtures._designing._filling import order_by_filling, root_distances
 
 
 def names(count: int) -> tuple[str, ...]:
@@ -17,14 +17,16 @@ def names(count: int) -> tuple[str, ...]:
 
 
 def nearest_pair(shares: np.ndarray) -> float:
-    apart = distances(shares, shares)
+    apart = root_distances(shares, shares)
     return float(apart[~np.eye(len(shares), dtype=bool)].min())
 
 
 def test_distances_are_those_of_roots_of_shares() -> None:
     # By hand: (1, 0) and (0, 1) are the root of 2 apart; (0.01, 0.99) and (0.04, 0.96) are
     # ((0.1 - 0.2)^2 + (0.994987 - 0.979796)^2)^0.5 = 0.101147 apart.
-    found = distances(np.array([[1.0, 0.0], [0.01, 0.99]]), np.array([[0.0, 1.0], [0.04, 0.96]]))
+    found = root_distances(
+        np.array([[1.0, 0.0], [0.01, 0.99]]), np.array([[0.0, 1.0], [0.04, 0.96]])
+    )
     assert found[0, 0] == pytest.approx(2**0.5)
     assert found[1, 1] == pytest.approx(0.101147, abs=1e-5)
 
@@ -144,7 +146,7 @@ def test_renaming_domains_changes_nothing_and_reordering_moves_centre_and_corner
     for kind in ("centre", "corner"):
         here = one.shares[[each == kind for each in one.kinds]][:, [2, 0, 1]]
         there = turned.shares[[each == kind for each in turned.kinds]]
-        assert distances(here, there).min(axis=1).max() < 1e-6
+        assert root_distances(here, there).min(axis=1).max() < 1e-6
 
 
 def test_every_beginning_is_farther_apart_than_runs_drawn_at_random() -> None:

@@ -17,7 +17,7 @@ from taskmix.mixtures import (
     forecast_with_new_domain,
     how_far,
 )
-from taskmix.mixtures._domains._law import HEAD, fit_law, law_of
+from taskmix.mixtures._domains._law import HEAD, fit_law, worth_law
 from taskmix.mixtures._domains._measured import measured_domains
 from taskmix.mixtures._domains._worth import fit_worths
 from taskmix.mixtures._table import Floats
@@ -68,7 +68,7 @@ def test_a_law_is_found_again_from_its_runs() -> None:
     values = 4 - 0.7 * np.log(0.02 + shares @ worth)
     fit = fit_law(shares, values + 0.005 * random.standard_normal(200))
     np.testing.assert_allclose(
-        law_of(fit.theta, shares @ np.exp(fit.theta[HEAD:])), values, atol=0.01
+        worth_law(fit.theta, shares @ np.exp(fit.theta[HEAD:])), values, atol=0.01
     )
     np.testing.assert_allclose(fit.log_worth, np.log(worth) - np.log(worth).mean(), atol=0.15)
     assert fit.noise == pytest.approx(0.005, rel=0.3)

@@ -11,7 +11,7 @@ from taskmix.mixtures import (
     MixtureLimits,
     MixtureTable,
     MixtureTarget,
-    Settling,
+    SettlingRuns,
     forecast_at_size,
     settle_with,
 )
@@ -142,12 +142,12 @@ def test_the_runs_chosen_tell_more_than_as_many_at_random(seed: int) -> None:
 
 
 def test_small_runs_are_worth_large_ones_by_the_formula_of_control_variates() -> None:
-    settling = Settling(size=LARGE, runs=(), correlation=0.9, measured=True, small=512, large=8)
+    settling = SettlingRuns(size=LARGE, runs=(), correlation=0.9, measured=True, small=512, large=8)
     # 1 / (0.19 / 8 + 0.81 / 512)
     assert settling.variance_left == pytest.approx(0.19)
     assert settling.worth == 39.5
     assert "8 large runs with them tell as much as 40 alone" in settling.words
-    useless = Settling(size=LARGE, runs=(), correlation=0.0, measured=True, small=512, large=8)
+    useless = SettlingRuns(size=LARGE, runs=(), correlation=0.0, measured=True, small=512, large=8)
     assert useless.worth == 8
 
 

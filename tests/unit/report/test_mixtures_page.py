@@ -75,10 +75,10 @@ def test_an_effect_is_better_only_where_its_interval_is_clear_of_zero(
     shown = replace(document, domains=rows)
     figure = sensitivity_figure(shown)
     assert figure is not None
-    assert figure.panels[0].columns["series"] == ["better", "cannot be told", "worse"]
+    assert figure.panels[0].columns["series"] == ["better", "cannot tell", "worse"]
     rising = sensitivity_figure(replace(shown, larger_is_better=True))
     assert rising is not None
-    assert rising.panels[0].columns["series"] == ["better", "cannot be told", "worse"]
+    assert rising.panels[0].columns["series"] == ["better", "cannot tell", "worse"]
     assert rising.panels[0].columns["name"] == [second.domain, third.domain, first.domain]
     assert "Right of zero is better" in rising.caption
     assert sensitivity_figure(replace(document, domains=tuple(rest[-1:]))) is None

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from taskmix.mixtures._table import Floats
 
 
-def distances(one: Floats, other: Floats) -> Floats:
+def root_distances(one: Floats, other: Floats) -> Floats:
     """[mixture, other mixture], between roots of shares; at most the root of 2."""
     roots, others = np.sqrt(np.maximum(one, 0.0)), np.sqrt(np.maximum(other, 0.0))
     squares = (roots**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2.0 * roots @ others.T
@@ -41,11 +41,11 @@ def order_by_filling(
 ) -> NDArray[np.int64]:
     """The places of `count` candidates, `first` included, the most telling first; none twice."""
     taken = list(first)[:count]
-    nearest = distances(shares, shares[taken]).min(axis=1)
+    nearest = root_distances(shares, shares[taken]).min(axis=1)
     nearest[taken] = -1.0
     while len(taken) < min(count, len(shares)):
         place = int(np.argmax(nearest))
         taken.append(place)
-        nearest = np.minimum(nearest, distances(shares, shares[place : place + 1])[:, 0])
+        nearest = np.minimum(nearest, root_distances(shares, shares[place : place + 1])[:, 0])
         nearest[place] = -1.0
     return np.array(taken, dtype=np.int64)

@@ -31,7 +31,17 @@ CLEAR = 1.0  # standard errors by which a batch has to lower the expected regret
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NextRuns:
-    """Mixtures to run next, why, and whether it is worth running any."""
+    """Mixtures to run next, why, and whether it is worth running any.
+
+    >>> shares = np.array([[0.4, 0.6]])
+    >>> found = NextRuns(
+    ...     domains=("web", "code"), shares=shares, reasons=("the best by now",),
+    ...     regret=ExpectedRegret(recommended=shares[0], mean=0.5, error=0.01, high=0.9, spread=0.5),
+    ...     regret_after=0.25, gain_error=0.01, tolerance=0.1,
+    ... )
+    >>> found.gain, found.is_good_enough
+    (0.25, False)
+    """
 
     domains: tuple[str, ...]
     shares: Floats  # [run, domain], the most telling first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taskmix.mixtures._designing._filling import distances
+from taskmix.mixtures._designing._filling import root_distances
 from taskmix.mixtures._designing._gaining import Beliefs
 from taskmix.mixtures._table import Floats
 
@@ -25,7 +25,7 @@ def reason_of(
     now = contenders[after.chosen]
     if high[place] - low[place] >= TOLD_APART:
         return f"settles the share of {domains[place]}: {low[place]:.2f} or {high[place]:.2f}"
-    if distances(run[None], now[None])[0, 0] <= NEAR:
+    if root_distances(run[None], now[None])[0, 0] <= NEAR:
         return "checks the mixture that looks best"
     place = int(np.argmax(np.abs(np.sqrt(run) - np.sqrt(now))))
     return (

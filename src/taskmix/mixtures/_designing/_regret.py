@@ -22,7 +22,12 @@ from taskmix.mixtures._table import Floats
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExpectedRegret:
-    """What the recommended mixture is expected to give away, in units of the target."""
+    """What the recommended mixture is expected to give away, in units of the target.
+
+    >>> recommended = np.array([0.4, 0.6])
+    >>> ExpectedRegret(recommended=recommended, mean=0.1, error=0.01, high=0.2, spread=0.5).relative
+    0.2
+    """
 
     recommended: Floats  # [domain]
     mean: float
@@ -49,12 +54,12 @@ def estimate_regret(
     """The regret of a mixture against the best one, expected over the forecast's draws.
 
     >>> from taskmix.mixtures import MixtureTable, forecast_mixtures
-    >>> shares = np.array([[0.2, 0.8], [0.5, 0.5], [0.8, 0.2], [1.0, 0.0]])
+    >>> shares = np.array([[x, 1 - x] for x in np.linspace(0.2, 1.0, 8)])
     >>> table = MixtureTable(
-    ...     domains=("web", "code"), metrics=("loss",), runs=("a", "b", "c", "d"),
+    ...     domains=("web", "code"), metrics=("loss",), runs=tuple("abcdefgh"),
     ...     shares=shares, values=2 + shares[:, :1],
     ... )
-    >>> regret = estimate_regret(forecast_mixtures(table))
+    >>> regret = estimate_regret(forecast_mixtures(table, laws=()))
     >>> 0 <= regret.mean <= 2 * regret.spread
     True
     """

@@ -21,7 +21,15 @@ FEWEST = 2  # runs without a domain, for each of the others, that a law of these
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutDomain:
-    """A domain that was taken as new; errors are in spreads of each metric."""
+    """A domain that was taken as new; errors are in spreads of each metric.
+
+    >>> left = LeftOutDomain(
+    ...     domain="web", learned_from=80, predicted=20, covered=0.9, covered_own=0.95,
+    ...     error=0.3, blind_error=0.6, width=0.7,
+    ... )
+    >>> left.error / left.blind_error
+    0.5
+    """
 
     domain: str
     learned_from: int  # runs without it

@@ -55,21 +55,21 @@ class MetricWorth:
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class WorthShape:
     """Where log b, log a and log e of a metric lie, by the metrics that are like it."""
 
     centre: Floats
     spread: Floats
 
     @classmethod
-    def common_to(cls, fits: Sequence[MetricWorth]) -> Shape:
+    def common_to(cls, fits: Sequence[MetricWorth]) -> WorthShape:
         heads = np.array([fit.theta[1:HEAD] for fit in fits])
         centre = np.median(heads, axis=0)
         apart = 1.5 * np.median(np.abs(heads - centre), axis=0)  # near the standard deviation
         return cls(centre, np.maximum(apart, LEAST_APART))
 
 
-def law_of(theta: Floats, data: Floats) -> Floats:
+def worth_law(theta: Floats, data: Floats) -> Floats:
     """The metric, for parameters [..., parameter] and data without e, sum_j s_j w_j [..., mixture]."""
     c, b, a, e = (theta[..., n, None] for n in range(HEAD))
     return np.asarray(c + np.exp(b) * _power(np.log(np.exp(e) + data), np.exp(a)))
@@ -79,7 +79,7 @@ def _power(log_x: Floats, a: Floats) -> Floats:
     return np.asarray(np.expm1(np.minimum(-a * log_x, HIGHEST)) / a)
 
 
-def fit_law(shares: Floats, values: Floats, shape: Shape | None = None) -> MetricWorth:
+def fit_law(shares: Floats, values: Floats, shape: WorthShape | None = None) -> MetricWorth:
     """The law of one metric, from the runs that have it."""
     known = np.isfinite(values)
     shares, values = shares[known], values[known]
@@ -96,7 +96,7 @@ def fit_law(shares: Floats, values: Floats, shape: Shape | None = None) -> Metri
     theta, noise = centre, 0.2 * spread
 
     def residuals(theta: Floats) -> Floats:
-        law = law_of(theta, shares @ np.exp(theta[HEAD:]))
+        law = worth_law(theta, shares @ np.exp(theta[HEAD:]))
         return np.concatenate([(law - values) / noise, prior @ (theta - centre)])
 
     def slopes(theta: Floats) -> Floats:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError
 from taskmix.mixtures._domains._apply import merge_domains
-from taskmix.mixtures._domains._law import HEAD, fit_law, law_of
+from taskmix.mixtures._domains._law import HEAD, fit_law, worth_law
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.numerics import paired_interval
 
@@ -111,7 +111,7 @@ def _errors(table: MixtureTable, folds: NDArray[np.int64]) -> Floats:
         inside, outside = folds != fold, folds == fold
         for metric in range(values.shape[1]):
             fit = fit_law(table.shares[inside], values[inside, metric])
-            law = law_of(fit.theta, table.shares[outside] @ np.exp(fit.theta[HEAD:]))
+            law = worth_law(fit.theta, table.shares[outside] @ np.exp(fit.theta[HEAD:]))
             squares[outside, metric] = (law - values[outside, metric]) ** 2
     variance = np.nanvar(values, axis=0)
     scaled = squares / np.where(variance > 0, variance, 1.0)

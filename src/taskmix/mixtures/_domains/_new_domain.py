@@ -20,7 +20,7 @@ import numpy as np
 
 from taskmix.errors import InputError
 from taskmix.mixtures._domains._features import DomainFeatures
-from taskmix.mixtures._domains._law import HEAD, law_of
+from taskmix.mixtures._domains._law import HEAD, worth_law
 from taskmix.mixtures._domains._measured import measured_domains
 from taskmix.mixtures._domains._prior import WorthPrior, worth_prior
 from taskmix.mixtures._domains._worth import Worths, fit_worths
@@ -170,7 +170,7 @@ class NewDomainForecast:
         with_new = np.einsum("lmk,nk->lmn", worth, shares[:, self._known])
         with_new = np.maximum(with_new + np.einsum("lim,ni->lmn", self._worth, more), 0.0)
         without = np.einsum("lmk,nk->lmn", worth, back[:, self._known])
-        change = law_of(self._theta, with_new) - law_of(self._theta, without)
+        change = worth_law(self._theta, with_new) - worth_law(self._theta, without)
         moved = (more != 0).any(axis=1)  # else 0 exactly, whatever the sums above were rounded to
         return np.asarray(change.transpose(0, 2, 1) * self._signs * moved[:, None])
 

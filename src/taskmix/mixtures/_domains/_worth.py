@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from taskmix.mixtures._domains._law import HEAD, MetricWorth, Shape, fit_law, law_of
+from taskmix.mixtures._domains._law import HEAD, MetricWorth, WorthShape, fit_law, worth_law
 from taskmix.mixtures._table import Floats, MixtureTable
 
 FEWEST_ALIKE = 4  # metrics, to speak of what they have in common
@@ -43,7 +43,7 @@ class Depth:
             if column is not None:
                 theta = fits[place].theta
                 alone = np.exp(theta[[HEAD + column]])  # data of a run on nothing but this domain
-                floors.append(float(law_of(theta, alone)[0]))
+                floors.append(float(worth_law(theta, alone)[0]))
                 without = table.shares[:, column] == 0
                 mean = np.nanmean(values[without if without.any() else slice(None), place])
                 drops.append((mean - floors[-1]) / np.exp(theta[1]))
@@ -52,10 +52,10 @@ class Depth:
             float(np.median(floors)), max(float(np.median(drops)), 1.0), float(b) / LEAST_PART
         )
 
-    def shape(self, shape: Shape, values: Floats) -> Shape:
+    def shape(self, shape: WorthShape, values: Floats) -> WorthShape:
         """The shape of a metric with these values, all without its own domain."""
         b = max((float(np.nanmean(values)) - self.floor) / self.drop, self.least)
-        return Shape(
+        return WorthShape(
             np.array([np.log(b), *shape.centre[1:]]),
             np.array([B_HELD, EXPONENT_HELD, shape.spread[2]]),
         )
@@ -83,7 +83,7 @@ def fit_worths(table: MixtureTable, measured: Sequence[str | None]) -> Worths:
     columns = {place: _column(table, measured[place]) for place in alike}
     with_own = [fits[place] for place, column in columns.items() if column is not None]
     if len(with_own) >= FEWEST_ALIKE:
-        shape = Shape.common_to(with_own)
+        shape = WorthShape.common_to(with_own)
         for place, column in columns.items():
             if column is not None:
                 fits[place] = fit_law(table.shares, values[:, place], shape)
@@ -106,7 +106,7 @@ def _column(table: MixtureTable, name: str | None) -> int | None:
 
 
 def _own_left_out(
-    table: MixtureTable, values: Floats, own: int, shape: Shape, depth: Depth
+    table: MixtureTable, values: Floats, own: int, shape: WorthShape, depth: Depth
 ) -> float:
     """What the own domain turns out to be worth for a law of the runs that did not have it."""
     known = np.isfinite(values)
@@ -120,7 +120,7 @@ def _own_left_out(
     share, found = table.shares[having, own], values[having]
 
     def cost(log_worth: float) -> float:
-        law = law_of(fit.theta, data + share * np.exp(log_worth))
+        law = worth_law(fit.theta, data + share * np.exp(log_worth))
         return float(np.abs(law - found).sum())
 
     return float(minimize_scalar(cost, bounds=(-10.0, LARGEST_WORTH), method="bounded").x)

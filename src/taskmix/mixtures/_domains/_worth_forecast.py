@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taskmix.mixtures._domains._law import HEAD, law_of
+from taskmix.mixtures._domains._law import HEAD, worth_law
 from taskmix.mixtures._domains._worth import Worths
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.numerics import normal_quantile
@@ -24,7 +24,7 @@ class WorthForecast:
 
     def _laws(self, theta: Floats, shares: Floats) -> Floats:
         data = np.einsum("lmk,nk->lmn", np.exp(theta[:, :, HEAD:]), shares)
-        return np.asarray(law_of(theta, data).transpose(0, 2, 1) * self.table.signs)
+        return np.asarray(worth_law(theta, data).transpose(0, 2, 1) * self.table.signs)
 
     def predict(self, shares: Floats) -> Floats:
         return np.asarray(self._laws(self._best, shares)[0])

@@ -18,7 +18,7 @@ from taskmix.mixtures._laws import (
     EffectiveDataLaw,
     ExponentialLaw,
     FittedEffectiveData,
-    FittedLaw,
+    FittedMixtureLaw,
     FittedProcess,
     LogLinearLaw,
     MixtureLaw,
@@ -71,7 +71,13 @@ def usual_laws() -> tuple[MixtureLaw, ...]:
 
 @dataclass(frozen=True, eq=False)
 class LeftOutRuns:
-    """Every run as laws fitted without it predict it."""
+    """Every run as laws fitted without it predict it.
+
+    >>> two = np.array([[3.0], [4.0]])
+    >>> left = LeftOutRuns(predicted=two, deviation=0.1 * two, low=two - 0.5, high=two + 0.5)
+    >>> left.low.ravel().tolist()
+    [2.5, 3.5]
+    """
 
     predicted: Floats  # [run, metric]
     deviation: Floats  # [run, metric], of a run around it, as it is calibrated
@@ -81,12 +87,21 @@ class LeftOutRuns:
 
 @dataclass(eq=False)
 class StackedForecast:
-    """Laws and a Gaussian process, weighted by what they say of runs that were left out."""
+    """Laws and a Gaussian process, weighted by what they say of runs that were left out.
+
+    >>> shares = np.random.default_rng(0).dirichlet(np.ones(2), 12)
+    >>> table = MixtureTable(
+    ...     domains=("web", "code"), metrics=("loss",), runs=tuple(map(str, range(12))),
+    ...     shares=shares, values=3 - shares[:, :1],
+    ... )
+    >>> list(forecast_mixtures(table, laws=()).laws)
+    ['effective data', 'Gaussian process']
+    """
 
     table: MixtureTable
     names: tuple[str, ...]  # of the laws; the process is the last
     weights: Floats  # [metric, law]
-    fitted: tuple[FittedLaw, ...]
+    fitted: tuple[FittedMixtureLaw, ...]
     process: FittedProcess
     drawn: DrawnProcess
     spreads: Floats  # [draw, law], how draws mix the laws

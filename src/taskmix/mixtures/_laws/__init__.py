@@ -2,7 +2,7 @@
 
 from taskmix.mixtures._laws._effective import EffectiveDataLaw, FittedEffectiveData
 from taskmix.mixtures._laws._exponential import ExponentialLaw
-from taskmix.mixtures._laws._law import FittedLaw, MixtureLaw
+from taskmix.mixtures._laws._law import FittedMixtureLaw, MixtureLaw
 from taskmix.mixtures._laws._log_linear import LogLinearLaw
 from taskmix.mixtures._laws._process import DrawnProcess, FittedProcess, ProcessLaw
 from taskmix.mixtures._laws._trees import BoostedTrees
@@ -13,7 +13,7 @@ __all__ = [
     "EffectiveDataLaw",
     "ExponentialLaw",
     "FittedEffectiveData",
-    "FittedLaw",
+    "FittedMixtureLaw",
     "FittedProcess",
     "LogLinearLaw",
     "MixtureLaw",

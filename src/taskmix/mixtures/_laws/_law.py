@@ -7,7 +7,7 @@ from typing import Protocol
 from taskmix.mixtures._table import Floats
 
 
-class FittedLaw(Protocol):
+class FittedMixtureLaw(Protocol):
     """A law with its constants."""
 
     def predict(self, shares: Floats) -> Floats:
@@ -26,5 +26,5 @@ class MixtureLaw(Protocol):
     def name(self) -> str:
         """As people call it."""
 
-    def fit(self, shares: Floats, losses: Floats, *, seed: int = 0) -> FittedLaw:
+    def fit(self, shares: Floats, losses: Floats, *, seed: int = 0) -> FittedMixtureLaw:
         """Constants for losses [run, metric], NaN where one was not measured."""

@@ -107,7 +107,7 @@ def size_asked(table: MixtureTable, size: float | None) -> float:
     return table.known_sizes[-1] if size is None else size
 
 
-def check_size(table: MixtureTable, size: float | None) -> None:
+def check_asked_size(table: MixtureTable, size: float | None) -> None:
     """Refuses a size where nothing says of which size the runs are."""
     if size is not None and table.sizes is None:
         raise InputError(

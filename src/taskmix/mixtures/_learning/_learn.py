@@ -12,7 +12,7 @@ from taskmix.mixtures._learning._fitting import (
     Fit,
     FitSettings,
     Tell,
-    check_size,
+    check_asked_size,
     fit_mixtures,
     new_domains,
     size_asked,
@@ -74,7 +74,7 @@ def learn_mixtures(
         each.check(table)
     checked = check_table(table, needed=_needed(wanted, front))
     table = checked.table
-    check_size(table, size)
+    check_asked_size(table, size)
     held = _limits(checked, limits or MixtureLimits(), features)
     settings = FitSettings(size=size, features=features, seed=seed, tell=tell, given=fit)
     fitted = fit_mixtures(checked, settings)

@@ -56,13 +56,13 @@ def find_front(
     At most `points` of them; points that another one beats in both targets are left out.
 
     >>> from taskmix.mixtures import MixtureTable, forecast_mixtures
-    >>> shares = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9], [0.3, 0.7], [0.7, 0.3]])
+    >>> shares = np.array([[x, 1 - x] for x in np.linspace(0.1, 0.9, 8)])
     >>> table = MixtureTable(
-    ...     domains=("web", "code"), metrics=("text", "bugs"), runs=tuple("abcde"), shares=shares,
+    ...     domains=("web", "code"), metrics=("text", "bugs"), runs=tuple("abcdefgh"), shares=shares,
     ...     values=-np.sqrt(shares),
     ... )
     >>> text, bugs = MixtureTarget(metric="text"), MixtureTarget(metric="bugs")
-    >>> front = find_front(forecast_mixtures(table), text, bugs, points=5)
+    >>> front = find_front(forecast_mixtures(table, laws=()), text, bugs, points=5)
     >>> front[0].shares["web"] > front[-1].shares["web"]
     True
     """

@@ -50,11 +50,12 @@ class MixtureOptimum:
     on the mixture will lie.
 
     >>> from taskmix.mixtures import forecast_mixtures
+    >>> shares = np.array([[x, 1 - x] for x in np.linspace(0.9, 0.1, 8)])
     >>> table = MixtureTable(
-    ...     domains=("web", "code"), metrics=("loss",), runs=("a", "b"),
-    ...     shares=np.array([[0.9, 0.1], [0.1, 0.9]]), values=np.array([[2.0], [4.0]]),
+    ...     domains=("web", "code"), metrics=("loss",), runs=tuple("abcdefgh"),
+    ...     shares=shares, values=4 - 2 * shares[:, :1],
     ... )
-    >>> optimum = find_optimum(forecast_mixtures(table))
+    >>> optimum = find_optimum(forecast_mixtures(table, laws=()))
     >>> optimum.best_run, round(sum(optimum.shares.values()), 6)
     ('a', 1.0)
     """
@@ -98,12 +99,13 @@ def find_optimum(
     that does not matter where `equally_good` shares are named.
 
     >>> from taskmix.mixtures import forecast_mixtures
-    >>> shares = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9], [0.3, 0.7], [0.7, 0.3]])
+    >>> shares = np.array([[x, 1 - x] for x in np.linspace(0.05, 0.95, 10)])
     >>> values = -np.sqrt(shares) @ [[1.0], [1.0]]  # least where both shares are one half
     >>> table = MixtureTable(
-    ...     domains=("web", "code"), metrics=("loss",), runs=tuple("abcde"), shares=shares, values=values
+    ...     domains=("web", "code"), metrics=("loss",), runs=tuple("abcdefghij"),
+    ...     shares=shares, values=values,
     ... )
-    >>> optimum = find_optimum(forecast_mixtures(table))
+    >>> optimum = find_optimum(forecast_mixtures(table, laws=()))
     >>> abs(optimum.shares["web"] - 0.5) < 0.1
     True
     """

@@ -60,11 +60,13 @@ def measure_sensitivity(
     shares that the limits leave to the domain alone, and 0 to 1 without limits.
 
     >>> from taskmix.mixtures import MixtureTable, forecast_mixtures
+    >>> shares = np.array([[x, 1 - x] for x in np.linspace(0, 1, 8)])
     >>> table = MixtureTable(
-    ...     domains=("web", "code"), metrics=("loss",), runs=("a", "b"),
-    ...     shares=np.array([[1.0, 0.0], [0.0, 1.0]]), values=np.array([[2.0], [4.0]]),
+    ...     domains=("web", "code"), metrics=("loss",), runs=tuple("abcdefgh"),
+    ...     shares=shares, values=4 - 2 * shares[:, :1],
     ... )
-    >>> found = measure_sensitivity(forecast_mixtures(table), {"web": 0.5, "code": 0.5})
+    >>> forecast = forecast_mixtures(table, laws=())
+    >>> found = measure_sensitivity(forecast, {"web": 0.5, "code": 0.5})
     >>> found.changes["web"].mean < 0 < found.changes["code"].mean
     True
     """

@@ -4,7 +4,7 @@ from taskmix.mixtures._scales._at_size import SizeForecast, forecast_at_size
 from taskmix.mixtures._scales._carry import CarryOver, carry_over
 from taskmix.mixtures._scales._mean import MeanExplained, explain_mean
 from taskmix.mixtures._scales._ranks import RankCorrelation
-from taskmix.mixtures._scales._settle import LargeRun, Settling, settle_with
+from taskmix.mixtures._scales._settle import LargeRun, SettlingRuns, settle_with
 from taskmix.mixtures._scales._suspect import TwoSizes, suspect_two_sizes
 from taskmix.mixtures._scales._verdict import RankCarry
 
@@ -14,7 +14,7 @@ __all__ = [
     "MeanExplained",
     "RankCarry",
     "RankCorrelation",
-    "Settling",
+    "SettlingRuns",
     "SizeForecast",
     "TwoSizes",
     "carry_over",

@@ -17,7 +17,7 @@ from taskmix.mixtures._scales._pairs import (
     pairs_of_sizes,
 )
 from taskmix.mixtures._scales._sides import compare_sizes
-from taskmix.mixtures._scales._verdict import Question, RankCarry, judge
+from taskmix.mixtures._scales._verdict import CarryQuestion, RankCarry, judge_carry
 from taskmix.mixtures._table import MixtureTable
 
 TARGET = "target"  # the name under which the target stands beside the metrics
@@ -75,7 +75,7 @@ def carry_over(
         for size in table.known_sizes
         for part in [table.of_size(size)]
     }
-    question = Question(threshold=threshold, level=level, resamples=resamples)
+    question = CarryQuestion(threshold=threshold, level=level, resamples=resamples)
     random = np.random.default_rng(seed)
 
     @cache
@@ -92,7 +92,7 @@ def carry_over(
             partial(forecast, large),
         )
         rows += [
-            judge(question, name, (small, large), compared, column, random)
+            judge_carry(question, name, (small, large), compared, column, random)
             for column, name in enumerate(names)
         ]
     return CarryOver(rows=tuple(rows))

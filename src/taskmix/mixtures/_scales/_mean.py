@@ -34,7 +34,16 @@ from taskmix.mixtures._table import Floats, MixtureTable
 
 @dataclass(frozen=True, kw_only=True)
 class MeanExplained:
-    """How the rank correlation of the mean between two sizes comes about."""
+    """How the rank correlation of the mean between two sizes comes about.
+
+    >>> explained = MeanExplained(
+    ...     small=1e6, large=6e7, mixtures=100, matched=True, spread_of_mean=0.1, mean_of_spreads=0.4,
+    ...     slopes={"code": 1.0}, single={"code": 0.99}, observed=0.9, equal_slopes=0.95,
+    ...     slopes_alone=0.92, reweighted=0.96,
+    ... )
+    >>> explained.cancelled
+    0.75
+    """
 
     small: float
     large: float

@@ -30,7 +30,11 @@ NOISE_DRAWS = 64
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Between two columns, with an interval."""
+    """Between two columns, with an interval.
+
+    >>> RankCorrelation(value=0.9, low=0.8, high=0.95).value
+    0.9
+    """
 
     value: float
     low: float

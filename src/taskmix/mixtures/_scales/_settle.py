@@ -52,10 +52,10 @@ class LargeRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settling:
+class SettlingRuns:
     """Runs of the large size, most useful first.
 
-    >>> Settling(size=6e7, runs=(), correlation=0.9, measured=True, small=512, large=8).worth
+    >>> SettlingRuns(size=6e7, runs=(), correlation=0.9, measured=True, small=512, large=8).worth
     39.5
     """
 
@@ -110,7 +110,7 @@ def settle_with(
     count: int = 4,
     forecast: SizeForecast | None = None,  # of this table at this size; fitted where None
     seed: int = 0,
-) -> Settling:
+) -> SettlingRuns:
     """The runs at `size` that tell most about the order of the mixtures that may be the best.
 
     >>> shares = np.array([[x, 1 - x] for x in np.linspace(0, 1, 12)])
@@ -148,7 +148,7 @@ def settle_with(
         for chance in [float(chances[place]) if place < len(chances) else 0.0]
     ]
     correlation, measured = _correlation(table, forecast, target, seed)
-    return Settling(
+    return SettlingRuns(
         size=size,
         runs=tuple(
             LargeRun(

@@ -38,7 +38,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class ComparedSides:
     """The same mixtures at two sizes."""
 
     small: Side
@@ -52,18 +52,18 @@ def compare_sizes(
     target: MixtureTarget | None,
     forecast_small: Callable[[], Forecast | None],
     forecast_large: Callable[[], Forecast | None],
-) -> Compared:
+) -> ComparedSides:
     """Mixtures trained at both sizes where there are enough, otherwise the small size's forecast."""
     left, right = match_mixtures(small, large)
     instead = forecast_small() if len(left) < FEWEST else None
     if instead is None:
-        return Compared(
+        return ComparedSides(
             _trained(small, left, target, forecast_small),
             _trained(large, right, target, forecast_large),
             matched=True,
         )
     everywhere = np.arange(len(large.shares))
-    return Compared(
+    return ComparedSides(
         _forecast(instead, large.shares, target),
         _trained(large, everywhere, target, forecast_large),
         matched=False,

@@ -14,14 +14,14 @@ from taskmix.mixtures._scales._ranks import (
     correlate_ranks,
     runs_to_tell,
 )
-from taskmix.mixtures._scales._sides import Compared
+from taskmix.mixtures._scales._sides import ComparedSides
 
-Verdict = Literal["carries over", "does not carry over", "cannot be told"]
+Verdict = Literal["carries over", "does not carry over", "cannot tell"]
 MANY_RUNS = 1000  # more runs of the large size than this are no advice
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class CarryQuestion:
     """How it is judged."""
 
     threshold: float
@@ -78,7 +78,7 @@ class RankCarry:
         return f"{found}; without noise {bound}{self.corrected.value:.2f}"
 
     def _advice(self) -> str:
-        if self.verdict != "cannot be told":
+        if self.verdict != "cannot tell":
             return ""
         if self.more_runs is None and not self.repeated:
             return "; repeat some of the runs at each size, so that noise can be told from it"
@@ -87,11 +87,11 @@ class RankCarry:
         return f"; about {self.more_runs} mixtures at {size_in_words(self.large)} would tell"
 
 
-def judge(
-    question: Question,
+def judge_carry(
+    question: CarryQuestion,
     name: str,
     sizes: tuple[float, float],
-    compared: Compared,
+    compared: ComparedSides,
     column: int,
     random: np.random.Generator,
 ) -> RankCarry:
@@ -100,7 +100,7 @@ def judge(
     known = ~np.isnan(left) & ~np.isnan(right)
     repeated = bool(compared.small.repeated[column] and compared.large.repeated[column])
     observed = corrected = None
-    verdict: Verdict = "cannot be told"
+    verdict: Verdict = "cannot tell"
     more: int | None = 2 * FEWEST
     if known.sum() >= FEWEST:
         observed = correlate_ranks(
@@ -121,7 +121,7 @@ def judge(
         corrected = _correct(observed, shrunk)
         verdict = _decide(observed, corrected, repeated, question.threshold)
         more = None
-        if verdict == "cannot be told":
+        if verdict == "cannot tell":
             sure = corrected if repeated else None
             needed = _needed(question, observed, corrected, sure, shrunk)
             needed = max(needed, np.ceil(1.25 * known.sum()))  # those that are there did not tell
@@ -141,7 +141,7 @@ def judge(
 
 
 def _needed(
-    question: Question,
+    question: CarryQuestion,
     observed: RankCorrelation,
     corrected: RankCorrelation | None,
     sure: RankCorrelation | None,  # corrected by noise that repeated runs tell
@@ -181,4 +181,4 @@ def _decide(
     # A low correlation may be noise alone where the noise is unknown; one below zero is not.
     if highest < (threshold if corrected is not None else 0.0):
         return "does not carry over"
-    return "cannot be told"
+    return "cannot tell"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from taskmix.report._drawing import FOCUS, NAMED_ROW, PANEL, ROW_LABELS, Spec
 
 ADVISED, OTHER = "advised", "other"
-BETTER, WORSE, UNTOLD = "better", "worse", "cannot be told"
+BETTER, WORSE, UNTOLD = "better", "worse", "cannot tell"
 _COLOURS = {
     ADVISED: "var(--label-1)",
     OTHER: "var(--ink-soft)",

@@ -20,8 +20,8 @@ from taskmix.sequences._comparing._comparison import (
     make_baselines,
 )
 from taskmix.sequences._comparing._figures import (
+    FiguresTable,
     HeldOutFigures,
-    MixtureTable,
     held_out_figures,
     held_out_verdict,
     mixture_table,
@@ -32,11 +32,11 @@ from taskmix.sequences._comparing._similarity import task_similarity
 __all__ = [
     "SHARED_NAME",
     "Compared",
+    "FiguresTable",
     "Fitting",
     "GeneratorChoice",
     "HeldOutFigures",
     "MixtureComparison",
-    "MixtureTable",
     "PooledMixture",
     "SeparateModels",
     "SeparateState",

@@ -57,10 +57,10 @@ class HeldOutFigures:
 
 
 @dataclass(frozen=True)
-class MixtureTable:
+class FiguresTable:
     """The figures as words, one cell each; the first column names the model.
 
-    >>> MixtureTable(("model", "perplexity"), (("shared generators", "6.5"),)).rows[0][1]
+    >>> FiguresTable(("model", "perplexity"), (("shared generators", "6.5"),)).rows[0][1]
     '6.5'
     """
 
@@ -77,7 +77,7 @@ def held_out_figures(comparison: MixtureComparison | None) -> tuple[HeldOutFigur
     return tuple(_figures(row) for row in comparison.rows) if comparison is not None else ()
 
 
-def mixture_table(figures: Sequence[HeldOutFigures]) -> MixtureTable:
+def mixture_table(figures: Sequence[HeldOutFigures]) -> FiguresTable:
     """What terminal and page show; columns are as short as 80 characters for a line ask for.
 
     >>> rows = [HeldOutFigures("shared generators", 6.5, accuracy=0.25, error=None, gain=None)]
@@ -90,7 +90,7 @@ def mixture_table(figures: Sequence[HeldOutFigures]) -> MixtureTable:
         (row.model, f"{row.perplexity:.4g}", _second_cell(row), _gain_cell(row.gain))
         for row in figures
     )
-    return MixtureTable(("model", "perplexity", second, "gain of sharing"), rows)
+    return FiguresTable(("model", "perplexity", second, "gain of sharing"), rows)
 
 
 def held_out_verdict(figures: Sequence[HeldOutFigures]) -> str:
