@@ -182,7 +182,7 @@ def test_missing_and_infinite_metrics_are_not_measured(files: Files) -> None:
     assert len(checked) == 23
     assert "r2" not in checked.runs
     assert told(checked, "1 run has no metrics, left out: `r2`.")
-    assert told(checked, "2 metrics of 2 runs are missing (most of `prose`, in 2 runs)")
+    assert told(checked, "Missing metrics: 2, in 2 runs (most often `prose`, in 2 runs).")
 
 
 def test_a_word_among_metrics_is_refused_with_its_row(files: Files) -> None:
@@ -219,6 +219,20 @@ def test_sizes_are_read_with_their_units_and_join_runs_of_one_name(tmp_path: Pat
     bad = write_rows(tmp_path / "bad.csv", ["run", "size", *METRICS], [["r0", "large", 1, 2]])
     with pytest.raises(InputError, match=r"such as 60M or 6e7. Found 'large' in bad.csv, row 2"):
         read_mixtures(tmp_path / "ratios.csv", bad)
+
+
+def test_a_share_that_differs_by_rounding_alone_was_never_varied() -> None:
+    random = np.random.default_rng(0)
+    rest = random.dirichlet([1, 1], 12)
+    shares = np.column_stack([0.9 * rest, np.full(12, 0.1)]).round(4)
+    columns = dict(zip(("web", "code", "books"), (shares / shares.sum(1, keepdims=True)).T))
+    table = read_mixtures(columns, {"loss": 3 - rest[:, 0]})
+    assert np.ptp(table.shares[:, 2]) > 0
+    checked = check_table(table)
+    assert checked.fixed == {"books": pytest.approx(0.1, abs=1e-4)}
+    assert np.ptp(checked.table.shares[:, 2]) == 0
+    np.testing.assert_allclose(checked.table.shares.sum(axis=1), 1.0)
+    np.testing.assert_allclose(checked.table.shares, table.shares, atol=1e-3)
 
 
 def test_a_domain_that_was_never_varied_stays_where_it_was() -> None:

@@ -15,7 +15,7 @@ from taskmix.mixtures._learning._document import (
 )
 from taskmix.mixtures._learning._fitting import FittedMixtures
 from taskmix.mixtures._learning._left_out import judge_left_out
-from taskmix.mixtures._learning._trust import judge_trust
+from taskmix.mixtures._learning._trust import FAIR, judge_trust
 from taskmix.mixtures._optimum import JudgedMixtures, MixtureOptimum, measure_sensitivity
 from taskmix.mixtures._table import MixtureTable
 
@@ -42,7 +42,7 @@ def document_answer(
         runs=len(table),
         sizes=table.known_sizes,
         size=size,
-        answer=_answer(optimum, compared[0].target, words, size),
+        answer=_answer(optimum, compared[0].target, words, size, rows[0].rank_correlation),
         trust=judge_trust(rows[0], optimum, compared, spread, carry),
         warnings=(),
         notes=(),
@@ -102,12 +102,22 @@ def _read_words(table: MixtureTable) -> str:
     return f"{len(table)} runs, {len(table.domains)} domains, {len(table.metrics)} metrics{sizes}"
 
 
-def _answer(optimum: MixtureOptimum, value: ForecastValue, target: str, size: float | None) -> str:
+def _answer(
+    optimum: MixtureOptimum,
+    value: ForecastValue,
+    target: str,
+    size: float | None,
+    correlation: float,  # of ranks, on runs not seen
+) -> str:
     kept = sorted(optimum.shares.items(), key=lambda pair: -pair[1])
     shown = [f"{name} {100 * share:.0f} %" for name, share in kept if share >= 0.005]
     most = ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
     at = "" if size is None else f" at {size:,.0f} parameters"
+    # Not a number: nothing is known against it.
+    first = (
+        "A guess, since runs not seen are ranked poorly: train" if correlation < FAIR else "Train"
+    )
     return (
-        f"Train on {most}: {target}{at} is expected to be {value.value:.4g} ({value.low:.4g} to "
+        f"{first} on {most}: {target}{at} is expected to be {value.value:.4g} ({value.low:.4g} to "
         f"{value.high:.4g})."
     )

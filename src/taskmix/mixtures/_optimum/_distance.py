@@ -9,6 +9,7 @@ import numpy as np
 
 from taskmix.mixtures._table import Floats, MixtureTable
 
+MOST_NAMED = 3  # domains beyond what was tried
 BEYOND = 0.005  # of a share: rounding aside, what counts as outside the shares that were tried
 ALL_TAUGHT = 0.995  # of the tokens: below that, repetition is worth a sentence
 
@@ -57,10 +58,19 @@ def measure_distance(shares: Floats, table: MixtureTable) -> DistanceToRuns:
     usual, farthest = float(np.median(neighbours)), float(neighbours.max())
     name = table.runs[nearest]
     parts = []
-    for domain, (low, high) in outside.items():
-        share = float(shares[table.domains.index(domain)])
-        side = f"above the largest ({high:.3g})" if share > high else f"below the least ({low:.3g})"
-        parts.append(f"`{domain}` with {share:.3g} is {side} that was tried")
+    # Those first that are farthest from what was tried.
+    gaps = np.maximum(least - shares, shares - largest)
+    for place in np.argsort(-gaps)[: min(MOST_NAMED, len(outside))]:
+        share = float(shares[place])
+        end, side = (
+            (largest, "above the largest") if share > largest[place] else (least, "below the least")
+        )
+        parts.append(
+            f"`{table.domains[place]}` with {100 * share:.1f} % is {side} that was tried "
+            f"({100 * end[place]:.1f} %)"
+        )
+    if len(outside) > MOST_NAMED:
+        parts.append(f"so are {len(outside) - MOST_NAMED} more")
     far = distance > farthest + BEYOND
     if far:
         parts.append(

@@ -12,7 +12,9 @@ from taskmix.mixtures._reading._repeats import describe_repeats
 from taskmix.mixtures._table import WHOLE, MixtureTable
 
 LEAST_RUNS = 8  # below it a law of two domains has no run left to be judged by
-UNVARIED = 1e-9  # shares that differ by less are the same
+UNVARIED = (
+    1e-3  # shares that differ by less are the same, perhaps rounded: no law can tell them apart
+)
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,7 @@ def check_table(table: MixtureTable, needed: Sequence[str] = ()) -> CheckedTable
             f"{usable} with metrics. Train more (`taskmix.mixtures.first_mixtures` says which)."
         )
     table, notes = _measured(table, needed)
-    fixed = {
-        name: float(np.median(column))
-        for name, column in zip(table.domains, table.shares.T, strict=True)
-        if np.ptp(column) <= UNVARIED
-    }
+    table, fixed = _hold_unvaried(table)
     varied = len(table.domains) - len(fixed)
     if varied < 2:
         raise InputError(
@@ -59,6 +57,24 @@ def check_table(table: MixtureTable, needed: Sequence[str] = ()) -> CheckedTable
     repeats = describe_repeats(table)
     told = (*table.notes, *notes, *repeats.notes)
     return CheckedTable(replace(table, notes=told), fixed, (*warnings, *repeats.warnings))
+
+
+def _hold_unvaried(table: MixtureTable) -> tuple[MixtureTable, dict[str, float]]:
+    """The table with exactly one share of what was never varied, and these shares by name."""
+    is_fixed = np.ptp(table.shares, axis=0) <= UNVARIED
+    fixed = {
+        name: float(np.median(column))
+        for name, column, there in zip(table.domains, table.shares.T, is_fixed, strict=True)
+        if there
+    }
+    if not fixed or is_fixed.all():
+        return table, fixed
+    left = 1.0 - sum(fixed.values())
+    varied = table.shares[:, ~is_fixed]
+    shares = np.empty_like(table.shares)
+    shares[:, is_fixed] = list(fixed.values())
+    shares[:, ~is_fixed] = left * varied / varied.sum(axis=1, keepdims=True)
+    return replace(table, shares=shares), fixed
 
 
 def _check_shares(table: MixtureTable) -> None:
@@ -111,9 +127,9 @@ def _measured(table: MixtureTable, needed: Sequence[str]) -> tuple[MixtureTable,
     if missing.any():
         worst = int(missing.sum(axis=0).argmax())
         notes.append(
-            f"{int(missing.sum())} metrics of {int(missing.any(axis=1).sum())} runs are missing (most "
-            f"of `{table.metrics[kept[worst]]}`, in {int(missing[:, worst].sum())} runs): each metric "
-            "is learned from the runs that have it."
+            f"Missing metrics: {int(missing.sum())}, in {_runs(missing.any(axis=1).sum())} (most often "
+            f"`{table.metrics[kept[worst]]}`, in {_runs(missing[:, worst].sum())}). Each metric is "
+            "learned from the runs that have it."
         )
     metrics = tuple(table.metrics[place] for place in kept)
     table = replace(
@@ -123,6 +139,10 @@ def _measured(table: MixtureTable, needed: Sequence[str]) -> tuple[MixtureTable,
         larger_is_better=tuple(name for name in table.larger_is_better if name in metrics),
     )
     return table.only(~empty), notes
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _few(names: Sequence[str], most: int = 5) -> str:

@@ -10,7 +10,7 @@ from taskmix.mixtures._reading._sheet import Sheet
 from taskmix.mixtures._table import Floats
 
 ROUNDED = 0.005  # a share may be off by this: two digits, and RegMix writes three
-EXACT = 1e-6  # a sum that is off by less needs no word
+EXACT = 1e-4  # a sum that is off by less needs no word
 LEAST_TOKENS = 1000.0  # sums that are all above are tokens or documents, not shares
 
 
@@ -58,7 +58,7 @@ def read_shares(
     if off.max() > EXACT:
         notes.append(
             f"The shares of {int((off > EXACT).sum())} of {len(sums)} runs are rounded (they sum to "
-            f"{sums.min():.4g} to {sums.max():.4g}) and were divided by their sums."
+            f"{sums.min():.5g} to {sums.max():.5g}) and were divided by their sums."
         )
     if empty.any():
         notes.append(f"{int(empty.sum())} empty shares in {sheet.name} were read as 0.")

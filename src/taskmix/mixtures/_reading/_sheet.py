@@ -14,6 +14,7 @@ from taskmix.errors import InputError
 from taskmix.mixtures._table import Floats
 from taskmix.tasks import frame_table, is_frame, read_rows
 
+ARGUMENTS = ("ignore", "run_column", "size_column", "metrics_columns")  # that remedies may name
 NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none", "-"})  # cells that hold no number
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmbgt])", re.IGNORECASE)
 _UNITS = {"k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
@@ -38,7 +39,7 @@ class Sheet:
     def refuse(self, should: str, found: str, remedy: str, row: int | None = None) -> NoReturn:
         """Raises the sentence about this sheet."""
         where = self.name if row is None else self.place(row)
-        raise InputError(f"{should} Found {found} in {where}. {remedy}")
+        raise InputError(f"{should} Found {found} in {where}. {remedy}", arguments=ARGUMENTS)
 
     def holds_numbers(self, column: str) -> bool:
         """Whether any cell is a number: a column of words alone is a remark, not a mistake."""
