@@ -34,7 +34,7 @@ def test_a_share_beyond_what_was_tried_is_named_with_its_range() -> None:
     assert found.extrapolated
     assert found.outside == {"web": (0.2, 0.6), "code": (0.2, 0.6)}
     assert "`web` with 70.0 % is above the largest that was tried (60.0 %)" in found.words
-    assert "`code` with 0.1 is below the least (0.2) that was tried" in found.words
+    assert "`code` with 10.0 % is below the least that was tried (20.0 %)" in found.words
 
 
 def test_a_mixture_far_from_every_run_is_extrapolated_though_each_share_was_tried() -> None:
@@ -54,7 +54,8 @@ def test_one_mixture_run_many_times_has_no_usual_distance() -> None:
 def test_of_many_shares_beyond_what_was_tried_the_farthest_are_named() -> None:
     runs = np.full((3, 6), 1 / 6) + 0.01 * np.eye(6)[:3] - 0.01 * np.eye(6)[3:]
     many = MixtureTable(
-        domains=tuple("abcdef"), metrics=("loss",), runs=tuple("xyz"), shares=runs, values=np.ones((3, 1))
+        domains=tuple("abcdef"), metrics=("loss",), runs=tuple("xyz"), shares=runs,
+        values=np.ones((3, 1)),
     )  # fmt: skip
     found = measure_distance(np.array([0.5, 0.3, 0.2, 0.0, 0.0, 0.0]), many)
     assert len(found.outside) == 6

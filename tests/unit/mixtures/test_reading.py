@@ -225,7 +225,8 @@ def test_a_share_that_differs_by_rounding_alone_was_never_varied() -> None:
     random = np.random.default_rng(0)
     rest = random.dirichlet([1, 1], 12)
     shares = np.column_stack([0.9 * rest, np.full(12, 0.1)]).round(4)
-    columns = dict(zip(("web", "code", "books"), (shares / shares.sum(1, keepdims=True)).T))
+    shares /= shares.sum(axis=1, keepdims=True)
+    columns = dict(zip(("web", "code", "books"), shares.T, strict=True))
     table = read_mixtures(columns, {"loss": 3 - rest[:, 0]})
     assert np.ptp(table.shares[:, 2]) > 0
     checked = check_table(table)

@@ -60,7 +60,7 @@ def measure_distance(shares: Floats, table: MixtureTable) -> DistanceToRuns:
     parts = []
     # Those first that are farthest from what was tried.
     gaps = np.maximum(least - shares, shares - largest)
-    for place in np.argsort(-gaps)[: min(MOST_NAMED, len(outside))]:
+    for place in np.argsort(-gaps, kind="stable")[: min(MOST_NAMED, len(outside))]:
         share = float(shares[place])
         end, side = (
             (largest, "above the largest") if share > largest[place] else (least, "below the least")
