@@ -20,7 +20,6 @@ SHARE_OF_PEAK = 0.1  # that fleets of small transformers come to
 COMPILING = 60.0  # seconds
 TRIED_STEPS = 3
 PASSES = 3  # of a step through the model, one there and two back; an evaluation has one
-EVALUATIONS = 2  # of a dev set: at the last step, and of what is kept
 LONGEST = 48 * 3600.0  # seconds that nobody waits for unasked
 
 
@@ -46,7 +45,8 @@ def estimate_swarm(
     left = len(runs) * run.steps - steps_done(runs, study)
     if not left:
         return 0.0
-    dev_bytes = EVALUATIONS * options.dev_bytes * len(run.load())
+    evaluations = 1 if study.lean else 2  # at the last step, and row by row of what is kept
+    dev_bytes = evaluations * options.dev_bytes * len(run.load())
     steps = left * (1 + dev_bytes / PASSES / options.tokens)
     if run.device.startswith("cuda"):
         peak = peak_operations(run.device)
