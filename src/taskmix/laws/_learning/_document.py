@@ -81,6 +81,8 @@ class LawsDocument:
     gain: GainRow | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     # What a page draws; None in documents of earlier versions.
     picture: LawPicture | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # Ranges that were left out in turn; None in documents of earlier versions.
+    ranges: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     seconds: float
 
     def as_json(self) -> dict[str, Any]:

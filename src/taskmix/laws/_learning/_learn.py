@@ -109,7 +109,8 @@ def learn_laws(
     begin = time.monotonic()
     compared = _compared(compare, X, y)
     model = model or LawRegressor()
-    model.fit(X, y, name=target)
+    points = [point for point in (at, {**at, **to} if at and to else None) if point]
+    model.fit(X, y, name=target, points=points)
     front, law = model.front_, model.law_
     drawn, grouped = None, None
     if bootstrap:
@@ -128,6 +129,7 @@ def learn_laws(
         law=law_row(law),
         front=tuple(front.rows()),
         left_out=LeftOutRange(front.range_input, front.left_out_rows),
+        ranges=front.ranges,
         bootstrap=fitted_constants(drawn.constants()) if drawn is not None else None,
         comparisons=tuple(compared) if compare else None,
         groups=tuple(grouped.rows()) if grouped is not None else None,

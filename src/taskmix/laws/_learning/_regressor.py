@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from taskmix.errors import OptionError
 from taskmix.laws._engines import GplearnEngine, OperonEngine
 from taskmix.laws._fitting import Fit, Noise, Observations, as_columns, check_rows, row_weights
 from taskmix.laws._forms import Array, Columns, Program
-from taskmix.laws._judging import Front, Law, make_front
+from taskmix.laws._judging import Box, Front, Holding, Law, make_front
 from taskmix.laws._searching import Describer, SearchOptions, search_laws
 
 
@@ -51,6 +52,10 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     tells a law from a fit. With `folds` the front has cross-validated errors too. A search ends early
     at a law whose held-out R² is `enough`.
 
+    A law that has a pole, is not defined or has the wrong sign in the `box` (ranges of inputs; those of
+    the data where none are given) is not chosen; without a box the same is looked at past the data, to
+    ten times their range.
+
     After `fit`: `front_`, `law_` (the chosen one), `notes_`.
 
     >>> n = np.arange(1.0, 21.0)
@@ -68,6 +73,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         range_input: str | None = None,
         folds: int = 0,
         enough: float | None = None,
+        box: Mapping[str, tuple[float, float]] | None = None,
         seed: int = 0,
     ) -> None:
         self.engine = engine
@@ -76,18 +82,28 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.range_input = range_input
         self.folds = folds
         self.enough = enough
+        self.box = box
         self.seed = seed
 
-    def fit(self, X: Any, y: Any, *, name: str | None = None) -> LawRegressor:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        name: str | None = None,
+        points: Iterable[Mapping[str, float]] = (),
+    ) -> LawRegressor:
         """Finds the laws of a table `X` (mapping, pandas, Arrow, array) and a column `y`.
 
-        The target is called by `name`, or as pandas calls the column, or y.
+        The target is called by `name`, or as pandas calls the column, or y. At `points` the law will be
+        asked, so it has to hold between them and the data.
         """
         columns = as_columns(X)
         target_name = str(name or getattr(y, "name", None) or "y")
         target = as_columns({target_name: y})[target_name]
         self._check(columns)
         self.notes_ = check_rows(columns, target, target_name)
+        holding = self._holding(columns, list(points))
         train, held_out = _divided(len(target), self.test_size, self.seed)
         seen = {name: column[train] for name, column in columns.items()}
         fits, weight, polish = self._find(seen, target[train], columns, target, held_out)
@@ -106,7 +122,10 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             range_input=self.range_input or next(iter(columns)),
             folds=self.folds,
             polish=polish,
+            holding=holding,
         )
+        if self.front_.warning:
+            self.notes_.append(self.front_.warning)
         self.law_: Law = self.front_.chosen
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.n_features_in_ = len(columns)
@@ -116,6 +135,11 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The chosen law's values [row]."""
         check_is_fitted(self, "law_")
         return self.law_.predict(X).values
+
+    def _holding(self, columns: Columns, points: list[Mapping[str, float]]) -> Holding:
+        """Where laws have to hold: in the box and at the points, or past the data without a box."""
+        asked = Box.asked(columns, self.box or {}, points) if self.box or points else None
+        return Holding(asked=asked, unasked=None if self.box else Box.around(columns))
 
     def _check(self, columns: Columns) -> None:
         if isinstance(self.engine, str) and self.engine not in ENGINES:

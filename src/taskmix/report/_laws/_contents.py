@@ -37,6 +37,7 @@ class Alternative:
     left_out: str
     foretold: list[str]  # one a far end
     chosen: bool
+    disqualified: str  # why it should not be used; nothing where it may be
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +165,7 @@ def _alternatives(document: LawsDocument) -> list[Alternative]:
             left_out=root_words(row.left_out_mse),
             foretold=[_number(end.values[place]) for end in ends],
             chosen=row.chosen,
+            disqualified=row.disqualified or "",
         )
         for place, row in enumerate(document.front)
     ]
