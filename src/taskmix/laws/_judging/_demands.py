@@ -60,7 +60,7 @@ def why_demands_break(
 
     >>> box = Box({"n": (1.0, 100.0)}, "within the range asked for")
     >>> why_demands_break(parse_formula("n - 0.01*n^2"), Demands(increasing=("n",)), box, {"n": 10.0})
-    'falls with n where n = 51.5, within the range asked for'
+    'falls with n where n = 52.47, within the range asked for'
     >>> why_demands_break(parse_formula("log(n)"), Demands(bounded=True), box, {"n": 10.0})
     'grows without bound with n'
     """

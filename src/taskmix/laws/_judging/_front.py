@@ -18,8 +18,8 @@ from taskmix.laws._judging._holding import Holding
 from taskmix.laws._judging._judge import judge_law
 from taskmix.laws._judging._law import Law, law_of
 from taskmix.laws._judging._ranges import largest_rows, left_out_ranges
-from taskmix.laws._judging._rows import FrontRow, fitted_constants, growth_words
-from taskmix.laws._judging._stack import Stack
+from taskmix.laws._judging._rows import FrontRow, StackRow, fitted_constants, growth_words
+from taskmix.laws._judging._stack import Stack, stack_of
 from taskmix.laws._searching import Describer
 
 JUDGED_LAWS = 12  # shortest descriptions that are judged, besides the best of each complexity
@@ -57,6 +57,15 @@ class Front(Sequence[Law]):
 
     def __iter__(self) -> Iterator[Law]:
         return iter(self.laws)
+
+    def stack_rows(self) -> list[StackRow]:
+        """The laws of the stack as plain rows; none where the chosen law stands alone."""
+        if self.stack is None:
+            return []
+        return [
+            StackRow(law.text, weight, law is self.chosen)
+            for law, weight in zip(self.stack.laws, self.stack.weights, strict=True)
+        ]
 
     def rows(self) -> list[FrontRow]:
         """The front as plain rows."""
@@ -126,6 +135,7 @@ def make_front(
     choice = choose_law(judged, lengths, verdicts, ranges, floor=data.floor)
     chosen = laws[choice.place]
     kept = _undominated(laws, chosen)
+    points = Box.around(data.columns).points(data.columns, describer.at)
     return Front(
         tuple(kept),
         kept.index(chosen),
@@ -134,6 +144,7 @@ def make_front(
         int(beyond.rows.sum()),
         tuple(each.name for each in ranges),
         choice.warning,
+        stack_of(laws, [each.left_out for each in judged], choice, points),
     )
 
 

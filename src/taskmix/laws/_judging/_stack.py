@@ -17,10 +17,16 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from taskmix.laws._forms import Array
+from taskmix.laws._forms import Array, Columns, Program
+from taskmix.laws._judging._choose import ROWS_A_RANGE, LawChoice
 from taskmix.laws._judging._law import Law, LawPrediction
+from taskmix.laws._judging._ranges import log_errors
 from taskmix.numerics import student_quantile
 
+TIED_NATS = 10.0  # of the score, within which a law may be tied with the chosen one
+TIED_ERRORS = 2.0  # standard errors over ranges, within which its errors cannot be told from those
+MOST_TIED = 6  # laws in a stack, with the chosen one
+SAME_LAW = 1e-3  # of the values: laws that differ by less say the same in other words
 SUM_TO_ONE = 1e3  # times the size of the deviations: how strictly the weights sum to 1
 
 
@@ -32,7 +38,7 @@ class Stack:
     >>> laws = [fit_formula(form, {"n": n}, [2.0, 4.0, 6.0, 8.1]) for form in ("sqrt(n)", "n + 3")]
     >>> found = Stack(tuple(laws), (0.75, 0.25)).predict({"n": [10.0, 10_000.0]})
     >>> found.values.round(1), (found.high - found.low > 100)
-    (array([   6.3, 1111. ]), array([False,  True]))
+    (array([   6.7, 2650.4]), array([False,  True]))
     """
 
     laws: tuple[Law, ...]
@@ -62,6 +68,43 @@ class Stack:
         return LawPrediction(mean, mean - spread, mean + spread, outside, found[0].warning)
 
 
+def stack_of(
+    laws: Sequence[Law],
+    deviations: Sequence[Sequence[Array]],  # [law][range][left-out row], weighted
+    choice: LawChoice,
+    points: Columns,  # where the laws should hold
+) -> Stack | None:
+    """The chosen law first, and those that cannot be told from it; None where there are none."""
+    errors = np.array([log_errors(each) for each in deviations])  # [law, range]
+    if errors.shape[1] == 0 or not np.isfinite(errors[choice.place]).all():
+        return None
+    tied = [choice.place]
+    for place in np.argsort(choice.scores).tolist():
+        if not choice.fit[place] or choice.scores[place] > choice.scores[choice.place] + TIED_NATS:
+            continue
+        if len(tied) == MOST_TIED or not np.isfinite(errors[place]).all():
+            continue
+        apart = errors[place] - errors[choice.place]
+        # Over few ranges errors may agree by luck, so no less than what a range of so many rows tells.
+        least = np.sqrt(0.5 / (ROWS_A_RANGE * len(apart)))
+        error = max(float(np.std(apart) / np.sqrt(max(len(apart) - 1, 1))), float(least))
+        if np.mean(apart) <= TIED_ERRORS * error and not any(
+            _is_same(laws[place], laws[other], points) for other in tied
+        ):
+            tied.append(place)
+    if len(tied) == 1:
+        return None
+    weights = weigh_tied_laws([deviations[place] for place in tied])
+    return Stack(tuple(laws[place] for place in tied), weights)
+
+
+def _is_same(one: Law, other: Law, points: Columns) -> bool:
+    first, second = (Program(law.expression).values(points) for law in (one, other))
+    with np.errstate(all="ignore"):
+        apart = np.abs(first - second) / np.abs(first)
+    return bool(np.median(apart) <= SAME_LAW)
+
+
 def weigh_tied_laws(
     deviations: Sequence[Sequence[Array]],  # [law][range][left-out row], weighted
 ) -> tuple[float, ...]:
@@ -71,8 +114,9 @@ def weigh_tied_laws(
     make it smallest, by non-negative least squares, drawn towards equal ones by the number of laws
     against the number of ranges.
 
-    >>> weigh_tied_laws([[np.array([0.1]), np.array([-0.1])], [np.array([0.9]), np.array([0.9])]])
-    (0.75, 0.25)
+    >>> one, other = [np.array([0.1]), np.array([-0.1])], [np.array([0.9]), np.array([0.9])]
+    >>> [round(weight, 2) for weight in weigh_tied_laws([one, other])]
+    [0.74, 0.26]
     """
     count, ranges = len(deviations), len(deviations[0])
     if count == 1:

@@ -14,7 +14,7 @@ from taskmix.errors import OptionError
 from taskmix.laws._engines import GplearnEngine, OperonEngine
 from taskmix.laws._fitting import Fit, Noise, Observations, as_columns, check_rows, row_weights
 from taskmix.laws._forms import Array, Columns, Program
-from taskmix.laws._judging import Box, Front, Holding, Law, make_front
+from taskmix.laws._judging import Box, Front, Holding, Law, Stack, make_front
 from taskmix.laws._searching import Describer, SearchOptions, search_laws
 
 
@@ -56,7 +56,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     the data where none are given) is not chosen; without a box the same is looked at past the data, to
     ten times their range.
 
-    After `fit`: `front_`, `law_` (the chosen one), `notes_`.
+    After `fit`: `front_`, `law_` (the chosen one), `stack_` (it and laws that cannot be told from it,
+    weighted; alone where there are none), `notes_`.
 
     >>> n = np.arange(1.0, 21.0)
     >>> model = LawRegressor(enough=0.99).fit({"n": n}, 3 * np.sqrt(n))
@@ -127,6 +128,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.front_.warning:
             self.notes_.append(self.front_.warning)
         self.law_: Law = self.front_.chosen
+        self.stack_: Stack = self.front_.stack or Stack((self.law_,), (1.0,))
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.n_features_in_ = len(columns)
         return self

@@ -120,6 +120,13 @@ def _answer_lines(document: LawsDocument) -> list[str]:
         lines.append(
             f"At {_point(found.at)}: {found.value:.4g} ({_ends(found)}). {found.warning}".strip()
         )
+    if document.stack:
+        lines.append(
+            "Laws that cannot be distinguished from it, weighted by their errors beyond the ranges:"
+        )
+        lines += [f"  {row.weight:.2f} {row.formula}" for row in document.stack]
+    if (found := document.stack_prediction) is not None:
+        lines.append(f"Their mean at {_point(found.at)}: {found.value:.4g} ({_ends(found)}).")
     if (gain := document.gain) is not None:
         lines.append(
             f"Change to {_point(gain.to)}: {gain.value:+.4g} ({_ends(gain)}). {gain.warning}".strip()

@@ -54,6 +54,9 @@ class LawsContents:
     far_ends: list[str]  # the points, as headings of columns
     alternatives: list[Alternative]
     disagreement: str  # between the laws, at the far ends
+    stack: list[
+        tuple[str, str]
+    ]  # weight and formula of laws that cannot be told from the chosen one
     constants: list[tuple[str, str, str]]  # value, interval, and that of resampled tables
     groups: list[tuple[str, str, str]]  # name, rows, formula
     given: LawTable | None
@@ -93,6 +96,7 @@ def laws_contents(document: LawsDocument, figures: Mapping[str, Figure]) -> Laws
         else [],
         alternatives=_alternatives(document),
         disagreement=_disagreement(document),
+        stack=[(f"{row.weight:.2f}", row.formula) for row in document.stack or ()],
         constants=_constants(document),
         groups=groups,
         given=given,
@@ -136,6 +140,9 @@ def _lines(document: LawsDocument) -> list[str]:
     if (found := document.prediction) is not None:
         ends = f"{found.low:.4g} to {found.high:.4g}"
         lines.append(f"At {point_words(found.at)}: {found.value:.4g} ({ends}).")
+    if (found := document.stack_prediction) is not None:
+        ends = f"{found.low:.4g} to {found.high:.4g}"
+        lines.append(f"The mean of tied laws there: {found.value:.4g} ({ends}).")
     if (gain := document.gain) is not None:
         ends = f"{gain.low:+.4g} to {gain.high:+.4g}"
         lines.append(f"A change to {point_words(gain.to)} brings {gain.value:+.4g} ({ends}).")
