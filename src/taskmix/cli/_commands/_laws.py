@@ -50,6 +50,15 @@ class SearcherOptions:
         str | None,
         typer.Option("--range", help="Leave out its largest values in turn [first input]."),
     ] = None
+    increasing: Annotated[
+        str | None, typer.Option("--increasing", help="Inputs with which the law may not fall: n,T")
+    ] = None
+    decreasing: Annotated[
+        str | None, typer.Option("--decreasing", help="Inputs with which it may not rise.")
+    ] = None
+    bounded: Annotated[
+        bool, typer.Option("--bounded", help="The law has a finite limit as each input grows.")
+    ] = False
     folds: Annotated[int, typer.Option("--folds", min=0, help="Cross-validate the front.")] = 0
     seed: Annotated[
         int, typer.Option("--seed", help="Of the held-out rows and other searchers.")
@@ -65,6 +74,9 @@ class SearcherOptions:
             range_input=self.range_input,
             folds=self.folds,
             box=box or None,
+            increasing=_names(self.increasing),
+            decreasing=_names(self.decreasing),
+            bounded=self.bounded,
             seed=self.seed,
         )
 
@@ -129,7 +141,7 @@ def laws(
     from taskmix.report import front_chart, write_chart, write_laws_page
 
     _check(search.searcher, plot, page, document)
-    names = [name.strip() for name in inputs.split(",") if name.strip()]
+    names = _names(inputs)
     start, change = _point("--at", asked.at, names), _point("--to", asked.to, names)
     box = _box(asked.box, names)
     columns = read_table(table, [*names, explain, *([asked.group] if asked.group else [])])
@@ -212,6 +224,11 @@ def _reading_words(table: Path, target: str, names: list[str], group: str | None
         f"Read {table.name}: target `{target}`, inputs {inputs}{grouped_by}; {rows:,} rows, none "
         "left out."
     )
+
+
+def _names(text: str | None) -> list[str]:
+    """`n,T` as words."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _point(option: str, text: str | None, names: list[str]) -> dict[str, float]:

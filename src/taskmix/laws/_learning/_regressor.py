@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from taskmix.errors import OptionError
 from taskmix.laws._engines import GplearnEngine, OperonEngine
 from taskmix.laws._fitting import Fit, Noise, Observations, as_columns, check_rows, row_weights
 from taskmix.laws._forms import Array, Columns, Program
-from taskmix.laws._judging import Box, Front, Holding, Law, Stack, make_front
+from taskmix.laws._judging import Box, Demands, Front, Holding, Law, Stack, make_front
 from taskmix.laws._searching import Describer, SearchOptions, search_laws
 
 
@@ -54,7 +54,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     A law that has a pole, is not defined or has the wrong sign in the `box` (ranges of inputs; those of
     the data where none are given) is not chosen; without a box the same is looked at past the data, to
-    ten times their range.
+    ten times their range. Nor is one that falls with an input of `increasing`, rises with one of
+    `decreasing`, or, where the law is to be `bounded`, has no finite limit as an input grows.
 
     After `fit`: `front_`, `law_` (the chosen one), `stack_` (it and laws that cannot be told from it,
     weighted; alone where there are none), `notes_`.
@@ -75,6 +76,9 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         folds: int = 0,
         enough: float | None = None,
         box: Mapping[str, tuple[float, float]] | None = None,
+        increasing: Sequence[str] = (),
+        decreasing: Sequence[str] = (),
+        bounded: bool = False,
         seed: int = 0,
     ) -> None:
         self.engine = engine
@@ -84,6 +88,9 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.folds = folds
         self.enough = enough
         self.box = box
+        self.increasing = increasing
+        self.decreasing = decreasing
+        self.bounded = bounded
         self.seed = seed
 
     def fit(
@@ -141,7 +148,12 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _holding(self, columns: Columns, points: list[Mapping[str, float]]) -> Holding:
         """Where laws have to hold: in the box and at the points, or past the data without a box."""
         asked = Box.asked(columns, self.box or {}, points) if self.box or points else None
-        return Holding(asked=asked, unasked=None if self.box else Box.around(columns))
+        demands = Demands(
+            increasing=self.increasing, decreasing=self.decreasing, bounded=self.bounded
+        )
+        demands.check(list(columns))
+        unasked = None if self.box else Box.around(columns)
+        return Holding(asked=asked, unasked=unasked, demands=demands)
 
     def _check(self, columns: Columns) -> None:
         if isinstance(self.engine, str) and self.engine not in ENGINES:
