@@ -53,11 +53,15 @@ TABLES = {
 }
 
 
+def path_of(name: str, part: str) -> Path:
+    folder = Path(os.environ.get("TASKMIX_DATA", "data"))
+    return folder / "scaling_laws" / name / f"{part}.csv"
+
+
 def read(name: str, part: str) -> tuple[Columns, NDArray[np.float64]]:
     """The inputs and the target of one part of a table."""
     table = TABLES[name]
-    path = Path(os.environ.get("TASKMIX_DATA", "data")) / "scaling_laws" / name / f"{part}.csv"
-    found = read_table(path, [*table.inputs, table.target])
+    found = read_table(path_of(name, part), [*table.inputs, table.target])
     columns = {column: np.array(values, dtype=np.float64) for column, values in found.items()}
     target = columns.pop(table.target)
     return columns, target
@@ -111,14 +115,12 @@ def without_largest(name: str) -> list[dict[str, Any]]:
 def measure(quick: bool, nested: bool) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name in list(TABLES)[: 1 if quick else None]:
-        try:
-            train = read(name, "train")
-        except FileNotFoundError:
+        if not path_of(name, "train").is_file():
             continue
         if nested:
             rows += without_largest(name)
         else:
-            rows += measured(name, train, read(name, "test"), TABLES[name].people)
+            rows += measured(name, read(name, "train"), read(name, "test"), TABLES[name].people)
     return rows
 
 
