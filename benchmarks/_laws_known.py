@@ -80,20 +80,23 @@ class Known:
         return float(np.quantile(worst, 0.9, method="higher"))
 
 
-def make(formula: str, seed: int) -> Known:
-    """The paper's designs with 2 % noise; outside, n is 10 times smaller to 5 times larger."""
+def make(formula: str, seed: int, *, rows: int | None = None, noise: float = NOISE) -> Known:
+    """The paper's designs with 2 % noise, or fewer rows and another noise; outside, n is 10 times
+    smaller to 5 times larger.
+    """
     expression = parse_formula(formula)
     generator = np.random.default_rng(seed)
     small = not expression.variables & {"n_ner", "n_syn"} and formula not in (
         REQUIRED["eq9"],
         REQUIRED["eq10"],
     )
-    columns = balanced(generator) if small else unbalanced(generator)
+    design = balanced if small else unbalanced
+    columns = design(generator) if rows is None else design(generator, rows)
     outside = far_outside(generator)
     used = {name: column for name, column in columns.items() if name in expression.variables}
     far = {name: column for name, column in outside.items() if name in expression.variables}
     values = evaluate_formula(expression, used)
-    target = values * (1 + NOISE * generator.normal(size=len(values)))
+    target = values * (1 + noise * generator.normal(size=len(values)))
     return Known(formula, used, target, far, evaluate_formula(expression, far))
 
 

@@ -6,6 +6,11 @@ designs of their own; and laws drawn at random. The last two have seeds that wer
 either. Where another form is chosen it is told
 whether the law that made the table fits the rows better than chance would have it: if so, the search
 missed it, and if not, the rows cannot tell the two apart.
+
+    python benchmarks/laws_recovery.py [--rows 100 --noise 0.05 --seeds 3] [--quick] [--json]
+
+With `--rows` or `--noise` only the laws required are measured, on unseen seeds, with so many rows and so
+much noise.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ import numpy as np
 from _common import report, row
 from _laws_drawn import drawn
 from _laws_held_out import HELD_OUT
-from _laws_known import FURTHER, REQUIRED, Known, make
+from _laws_known import FURTHER, NOISE, REQUIRED, Known, make
 from taskmix.laws import Law, LawRegressor, evaluate_formula, fit_formula, parse_formula
 
 CLOSE = 0.02  # an error outside below this is small
@@ -137,10 +142,27 @@ def every(kind: str, laws: dict[str, list[Known]]) -> list[dict[str, Any]]:
     return rows + all_laws(kind, together)
 
 
-def measure(quick: bool) -> list[dict[str, Any]]:
+def with_noise(rows: int, noise: float, count: int) -> list[dict[str, Any]]:
+    """The laws required with other numbers of rows and other noise, on unseen seeds."""
+    seeds = range(UNSEEN, UNSEEN + count)
+    laws = {
+        name: [make(text, seed, rows=rows, noise=noise) for seed in seeds]
+        for name, text in REQUIRED.items()
+    }
+    return every(f"required, {rows} rows and {noise:.0%} noise", laws)
+
+
+def measure(quick: bool, rows: int | None, noise: float | None, seeds: int) -> list[dict[str, Any]]:
+    if rows is not None or noise is not None:
+        return with_noise(rows or 1002, noise or NOISE, 1 if quick else seeds)
     sets = (unseen, required, known, other_fields, at_random)
     return [each for part in sets for each in part(quick)]
 
 
 if __name__ == "__main__":
-    report("laws_recovery", measure, __doc__ or "")
+    options = {
+        "--rows": {"type": int, "default": None, "help": "rows of each table"},
+        "--noise": {"type": float, "default": None, "help": "as a share of the value"},
+        "--seeds": {"type": int, "default": 10, "help": "tables of each law, with these two"},
+    }
+    report("laws_recovery", measure, __doc__ or "", options=options)

@@ -9,7 +9,8 @@ from synthetic_laws import laws_document, results_table
 
 from taskmix.errors import InputError
 from taskmix.laws import LawsDocument, fit_formula, read_laws, write_laws
-from taskmix.laws._judging import Front
+from taskmix.laws._judging import Front, StackRow
+from taskmix.laws._learning._document import PredictionRow
 from taskmix.laws._learning._picture import picture_laws
 from taskmix.report import check_laws_page, laws_page_html, write_laws_page
 from taskmix.report._laws._contents import laws_contents
@@ -40,6 +41,26 @@ def test_the_page_has_the_law_its_alternatives_and_what_they_foretell(
         assert part in page, part
     for row in document.front:
         assert row.formula in page
+
+
+def test_the_page_says_why_a_law_is_disqualified_and_has_the_weights_of_a_stack(
+    document: LawsDocument,
+) -> None:
+    first, *others = document.front
+    assert "disqualified" not in laws_page_html(document)
+    why = "has a pole at n = 9000, within the range asked for"
+    page = laws_page_html(
+        replace(
+            document,
+            front=(replace(first, disqualified=why), *others),
+            stack=(StackRow("2*n", 0.625, True), StackRow("3*log(n)", 0.375, False)),
+            stack_prediction=PredictionRow({"n": 8000.0}, 0.5, 0.25, 0.75, ""),
+        )
+    )
+    assert f"disqualified: {why}" in page
+    assert "3*log(n)" in page
+    assert "0.38" in page
+    assert "The mean of tied laws there: 0.5 (0.25 to 0.75)." in page
 
 
 def test_curves_go_beyond_the_data_and_what_lies_beyond_is_shaded(document: LawsDocument) -> None:

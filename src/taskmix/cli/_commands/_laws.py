@@ -50,13 +50,22 @@ class SearcherOptions:
         str | None,
         typer.Option("--range", help="Leave out its largest values in turn [first input]."),
     ] = None
+    increasing: Annotated[
+        str | None, typer.Option("--increasing", help="Inputs with which the law may not fall: n,T")
+    ] = None
+    decreasing: Annotated[
+        str | None, typer.Option("--decreasing", help="Inputs with which it may not rise.")
+    ] = None
+    bounded: Annotated[
+        bool, typer.Option("--bounded", help="The law has a finite limit as each input grows.")
+    ] = False
     folds: Annotated[int, typer.Option("--folds", min=0, help="Cross-validate the front.")] = 0
     seed: Annotated[
         int, typer.Option("--seed", help="Of the held-out rows and other searchers.")
     ] = 0
 
-    def model(self) -> LawRegressor:
-        """The same as an object."""
+    def model(self, box: dict[str, tuple[float, float]]) -> LawRegressor:
+        """The same as an object, with the box in which the law has to hold."""
         from taskmix.laws import LawRegressor
 
         return LawRegressor(
@@ -64,6 +73,10 @@ class SearcherOptions:
             noise=self.noise.value,
             range_input=self.range_input,
             folds=self.folds,
+            box=box or None,
+            increasing=_names(self.increasing),
+            decreasing=_names(self.decreasing),
+            bounded=self.bounded,
             seed=self.seed,
         )
 
@@ -82,6 +95,10 @@ class AskOptions:
     at: Annotated[str | None, typer.Option("--at", help="Predict here: n=2000,ami=0.6,T=2")] = None
     to: Annotated[
         str | None, typer.Option("--to", help="And the gain of this change from there: T=5")
+    ] = None
+    box: Annotated[
+        str | None,
+        typer.Option("--box", help="Where the law has to hold: n=1000:100000,T=1:20"),
     ] = None
     bootstrap: Annotated[
         int,
@@ -110,8 +127,9 @@ def laws(
 ) -> None:
     """Find formulas for a column of a table: the front of complexity against held-out error.
 
-    A tenth of the rows is held out, and the rows with the largest values of the first input are left
-    out in turn: error outside the data is what tells a law from a fit.
+    A tenth of the rows is held out, and the largest and smallest values of each input are left out in
+    turn: error outside the data is what tells a law from a fit. A law with a pole or an undefined part
+    inside the box (where the points of `--at` and `--to` are, or past the data) is not chosen.
 
     Examples:
 
@@ -123,8 +141,9 @@ def laws(
     from taskmix.report import front_chart, write_chart, write_laws_page
 
     _check(search.searcher, plot, page, document)
-    names = [name.strip() for name in inputs.split(",") if name.strip()]
+    names = _names(inputs)
     start, change = _point("--at", asked.at, names), _point("--to", asked.to, names)
+    box = _box(asked.box, names)
     columns = read_table(table, [*names, explain, *([asked.group] if asked.group else [])])
     if not json_:
         echo(_reading_words(table, explain, names, asked.group, len(columns[explain])))
@@ -132,7 +151,7 @@ def laws(
         columns,
         target=explain,
         inputs=names,
-        model=search.model(),
+        model=search.model(box),
         compare=asked.formula or (),
         group=asked.group,
         at=start,
@@ -207,6 +226,11 @@ def _reading_words(table: Path, target: str, names: list[str], group: str | None
     )
 
 
+def _names(text: str | None) -> list[str]:
+    """`n,T` as words."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
 def _point(option: str, text: str | None, names: list[str]) -> dict[str, float]:
     """`n=2000,T=2` as numbers."""
     point: dict[str, float] = {}
@@ -220,3 +244,19 @@ def _point(option: str, text: str | None, names: list[str]) -> dict[str, float]:
             example = f", such as {names[0]}=100" if names else ""
             raise OptionError(f"`{option}` should give inputs values{example}. Found {part!r}.")
     return point
+
+
+def _box(text: str | None, names: list[str]) -> dict[str, tuple[float, float]]:
+    """`n=1000:100000,T=1:20` as ranges."""
+    box: dict[str, tuple[float, float]] = {}
+    for part in text.split(",") if text else ():
+        name, _, ends = part.partition("=")
+        low, sign, high = ends.partition(":")
+        try:
+            box[name.strip()] = (float(low), float(high))
+        except ValueError:
+            sign = ""
+        if not sign or name.strip() not in names:
+            example = f", such as {names[0]}=1:100" if names else ""
+            raise OptionError(f"`--box` should give inputs ranges{example}. Found {part!r}.")
+    return box

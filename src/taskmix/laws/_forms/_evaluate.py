@@ -93,6 +93,11 @@ class Program:
             values = self._forward(columns, constants)
             return values, self._backward(values)
 
+    def node_values(self, columns: Columns) -> list[Array]:
+        """Of each step its values, [row] or one number for all rows."""
+        with np.errstate(all="ignore"):
+            return self._forward(columns, self.start)
+
     def _forward(self, columns: Columns, constants: Sequence[float] | Array) -> list[Array]:
         values: list[Array] = []
         for step in self.steps:

@@ -1,16 +1,21 @@
 """Laws and how far they can be trusted.
 
 A fitted form becomes a law with intervals (`_law.py`). Of many the front keeps what each further
-sign buys, and one is chosen by its error on rows it has not seen (`_front.py`). A law's constants
-can be drawn anew (`_bootstrap.py`) or given to groups of rows (`_groups.py`), and given formulas
-are judged on the same rows (`_compare.py`), those of the paper among them (`_published.py`).
+sign buys (`_front.py`), and one is chosen (`_choose.py`) by its errors on rows and ranges that it has
+not seen (`_judge.py`, `_ranges.py`), unless it fails where it is asked to hold (`_holding.py`, with a
+box, what fails in it and demands). Laws that cannot be told apart are stacked (`_stack.py`). A law's
+constants can be drawn anew (`_bootstrap.py`) or given to groups of rows (`_groups.py`), and given
+formulas are judged on the same rows (`_compare.py`), those of the paper among them (`_published.py`).
 """
 
 from taskmix.laws._judging._bootstrap import Bootstrap, bootstrap_law
+from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._compare import FormulaComparison, compare_formulas, paper_comparisons
+from taskmix.laws._judging._demands import Demands
 from taskmix.laws._judging._front import Front, make_front
 from taskmix.laws._judging._given import fit_formula
 from taskmix.laws._judging._groups import GroupedLaw, fit_groups
+from taskmix.laws._judging._holding import Holding
 from taskmix.laws._judging._law import Errors, Gain, Law, LawPrediction
 from taskmix.laws._judging._published import BOUND_RATES, PAPER_LAWS
 from taskmix.laws._judging._rows import (
@@ -18,14 +23,18 @@ from taskmix.laws._judging._rows import (
     FrontRow,
     GroupRow,
     LawRow,
+    StackRow,
     fitted_constants,
     law_row,
 )
+from taskmix.laws._judging._stack import Stack
 
 __all__ = [
     "BOUND_RATES",
     "PAPER_LAWS",
     "Bootstrap",
+    "Box",
+    "Demands",
     "Errors",
     "FittedConstant",
     "FormulaComparison",
@@ -34,9 +43,12 @@ __all__ = [
     "Gain",
     "GroupRow",
     "GroupedLaw",
+    "Holding",
     "Law",
     "LawPrediction",
     "LawRow",
+    "Stack",
+    "StackRow",
     "bootstrap_law",
     "compare_formulas",
     "fit_formula",

@@ -1,36 +1,29 @@
-"""The front: what each further sign of a formula buys, and the law that is chosen from it.
-
-Of two laws that fit alike the shorter is the likelier, and of two that fit the data at hand alike one
-may be far off beyond them. The rule, in this order:
-
-1. A law whose error on the held-out rows is worse than the best one's beyond chance (three standard
-   errors of the paired difference, and four nats, since the best of many is lucky too) is out.
-2. So is one whose error on the left-out range, with constants fitted to the other rows, is.
-3. Of the rest the one with the shortest description of itself and all rows is chosen
-   (`description_length`), which weighs every deviation and every sign.
-"""
+"""The front: what each further sign of a formula buys, and the law chosen from it (`_choose.py`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.laws._fitting import Fit, Noise, Observations, fit_constants
-from taskmix.laws._forms import Array, Program, complexity
-from taskmix.laws._judging._law import Errors, Law, law_of
-from taskmix.laws._judging._rows import FrontRow, fitted_constants, growth_words
+from taskmix.laws._forms import Program, complexity
+from taskmix.laws._judging._box import Box
+from taskmix.laws._judging._choose import choose_law
+from taskmix.laws._judging._disqualify import TargetFacts
+from taskmix.laws._judging._holding import Holding
+from taskmix.laws._judging._judge import judge_law
+from taskmix.laws._judging._law import Law, law_of
+from taskmix.laws._judging._ranges import largest_rows, left_out_ranges
+from taskmix.laws._judging._rows import FrontRow, StackRow, fitted_constants, growth_words
+from taskmix.laws._judging._stack import Stack, stack_of
 from taskmix.laws._searching import Describer
 
-BEYOND_CHANCE = 3.0  # standard errors; with fewer the law that made the rows is put out too often
-MATERIAL = 4.0  # nats; the best of many laws is better than a true one by some, whatever the errors
-ENOUGH_TO_JUDGE = 10  # rows; fewer cannot put a law out
 JUDGED_LAWS = 12  # shortest descriptions that are judged, besides the best of each complexity
 LEAST_SAVING = 1e-3  # of the error, what a longer law has to save to be on the front
-LEFT_OUT_ABOVE = 0.9  # the quantile of an input above which its rows are left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +41,9 @@ class Front(Sequence[Law]):
     range_input: str
     held_out_rows: int
     left_out_rows: int
+    ranges: tuple[str, ...] = ()  # all that were left out in turn, such as "largest n"
+    warning: str = ""  # where the chosen law is disqualified
+    stack: Stack | None = None  # of the laws that cannot be told from the chosen one
 
     @property
     def chosen(self) -> Law:
@@ -61,6 +57,15 @@ class Front(Sequence[Law]):
 
     def __iter__(self) -> Iterator[Law]:
         return iter(self.laws)
+
+    def stack_rows(self) -> list[StackRow]:
+        """The laws of the stack as plain rows; none where the chosen law stands alone."""
+        if self.stack is None:
+            return []
+        return [
+            StackRow(law.text, weight, law is self.chosen)
+            for law, weight in zip(self.stack.laws, self.stack.weights, strict=True)
+        ]
 
     def rows(self) -> list[FrontRow]:
         """The front as plain rows."""
@@ -79,17 +84,11 @@ class Front(Sequence[Law]):
                 chosen=law is self.chosen,
                 growth=growth_words(law),
                 latex=law.latex,
+                ranges_mse=law.errors.ranges,
+                disqualified=law.disqualified or None,
             )
             for law in self.laws
         ]
-
-
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    fit: Fit  # on the training rows
-    errors: Errors
-    held_out: Array  # [held-out row], squares of weighted deviations
-    left_out: Array  # [left-out row]
 
 
 def make_front(
@@ -104,29 +103,49 @@ def make_front(
     range_input: str,
     folds: int = 0,
     polish: bool = True,
+    holding: Holding | None = None,
 ) -> Front:
     """Judges the candidates and chooses; `fits` come with the shortest description first."""
-    beyond = _left_out_rows(data.columns[range_input])
+    beyond = largest_rows(range_input, data.columns[range_input])
+    ranges = left_out_ranges(data.columns)
+    holding = holding or Holding(unasked=Box.around(data.columns))
     judged = [
-        _judge(fit, data, train, held_out, beyond, folds=folds, polish=polish)
+        judge_law(fit, data, train, held_out, beyond, ranges, folds=folds, polish=polish)
         for fit in _candidates(fits)
+        if fit.is_usable(data)
     ]
-    judged = [each for each in judged if each.fit.is_usable(data)]
     final = [_polished(each.fit, data) if polish else each.fit for each in judged]
+    facts = TargetFacts.of(data.target)
+    verdicts = [holding.verdict(fit.expression, describer.at, facts) for fit in final]
     laws = [
-        law_of(
-            fit,
-            data,
-            target=target,
-            length=describer.length(fit.expression, _mean_square(fit, data)),
-            noise=noise,
-            errors=each.errors,
+        replace(
+            law_of(
+                fit,
+                data,
+                target=target,
+                length=describer.length(fit.expression, _mean_square(fit, data)),
+                noise=noise,
+                errors=each.errors,
+            ),
+            disqualified=verdict.words,
         )
-        for fit, each in zip(final, judged, strict=True)
+        for fit, each, verdict in zip(final, judged, verdicts, strict=True)
     ]
-    chosen = _choose(judged, laws)
+    lengths = [law.length for law in laws]
+    choice = choose_law(judged, lengths, verdicts, ranges, floor=data.floor)
+    chosen = laws[choice.place]
     kept = _undominated(laws, chosen)
-    return Front(tuple(kept), kept.index(chosen), range_input, len(held_out), int(beyond.sum()))
+    points = Box.around(data.columns).points(data.columns, describer.at)
+    return Front(
+        tuple(kept),
+        kept.index(chosen),
+        range_input,
+        len(held_out),
+        int(beyond.rows.sum()),
+        tuple(each.name for each in ranges),
+        choice.warning,
+        stack_of(laws, [each.left_out for each in judged], choice, points),
+    )
 
 
 def _polished(fit: Fit, data: Observations) -> Fit:
@@ -148,83 +167,6 @@ def _candidates(fits: Sequence[Fit]) -> list[Fit]:
             best[signs] = fit
     wanted = {id(fit): fit for fit in (*fits[:JUDGED_LAWS], *best.values())}
     return list(wanted.values())
-
-
-def _left_out_rows(column: Array) -> NDArray[np.bool_]:
-    """The rows with the largest values; all rows of one value go together."""
-    edge = np.quantile(column, LEFT_OUT_ABOVE)
-    beyond = column > edge
-    return beyond if beyond.any() else column == column.max()
-
-
-def _judge(
-    fit: Fit,
-    data: Observations,
-    train: NDArray[np.int64],
-    held_out: NDArray[np.int64],
-    beyond: NDArray[np.bool_],
-    *,
-    folds: int,
-    polish: bool,
-) -> _Judged:
-    aside, far = data.rows(held_out), data.rows(np.flatnonzero(beyond))
-    values = Program(fit.expression).values(aside.columns)
-    deviations = values - aside.target
-    refitted = fit
-    if polish and (~beyond).sum() > len(fit.expression.constants):
-        refitted = fit_constants(fit.expression, data.rows(np.flatnonzero(~beyond)))
-    off = Program(refitted.expression).values(far.columns) - far.target
-    seen = data.rows(train)
-    with np.errstate(all="ignore"):
-        errors = Errors(
-            train=float(np.mean((Program(fit.expression).values(seen.columns) - seen.target) ** 2)),
-            held_out=float(np.mean(deviations**2)),
-            held_out_r2=float(1 - np.mean(deviations**2) / (np.var(aside.target) or 1.0)),
-            left_out=float(np.mean(off**2)),
-            left_out_relative=float(np.sqrt(np.mean((off / far.target) ** 2))),
-            cross=_cross(fit, data, folds, polish=polish) if folds else float("nan"),
-        )
-    return _Judged(fit, errors, (aside.weight * deviations) ** 2, (far.weight * off) ** 2)
-
-
-def _cross(fit: Fit, data: Observations, folds: int, *, polish: bool) -> float:
-    """The mean square over folds, the constants fitted to the others each time."""
-    places = np.random.default_rng(0).permutation(len(data)) % folds
-    total = 0.0
-    for fold in range(folds):
-        rest, aside = (
-            data.rows(np.flatnonzero(places != fold)),
-            data.rows(np.flatnonzero(places == fold)),
-        )
-        fitted = fit_constants(fit.expression, rest) if polish else fit
-        values = Program(fitted.expression).values(aside.columns)
-        total += float(np.sum((values - aside.target) ** 2))
-    return total / len(data)
-
-
-def _choose(judged: Sequence[_Judged], laws: Sequence[Law]) -> Law:
-    good = _not_worse([each.held_out for each in judged]) & _not_worse(
-        [each.left_out for each in judged]
-    )
-    lengths = np.array([law.length for law in laws])
-    return laws[int(np.argmin(np.where(good, lengths, np.inf)))]
-
-
-def _not_worse(squares: Sequence[Array]) -> NDArray[np.bool_]:
-    """[law], whether its squares are those of the best law but for chance."""
-    means = np.array([np.mean(each) if np.isfinite(each).all() else np.inf for each in squares])
-    best = squares[int(np.argmin(means))]
-    result = np.zeros(len(squares), dtype=np.bool_)
-    for place, each in enumerate(squares):
-        if np.isfinite(means[place]):
-            difference = each - best
-            error = np.std(difference) / np.sqrt(len(difference))
-            few = len(difference) < ENOUGH_TO_JUDGE
-            by_chance = np.mean(difference) <= BEYOND_CHANCE * error + 1e-300
-            with np.errstate(divide="ignore", invalid="ignore"):
-                nats = 0.5 * len(difference) * np.log(means[place] / means.min())
-            result[place] = few or by_chance or nats <= MATERIAL
-    return result
 
 
 def _undominated(laws: Sequence[Law], chosen: Law) -> list[Law]:

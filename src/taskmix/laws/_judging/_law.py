@@ -37,7 +37,8 @@ class Errors:
     """How far predictions are off: mean squares in the target's unit, and shares of variance.
 
     `held_out` is on rows kept aside, `left_out` on the rows with the largest values of one input,
-    with constants fitted to the others; `cross` is over folds where they were asked for.
+    with constants fitted to the others, `ranges` over all ranges that were left out in turn; `cross` is
+    over folds where they were asked for.
     """
 
     train: float = float("nan")
@@ -46,6 +47,7 @@ class Errors:
     left_out: float = float("nan")
     left_out_relative: float = float("nan")  # root mean square of relative deviations
     cross: float = float("nan")
+    ranges: float = float("nan")  # the geometric mean over all left-out ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,7 @@ class Law:
     typical: Mapping[str, float]  # the inputs' medians
     length: float  # nats, of the message that tells law and data
     errors: Errors = field(default_factory=Errors)
+    disqualified: str = ""  # why it should not be used where it is asked to hold, in a sentence
 
     def __str__(self) -> str:
         return f"{self.target} = {as_formula(self.expression)}"

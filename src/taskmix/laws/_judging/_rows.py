@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from taskmix.laws._judging._law import Law
 from taskmix.numerics import Interval
+from taskmix.records import LEFT_OUT_IF_NONE
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,19 @@ class FrontRow:
     chosen: bool
     growth: Mapping[str, str | None]
     latex: str
+    # The geometric mean over all ranges left out in turn; None in documents of earlier versions.
+    ranges_mse: float | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # Why it should not be used where it is asked to hold.
+    disqualified: str | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+
+
+@dataclass(frozen=True)
+class StackRow:
+    """One of the laws that cannot be told from the chosen one, with its weight in their mean."""
+
+    formula: str  # without the target
+    weight: float
+    chosen: bool
 
 
 @dataclass(frozen=True)

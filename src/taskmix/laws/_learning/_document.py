@@ -13,7 +13,14 @@ from typing import Any
 
 from taskmix.errors import InputError
 from taskmix.files import UnreadableError, has_keys, read_plain, write_bytes
-from taskmix.laws._judging import FittedConstant, FormulaComparison, FrontRow, GroupRow, LawRow
+from taskmix.laws._judging import (
+    FittedConstant,
+    FormulaComparison,
+    FrontRow,
+    GroupRow,
+    LawRow,
+    StackRow,
+)
 from taskmix.laws._learning._picture import LawPicture
 from taskmix.records import LEFT_OUT_IF_NONE, from_plain, to_plain
 
@@ -81,6 +88,11 @@ class LawsDocument:
     gain: GainRow | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     # What a page draws; None in documents of earlier versions.
     picture: LawPicture | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # Ranges that were left out in turn; None in documents of earlier versions.
+    ranges: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # Laws that cannot be told from the chosen one, and what their mean says at the point.
+    stack: tuple[StackRow, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    stack_prediction: PredictionRow | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     seconds: float
 
     def as_json(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from taskmix.laws._judging import (
     Front,
     GroupedLaw,
     Law,
+    Stack,
     bootstrap_law,
     compare_formulas,
     fit_groups,
@@ -109,7 +110,8 @@ def learn_laws(
     begin = time.monotonic()
     compared = _compared(compare, X, y)
     model = model or LawRegressor()
-    model.fit(X, y, name=target)
+    points = [point for point in (at, {**at, **to} if at and to else None) if point]
+    model.fit(X, y, name=target, points=points)
     front, law = model.front_, model.law_
     drawn, grouped = None, None
     if bootstrap:
@@ -128,11 +130,14 @@ def learn_laws(
         law=law_row(law),
         front=tuple(front.rows()),
         left_out=LeftOutRange(front.range_input, front.left_out_rows),
+        ranges=front.ranges,
+        stack=tuple(front.stack_rows()) or None,
+        stack_prediction=_asked(front.stack, at) if at and front.stack is not None else None,
         bootstrap=fitted_constants(drawn.constants()) if drawn is not None else None,
         comparisons=tuple(compared) if compare else None,
         groups=tuple(grouped.rows()) if grouped is not None else None,
         between_groups=tuple(grouped.between.tolist()) if grouped is not None else None,
-        prediction=_prediction(law, at) if at else None,
+        prediction=_prediction(front, at) if at else None,
         gain=_gain(law, at, to) if at and to else None,
         picture=picture_laws(front, X, y),
         seconds=round(time.monotonic() - begin, 2),
@@ -146,13 +151,25 @@ def _compared(formulas: Sequence[str], X: dict[str, Any], y: Any) -> list[Formul
     return found + (paper_comparisons(X, y) if set(PAPER) & set(formulas) else [])
 
 
-def _prediction(law: Law, point: Mapping[str, float]) -> PredictionRow:
+def _prediction(front: Front, point: Mapping[str, float]) -> PredictionRow:
+    """What the chosen law says; outside the data its interval covers that of the stack."""
+    law = front.chosen
     missing = [name for name in law.inputs if name not in point]
     if missing:
         raise OptionError(
             f"`at` should give every input of the law a value. Found none for {', '.join(missing)}."
         )
-    found = law.predict({name: [value] for name, value in point.items()})
+    row = _asked(law, point)
+    if front.stack is None or not row.warning:
+        return row
+    stacked = _asked(front.stack, point)
+    return replace(row, low=min(row.low, stacked.low), high=max(row.high, stacked.high))
+
+
+def _asked(law: Law | Stack, point: Mapping[str, float]) -> PredictionRow:
+    medians = law.typical if isinstance(law, Law) else law.laws[0].typical
+    whole = {**medians, **point}  # a tied law may have an input that the chosen one has not
+    found = law.predict({name: [value] for name, value in whole.items()})
     value, low, high = (float(each[0]) for each in (found.values, found.low, found.high))
     return PredictionRow(dict(point), value, low, high, found.warning)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from taskmix.errors import OptionError
 from taskmix.laws._engines import GplearnEngine, OperonEngine
 from taskmix.laws._fitting import Fit, Noise, Observations, as_columns, check_rows, row_weights
 from taskmix.laws._forms import Array, Columns, Program
-from taskmix.laws._judging import Front, Law, make_front
+from taskmix.laws._judging import Box, Demands, Front, Holding, Law, Stack, make_front
 from taskmix.laws._searching import Describer, SearchOptions, search_laws
 
 
@@ -51,7 +52,13 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     tells a law from a fit. With `folds` the front has cross-validated errors too. A search ends early
     at a law whose held-out R² is `enough`.
 
-    After `fit`: `front_`, `law_` (the chosen one), `notes_`.
+    A law that has a pole, is not defined or has the wrong sign in the `box` (ranges of inputs; those of
+    the data where none are given) is not chosen; without a box the same is looked at past the data, to
+    ten times their range. Nor is one that falls with an input of `increasing`, rises with one of
+    `decreasing`, or, where the law is to be `bounded`, has no finite limit as an input grows.
+
+    After `fit`: `front_`, `law_` (the chosen one), `stack_` (it and laws that cannot be told from it,
+    weighted; alone where there are none), `notes_`.
 
     >>> n = np.arange(1.0, 21.0)
     >>> model = LawRegressor(enough=0.99).fit({"n": n}, 3 * np.sqrt(n))
@@ -68,6 +75,10 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         range_input: str | None = None,
         folds: int = 0,
         enough: float | None = None,
+        box: Mapping[str, tuple[float, float]] | None = None,
+        increasing: Sequence[str] = (),
+        decreasing: Sequence[str] = (),
+        bounded: bool = False,
         seed: int = 0,
     ) -> None:
         self.engine = engine
@@ -76,18 +87,31 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.range_input = range_input
         self.folds = folds
         self.enough = enough
+        self.box = box
+        self.increasing = increasing
+        self.decreasing = decreasing
+        self.bounded = bounded
         self.seed = seed
 
-    def fit(self, X: Any, y: Any, *, name: str | None = None) -> LawRegressor:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        name: str | None = None,
+        points: Iterable[Mapping[str, float]] = (),
+    ) -> LawRegressor:
         """Finds the laws of a table `X` (mapping, pandas, Arrow, array) and a column `y`.
 
-        The target is called by `name`, or as pandas calls the column, or y.
+        The target is called by `name`, or as pandas calls the column, or y. At `points` the law will be
+        asked, so it has to hold between them and the data.
         """
         columns = as_columns(X)
         target_name = str(name or getattr(y, "name", None) or "y")
         target = as_columns({target_name: y})[target_name]
         self._check(columns)
         self.notes_ = check_rows(columns, target, target_name)
+        holding = self._holding(columns, list(points))
         train, held_out = _divided(len(target), self.test_size, self.seed)
         seen = {name: column[train] for name, column in columns.items()}
         fits, weight, polish = self._find(seen, target[train], columns, target, held_out)
@@ -106,8 +130,12 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             range_input=self.range_input or next(iter(columns)),
             folds=self.folds,
             polish=polish,
+            holding=holding,
         )
+        if self.front_.warning:
+            self.notes_.append(self.front_.warning)
         self.law_: Law = self.front_.chosen
+        self.stack_: Stack = self.front_.stack or Stack((self.law_,), (1.0,))
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.n_features_in_ = len(columns)
         return self
@@ -116,6 +144,16 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The chosen law's values [row]."""
         check_is_fitted(self, "law_")
         return self.law_.predict(X).values
+
+    def _holding(self, columns: Columns, points: list[Mapping[str, float]]) -> Holding:
+        """Where laws have to hold: in the box and at the points, or past the data without a box."""
+        asked = Box.asked(columns, self.box or {}, points) if self.box or points else None
+        demands = Demands(
+            increasing=self.increasing, decreasing=self.decreasing, bounded=self.bounded
+        )
+        demands.check(list(columns))
+        unasked = None if self.box else Box.around(columns)
+        return Holding(asked=asked, unasked=unasked, demands=demands)
 
     def _check(self, columns: Columns) -> None:
         if isinstance(self.engine, str) and self.engine not in ENGINES:

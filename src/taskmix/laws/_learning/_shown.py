@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 
-from taskmix.laws._judging import FormulaComparison
+from taskmix.laws._judging import FormulaComparison, FrontRow
 from taskmix.laws._learning._document import GainRow, LawsDocument, PredictionRow
 
 
@@ -34,7 +34,7 @@ def describe_laws(document: LawsDocument) -> Iterator[str | LawTable]:
     >>> found = learn_laws({"n": n, "f1": 3 * n}, target="f1", inputs=["n"], model=model)
     >>> table, law, *_ = describe_laws(found.document)
     >>> table.columns, law
-    (('signs', 'f1 =', 'R²', 'MSE', 'beyond'), 'Law: f1 = 3*n')
+    (('signs', 'f1 =', 'R²', 'MSE', 'beyond', 'ranges'), 'Law: f1 = 3*n')
     """
     yield from document.notes
     yield _front_table(document)
@@ -60,20 +60,29 @@ def _front_table(document: LawsDocument) -> LawTable:
         f"{document.left_out.input} with constants from the other rows (beyond)"
     )
     has_folds = any(not math.isnan(row.cross_mse) for row in document.front)
+    has_ranges = bool(document.ranges)
+    if document.ranges:
+        title += f"; typically over {len(document.ranges)} ranges left out in turn (ranges)"
     rows = [
         (
             str(row.complexity),
-            ("→ " if row.chosen else "  ") + row.formula,
+            ("→ " if row.chosen else "  ") + row.formula + _reason(row),
             _shown(row.held_out_r2),
             _shown(row.held_out_mse),
             *((_shown(row.cross_mse),) if has_folds else ()),
             _shown(row.left_out_mse),
+            *((_shown(row.ranges_mse),) if has_ranges else ()),
         )
         for row in document.front
     ]
     folds = ("folds",) if has_folds else ()
-    columns = ("signs", f"{document.target} =", "R²", "MSE", *folds, "beyond")
+    ranges = ("ranges",) if has_ranges else ()
+    columns = ("signs", f"{document.target} =", "R²", "MSE", *folds, "beyond", *ranges)
     return LawTable(title, columns, tuple(rows), formula=1)
+
+
+def _reason(row: FrontRow) -> str:
+    return f" [disqualified: {row.disqualified}]" if row.disqualified else ""
 
 
 def _comparison_table(comparisons: tuple[FormulaComparison, ...]) -> LawTable:
@@ -111,6 +120,13 @@ def _answer_lines(document: LawsDocument) -> list[str]:
         lines.append(
             f"At {_point(found.at)}: {found.value:.4g} ({_ends(found)}). {found.warning}".strip()
         )
+    if document.stack:
+        lines.append(
+            "Laws that cannot be distinguished from it, weighted by their errors beyond the ranges:"
+        )
+        lines += [f"  {row.weight:.2f} {row.formula}" for row in document.stack]
+    if (found := document.stack_prediction) is not None:
+        lines.append(f"Their mean at {_point(found.at)}: {found.value:.4g} ({_ends(found)}).")
     if (gain := document.gain) is not None:
         lines.append(
             f"Change to {_point(gain.to)}: {gain.value:+.4g} ({_ends(gain)}). {gain.warning}".strip()
@@ -119,9 +135,9 @@ def _answer_lines(document: LawsDocument) -> list[str]:
     return [*lines, f"{document.rows} rows, {noise}, {document.seconds:.1f} s."]
 
 
-def _shown(value: float) -> str:
+def _shown(value: float | None) -> str:
     """Four digits; a dash where a number is not known."""
-    return "-" if math.isnan(value) else f"{value:.4g}"
+    return "-" if value is None or math.isnan(value) else f"{value:.4g}"
 
 
 def _point(point: Mapping[str, float]) -> str:

@@ -37,6 +37,7 @@ class Alternative:
     left_out: str
     foretold: list[str]  # one a far end
     chosen: bool
+    disqualified: str  # why it should not be used; nothing where it may be
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,9 @@ class LawsContents:
     far_ends: list[str]  # the points, as headings of columns
     alternatives: list[Alternative]
     disagreement: str  # between the laws, at the far ends
+    stack: list[
+        tuple[str, str]
+    ]  # weight and formula of laws that cannot be told from the chosen one
     constants: list[tuple[str, str, str]]  # value, interval, and that of resampled tables
     groups: list[tuple[str, str, str]]  # name, rows, formula
     given: LawTable | None
@@ -92,6 +96,7 @@ def laws_contents(document: LawsDocument, figures: Mapping[str, Figure]) -> Laws
         else [],
         alternatives=_alternatives(document),
         disagreement=_disagreement(document),
+        stack=[(f"{row.weight:.2f}", row.formula) for row in document.stack or ()],
         constants=_constants(document),
         groups=groups,
         given=given,
@@ -135,6 +140,9 @@ def _lines(document: LawsDocument) -> list[str]:
     if (found := document.prediction) is not None:
         ends = f"{found.low:.4g} to {found.high:.4g}"
         lines.append(f"At {point_words(found.at)}: {found.value:.4g} ({ends}).")
+    if (found := document.stack_prediction) is not None:
+        ends = f"{found.low:.4g} to {found.high:.4g}"
+        lines.append(f"The mean of tied laws there: {found.value:.4g} ({ends}).")
     if (gain := document.gain) is not None:
         ends = f"{gain.low:+.4g} to {gain.high:+.4g}"
         lines.append(f"A change to {point_words(gain.to)} brings {gain.value:+.4g} ({ends}).")
@@ -164,6 +172,7 @@ def _alternatives(document: LawsDocument) -> list[Alternative]:
             left_out=root_words(row.left_out_mse),
             foretold=[_number(end.values[place]) for end in ends],
             chosen=row.chosen,
+            disqualified=row.disqualified or "",
         )
         for place, row in enumerate(document.front)
     ]

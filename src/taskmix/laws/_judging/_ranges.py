@@ -1,0 +1,131 @@
+"""Ranges of the inputs that are left out in turn, and how far off a law is there.
+
+Error outside the data is what tells a law from a fit, and a law that holds for larger values of one
+input may be far off for another's. So the largest and the smallest values of each input are left out
+in turn, and the rows where all inputs are large, each time with the constants fitted to the remaining
+rows. A range counts where it has rows enough, leaves rows and values enough, and reaches past
+what remains.
+
+Rows of one range are off together where a form is wrong, so a range counts as a few rows, not as
+many: laws are compared by the mean over ranges of the logarithm of their errors, whose uncertainty is
+that of as many values as there are ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskmix.laws._fitting import Fit, Observations, fit_constants
+from taskmix.laws._forms import Array, Columns, Program
+
+LARGEST_ABOVE = (
+    0.9  # the quantile of one input, above which rows are left out and shown on their own
+)
+LEFT_OUT_SHARE = 0.15  # of the rows in a range, about
+MOST_LEFT_OUT = 0.4  # of the rows: where one value has more, nothing is left to fit
+LEAST_IN_RANGE = 5  # rows; an error of fewer is mostly noise
+LEAST_VALUES_LEFT = 3  # of the input that is cut; through two any curve goes
+LEAST_REACH = 0.1  # of the spread that remains, by which a range has to extend beyond it
+SMALLEST_COUNT = 0.4  # of a range of the largest values: laws are mostly asked about larger ones
+CORNER_ABOVE = 0.6  # the quantile above which an input is large, in the corner of all
+TINY = 1e-300  # so that an exact law has a logarithm
+
+
+@dataclass(frozen=True, eq=False)
+class RangeRows:
+    """Rows that are left out together, and what they have in common."""
+
+    name: str  # such as "largest n"
+    rows: NDArray[np.bool_]
+    share: float = 1.0  # of what a range counts in a choice
+
+
+def left_out_ranges(columns: Columns) -> list[RangeRows]:
+    """The largest and smallest values of each input, and the corner where all are large."""
+    found: list[RangeRows] = []
+    for name, column in columns.items():
+        scaled = _scaled(column)
+        for words, values, share in (
+            ("largest", scaled, 1.0),
+            ("smallest", -scaled, SMALLEST_COUNT),
+        ):
+            rows = _beyond(values)
+            if rows is not None:
+                found.append(RangeRows(f"{words} {name}", rows, share))
+    if len(columns) > 1:
+        rows = np.logical_and.reduce(
+            [column >= np.quantile(column, CORNER_ABOVE) for column in columns.values()]
+        )
+        if LEAST_IN_RANGE <= rows.sum() <= MOST_LEFT_OUT * len(rows):
+            found.append(RangeRows(f"large {' and '.join(columns)}", rows))
+    return found
+
+
+def _scaled(column: Array) -> Array:
+    return np.log(column) if np.all(column > 0) else column
+
+
+def _beyond(values: Array) -> NDArray[np.bool_] | None:
+    """The rows above a cut between two values; None where there is no useful one."""
+    distinct = np.unique(values)
+    if len(distinct) <= LEAST_VALUES_LEFT:
+        return None
+    # The cut with nearest to the wanted share of rows beyond; all rows of one value go together.
+    cuts = distinct[LEAST_VALUES_LEFT - 1 : -1]
+    shares = 1 - np.searchsorted(np.sort(values), cuts, side="right") / len(values)
+    reach = (distinct[-1] - cuts) / (cuts - distinct[0])
+    useful = (
+        (shares * len(values) >= LEAST_IN_RANGE)
+        & (shares <= MOST_LEFT_OUT)
+        & (reach >= LEAST_REACH)
+    )
+    if not useful.any():
+        return None
+    cut = cuts[int(np.argmin(np.where(useful, np.abs(shares - LEFT_OUT_SHARE), np.inf)))]
+    return np.asarray(values > cut)
+
+
+def largest_rows(name: str, column: Array) -> RangeRows:
+    """The rows with the largest values of an input; all rows of one value go together."""
+    beyond = column > np.quantile(column, LARGEST_ABOVE)
+    return RangeRows(f"largest {name}", beyond if beyond.any() else column == column.max())
+
+
+def range_deviations(
+    fit: Fit, data: Observations, ranges: Sequence[RangeRows], *, refit: bool
+) -> list[Array]:
+    """[range][left-out row], weighted deviations with constants from the other rows; NaN if unknown."""
+    found = []
+    for each in ranges:
+        fitted = fit
+        if refit and (~each.rows).sum() > len(fit.expression.constants):
+            rest = data.rows(np.flatnonzero(~each.rows))
+            fitted = fit_constants(fit.expression, rest, tolerance=1e-4)
+        far = data.rows(np.flatnonzero(each.rows))
+        values = Program(fitted.expression).values(far.columns)
+        with np.errstate(all="ignore"):
+            found.append(far.weight * (values - far.target))
+    return found
+
+
+def log_errors(deviations: Sequence[Array], floor: float = 0.0) -> Array:
+    """[range], the logarithm of the root mean square; infinite where a value is missing."""
+    with np.errstate(all="ignore"):
+        found = [0.5 * np.log(np.mean(each**2) + floor + TINY) for each in deviations]
+    return np.array([each if np.isfinite(each) else np.inf for each in found])
+
+
+def typical_error(
+    deviations: Sequence[Array], data: Observations, ranges: Sequence[RangeRows]
+) -> float:
+    """The geometric mean over ranges of the mean square, in the target's unit; NaN without ranges."""
+    if not ranges:
+        return float("nan")
+    plain = [
+        each / data.weight[left_out.rows] for each, left_out in zip(deviations, ranges, strict=True)
+    ]
+    return float(np.exp(2 * np.mean(log_errors(plain))))
