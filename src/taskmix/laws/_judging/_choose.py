@@ -13,9 +13,10 @@ may be far off beyond them. The rule, in this order:
    is chosen. A range is told as a few rows whose scale is the best law's error there: a law twice as
    far off costs five nats, and no range costs more than that, so one odd range cannot decide alone.
 
-The numbers were tuned on ranges left out of the train rows of two scaling-law tables and of the tables
-of the study of multitask learning: the search ran on what remained, and the choice was compared with
-the best law there. Known laws (`benchmarks/laws_recovery.py`) were to be found as often as before.
+The numbers were tuned on ranges left out of the train rows of two scaling-law tables and of the
+balanced table of the study of multitask learning: the search ran on what remained, and the choice was
+compared with the best law there. Known laws (`benchmarks/laws_recovery.py`) were to be found as often
+as before.
 """
 
 from __future__ import annotations
