@@ -2,7 +2,7 @@
 
 `_baselines` are the models that do not share; `_comparison` judges all on sequences that were held
 out, and `_choice` tries several numbers of generators; each fit is asked for by way of `_fitting`,
-so that it may be recorded. `_similarity` says how alike tasks are.
+so that it may be recorded. `_calibration` scores sequences while they are held out. `_similarity` says how alike tasks are.
 """
 
 from taskmix.sequences._comparing._baselines import (
@@ -11,6 +11,7 @@ from taskmix.sequences._comparing._baselines import (
     SeparateState,
     SequenceModel,
 )
+from taskmix.sequences._comparing._calibration import calibrate_scores
 from taskmix.sequences._comparing._choice import GeneratorChoice, choose_generators, find_symbols
 from taskmix.sequences._comparing._comparison import (
     SHARED_NAME,
@@ -41,6 +42,7 @@ __all__ = [
     "SeparateModels",
     "SeparateState",
     "SequenceModel",
+    "calibrate_scores",
     "choose_generators",
     "compare_with_baselines",
     "find_symbols",

@@ -55,7 +55,7 @@ def choose_generators(
     """
     if not counts or min(counts) < 1:
         raise InputError(f"`counts` should be numbers of generators, from 1. Found {list(counts)}.")
-    fold = _folds(tasks, folds, np.random.default_rng(0))
+    fold = hold_out(tasks, folds, np.random.default_rng(0))
     names, symbols = list(tasks), find_symbols(sequences, model)
     scores = np.full((len(counts), len(fold)), np.nan)
     for place, count in enumerate(counts):
@@ -92,7 +92,7 @@ def find_symbols(sequences: Sequence[Any], model: SequenceMixture) -> Any:
     return max((int(np.nanmax(np.asarray(each, np.float64))) for each in sequences), default=0) + 1
 
 
-def _folds(tasks: Tasks, folds: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def hold_out(tasks: Tasks, folds: int, generator: np.random.Generator) -> NDArray[np.int64]:
     """[sequence], so that every task has sequences left in every fold's rest."""
     _, codes = number_tasks(tasks)
     fold = np.full(len(codes), -1)

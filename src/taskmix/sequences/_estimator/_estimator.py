@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from taskmix.errors import OptionError
 from taskmix.sequences._counted import Markov
-from taskmix.sequences._estimator._fitted import FittedMixture, Tasks
+from taskmix.sequences._estimator._fitted import Tasks
+from taskmix.sequences._estimator._scoring import ScoredMixture
 from taskmix.sequences._generator import Floats, Generator, check_whole
 from taskmix.sequences._mixture import (
     Bank,
@@ -37,7 +38,7 @@ from taskmix.sequences._observed import (
 )
 
 
-class SequenceMixture(FittedMixture):
+class SequenceMixture(ScoredMixture):
     """Tasks as mixtures of shared sequence generators.
 
     `generator` is one of `Markov`, `HiddenMarkov`, `Multinomial`, `Gaussian`, `GaussianHiddenMarkov`,

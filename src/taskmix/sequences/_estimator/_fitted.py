@@ -24,6 +24,7 @@ from taskmix.sequences._estimator._prediction import (
     predict_after,
     sample_sequence,
 )
+from taskmix.sequences._estimator._scores import ScoreReference
 from taskmix.sequences._generator import Floats
 from taskmix.sequences._mixture import Bank, Settling, divide_sequences
 from taskmix.sequences._observed import (
@@ -54,6 +55,7 @@ class LearnedMixture(TypedDict, total=False):
     bounds_: list[float]
     n_iter_: int
     converged_: bool
+    reference_: ScoreReference | None
 
 
 _LEARNED = tuple(LearnedMixture.__annotations__)

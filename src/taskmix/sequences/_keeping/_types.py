@@ -26,7 +26,7 @@ from taskmix.sequences._counted import (
     Outcomes,
 )
 from taskmix.sequences._dynamics import DynamicsStatistics, LinearDynamics, LinearDynamicsParameters
-from taskmix.sequences._estimator import Judgement
+from taskmix.sequences._estimator import Judgement, ScoreReference
 from taskmix.sequences._hidden import (
     GaussianHiddenMarkov,
     GaussianHiddenMarkovParameters,
@@ -71,6 +71,7 @@ _KNOWN: tuple[type, ...] = (
     Outcomes,
     Recurrent,
     RecurrentParameters,
+    ScoreReference,
     SeparateState,
     Sequences,
     StochasticState,
