@@ -1,8 +1,8 @@
 """Is this sequence this task's? Sequences of one task planted among another's, found by their scores.
 
-Every task's model is learned from a few sequences. Sequences it has not seen are its own or planted,
-one for each of its own, from the other tasks. AUC is the chance that an own one scores higher than a planted
-one: of a task over all pairs, and the mean over tasks. Intervals (95 %) are of 2,000 bootstraps over
+Every task's model is learned from a few sequences. Sequences it has not seen are its own, or planted:
+those of the other tasks. AUC is the chance that an own one scores higher than a planted one: of a task
+over all pairs, and the mean over tasks. Intervals (95 %) are of 2,000 bootstraps over
 tasks; the last column is the paired difference, ours minus the peer's.
 
 Peers: chains of each task backed off to the pooled chain, which is backed off to shorter contexts

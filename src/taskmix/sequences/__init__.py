@@ -4,8 +4,10 @@ from taskmix.sequences._comparing import (
     Compared,
     GeneratorChoice,
     HeldOutFigures,
+    HeldOutScores,
     MixtureComparison,
     PooledMixture,
+    ScoredExample,
     SeparateModels,
     calibrate_scores,
     choose_generators,
@@ -13,6 +15,7 @@ from taskmix.sequences._comparing import (
     held_out_figures,
     held_out_verdict,
     mixture_table,
+    score_held_out,
     task_similarity,
 )
 from taskmix.sequences._counted import Markov, Multinomial
@@ -27,6 +30,7 @@ from taskmix.sequences._estimator import (
     continue_sequence,
 )
 from taskmix.sequences._from_tasks import (
+    CALIBRATION_FOLDS,
     MixtureRecipe,
     MixtureWork,
     SequenceData,
@@ -75,6 +79,7 @@ from taskmix.sequences._observed import (
 from taskmix.sequences._recurrent import Recurrent
 
 __all__ = [
+    "CALIBRATION_FOLDS",
     "SHARED",
     "Alphabet",
     "Bank",
@@ -90,6 +95,7 @@ __all__ = [
     "Generator",
     "GeneratorChoice",
     "HeldOutFigures",
+    "HeldOutScores",
     "HiddenMarkov",
     "HiddenMarkovParameters",
     "Judgement",
@@ -107,6 +113,7 @@ __all__ = [
     "RecordedFits",
     "Recurrent",
     "ScoreReference",
+    "ScoredExample",
     "SeparateModels",
     "SequenceData",
     "SequenceMixture",
@@ -133,6 +140,7 @@ __all__ = [
     "put_generators",
     "running_totals",
     "save_mixture",
+    "score_held_out",
     "split_sequences",
     "sums_by_sequence",
     "take_generators",

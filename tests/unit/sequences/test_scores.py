@@ -30,7 +30,7 @@ def fitted(seed: int = 0, **options: Any) -> tuple[SequenceMixture, list[Any], l
 
 
 def test_the_posterior_of_tasks_is_bayes_rule_with_the_prior_that_was_stated() -> None:
-    model, sequences, tasks = fitted()
+    model, sequences, _ = fitted()
     some = sequences[:7]
     by_task = np.column_stack([model.score_samples(some, [t] * 7) for t in model.tasks_])
     np.testing.assert_allclose(model.log_likelihood_by_task(some), by_task, rtol=1e-10)
@@ -127,7 +127,8 @@ def test_p_values_by_hand() -> None:
     assert reference.p_values("log_ratio", np.array([2.0]), ["x"])[0] == pytest.approx(4 / 20)
     assert reference.p_values("surprise", np.array([-2.0]), ["x"])[0] == pytest.approx(4 / 20)
     assert reference.p_values("log_ratio", np.array([2.0]), ["few"])[0] == pytest.approx(4 / 23)
-    assert reference.has_own("x") and not reference.has_own("few")
+    assert reference.has_own("x")
+    assert not reference.has_own("few")
 
 
 def test_p_values_stay_with_the_model_in_its_file(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from taskmix.cli._printing._sequences import (
 from taskmix.errors import OptionError, RunError
 
 if TYPE_CHECKING:
-    from taskmix.sequences import HeldOutFigures, SequenceMixture
+    from taskmix.sequences import HeldOutFigures, SequenceData, SequenceMixture
     from taskmix.tasks import TaskSet
 
 
@@ -43,6 +43,13 @@ def sequences(
     baselines: Annotated[
         bool, typer.Option("--baselines/--no-baselines", help="Compare on held-out sequences.")
     ] = True,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate/--no-calibrate",
+            help="Score train sequences while they are held out, for p-values of `score`.",
+        ),
+    ] = True,
     out: Annotated[Path, typer.Option("--out", help="The folder for model and page.")] = Path(
         "sequences"
     ),
@@ -55,6 +62,9 @@ def sequences(
     against one model per task, one pooled model, a mixture without tasks and plain LDA. Stop it or kill
     it and run the same command again: what is done is not done again, and the model is the same.
 
+    A model that exists is asked with `taskmix sequences score`, `next`, `sample` and `adapt`; each has
+    its own --help.
+
     Examples:
 
         taskmix sequences names/ --characters --generator hmm --states 10 --generators 8
@@ -66,6 +76,7 @@ def sequences(
     from taskmix.files import check_outside
     from taskmix.report import MIXTURE_PAGE_PACKAGES
     from taskmix.sequences import (
+        CALIBRATION_FOLDS,
         FitStoppedError,
         MixtureFolder,
         MixtureWork,
@@ -90,6 +101,7 @@ def sequences(
             data=data,
             folder=MixtureFolder(out),
             fresh=fresh,
+            folds=CALIBRATION_FOLDS if calibrate else 0,
             workers=fit.threads,
             should_stop=should_stop,
             on_fit=None if json_ else print_fit,
@@ -104,7 +116,9 @@ def sequences(
                 prefix = cut_prefix(predict, characters=tasks.characters)
                 print_continuation(continue_sequence(work.learn(), prefix, task), as_json=json_)
                 return
-            page = partial(_write_page, tasks.folder, loaded, this_command()) if has_page else None
+            page = None
+            if has_page:
+                page = partial(_write_page, tasks.folder, loaded, data, this_command())
             document = work.describe(command=this_command(), baselines=baselines, write_page=page)
         except FitStoppedError as error:
             raise RunError("Stopped. Run the same command again to go on from here.") from error
@@ -114,14 +128,22 @@ def sequences(
 def _write_page(
     folder: str,
     tasks: TaskSet,
+    data: SequenceData,
     command: str,
     model: SequenceMixture,
     figures: tuple[HeldOutFigures, ...],
     path: Path,
 ) -> Path:
     from taskmix.report import write_mixture_page
+    from taskmix.sequences import score_held_out
 
-    title = Path(folder).resolve().name
+    held_out = data.held_out.of_tasks(set(model.tasks_))
     return write_mixture_page(
-        model, path, title=title, figures=figures, command=command, notes=tasks.notes
+        model,
+        path,
+        title=Path(folder).resolve().name,
+        figures=figures,
+        scores=score_held_out(model, held_out.sequences, held_out.tasks),
+        command=command,
+        notes=tasks.notes,
     )

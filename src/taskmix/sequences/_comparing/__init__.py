@@ -2,7 +2,8 @@
 
 `_baselines` are the models that do not share; `_comparison` judges all on sequences that were held
 out, and `_choice` tries several numbers of generators; each fit is asked for by way of `_fitting`,
-so that it may be recorded. `_calibration` scores sequences while they are held out. `_similarity` says how alike tasks are.
+so that it may be recorded. `_calibration` scores sequences while they are held out, `_held_out_scores`
+shows some of them. `_similarity` says how alike tasks are.
 """
 
 from taskmix.sequences._comparing._baselines import (
@@ -28,6 +29,11 @@ from taskmix.sequences._comparing._figures import (
     mixture_table,
 )
 from taskmix.sequences._comparing._fitting import Fitting, fit_now
+from taskmix.sequences._comparing._held_out_scores import (
+    HeldOutScores,
+    ScoredExample,
+    score_held_out,
+)
 from taskmix.sequences._comparing._similarity import task_similarity
 
 __all__ = [
@@ -37,8 +43,10 @@ __all__ = [
     "Fitting",
     "GeneratorChoice",
     "HeldOutFigures",
+    "HeldOutScores",
     "MixtureComparison",
     "PooledMixture",
+    "ScoredExample",
     "SeparateModels",
     "SeparateState",
     "SequenceModel",
@@ -51,5 +59,6 @@ __all__ = [
     "held_out_verdict",
     "make_baselines",
     "mixture_table",
+    "score_held_out",
     "task_similarity",
 ]

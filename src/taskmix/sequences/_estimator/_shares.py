@@ -5,10 +5,10 @@ each, and is too sure of itself where many are like that. So shares are drawn fr
 
 $$p(\theta \mid x) \propto \mathrm{Dir}(\theta; \alpha)\,\prod_j \sum_k \theta_k P_k(x_j)$$
 
-in which θ is integrated out: sequence by sequence, many draws side by side pick its generator given those
-of the sequences before, and are weighted by how well they foresaw it (Kong, Liu and Wong, "Sequential
-Imputations and Bayesian Missing Data Problems", JASA 1994), with some sweeps of Gibbs sampling at the end.
-Given how many sequences each generator has, θ is Dirichlet. The generators stay as they are, so the
+with θ integrated out: sequence by sequence, many draws side by side pick its generator given those of
+the sequences before, and are weighted by how well they foresaw it (Kong, Liu and Wong, "Sequential
+Imputations and Bayesian Missing Data Problems", JASA 1994), with some sweeps of Gibbs sampling at the
+end. Given how many sequences each generator has, θ is Dirichlet. The generators stay as they are, so the
 intervals are of θ alone.
 """
 

@@ -6,9 +6,10 @@ them, and `_work` chooses, fits, keeps and compares in one folder. It is the roo
 
 from taskmix.sequences._from_tasks._recipe import MixtureRecipe
 from taskmix.sequences._from_tasks._splits import SequenceData, TaskSequences, split_sequences
-from taskmix.sequences._from_tasks._work import MixtureWork
+from taskmix.sequences._from_tasks._work import CALIBRATION_FOLDS, MixtureWork
 
 __all__ = [
+    "CALIBRATION_FOLDS",
     "MixtureRecipe",
     "MixtureWork",
     "SequenceData",

@@ -16,6 +16,7 @@ from taskmix.sequences._comparing import (
     GeneratorChoice,
     HeldOutFigures,
     MixtureComparison,
+    calibrate_scores,
     choose_generators,
     compare_with_baselines,
     held_out_figures,
@@ -32,9 +33,14 @@ from taskmix.sequences._keeping import (
     save_mixture,
 )
 
+CALIBRATION_FOLDS = 3  # of a command: each is a fit
 COUNTS = (1, 2, 4, 8, 16)  # tried where the number of generators is to be chosen
 Tell = Callable[[int, float], None]  # an iteration and its bound
 PageWriter = Callable[[SequenceMixture, tuple[HeldOutFigures, ...], Path], Path]
+
+
+def _is_calibrated(path: Path) -> bool:
+    return load_mixture(path).reference_ is not None
 
 
 @contextmanager
@@ -59,6 +65,7 @@ class MixtureWork:
     data: SequenceData
     folder: MixtureFolder
     fresh: bool = False  # start over whatever there is
+    folds: int = 0  # of the calibration that p-values need; 0: none
     workers: int = 1  # threads
     should_stop: Callable[[], bool] | None = None
     on_fit: Callable[[str], None] | None = None  # what a fit that begins is for
@@ -125,7 +132,16 @@ class MixtureWork:
             fits(SHARED_NAME, model, train.sequences, train.tasks, lambda: None)
         model.set_params(on_state=None)
         path = self.folder.model(self.name)
-        if self.fresh or not path.exists():
+        if self.folds:
+            calibrate_scores(
+                model,
+                train.sequences,
+                train.tasks,
+                folds=self.folds,
+                on_progress=self.on_fit,
+                fitting=fits,
+            )
+        if self.fresh or not path.exists() or (self.folds and not _is_calibrated(path)):
             save_mixture(model, path)
         return model
 

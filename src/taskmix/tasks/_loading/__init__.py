@@ -13,6 +13,7 @@ from taskmix.tasks._loading._missing import empty_texts
 from taskmix.tasks._loading._multilabel import mark_labels, read_label_sets
 from taskmix.tasks._loading._names import called
 from taskmix.tasks._loading._notes import Notes
+from taskmix.tasks._loading._sequence_file import SequenceRows, read_sequences
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import Target, choose_metric, guess_kind
 from taskmix.tasks._loading._wanted import Wanted
@@ -23,6 +24,7 @@ __all__ = [
     "Notes",
     "Origin",
     "SeenFiles",
+    "SequenceRows",
     "Target",
     "TaskSettings",
     "Wanted",
@@ -36,6 +38,7 @@ __all__ = [
     "make_tasks",
     "mark_labels",
     "read_label_sets",
+    "read_sequences",
     "remarks_on_cells",
     "split_pairs",
     "watching",
