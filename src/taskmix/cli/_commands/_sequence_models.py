@@ -108,8 +108,8 @@ def score(
 
     Every sequence gets its log-likelihood in the task, its surprise (negative log-likelihood of a
     symbol), the log-ratio of the task to the rest (above 0: rather this task's than anybody's), log
-    P(task | sequence), the likeliest task, and p-values: the share of the task's own held-out sequences that are
-    as odd, by ratio and by surprise. A low p_ratio says that somebody else wrote it.
+    P(task | sequence), the likeliest task, and p-values: the share of the task's own held-out
+    sequences that are as odd, by ratio and by surprise. A low p_ratio says that somebody else wrote it.
 
     Examples:
 

@@ -16,7 +16,7 @@ from taskmix.cli._options._sequences import (
     SequenceTaskOptions,
     cut_prefix,
 )
-from taskmix.cli._printing._display import iteration_bar, note
+from taskmix.cli._printing._display import echo, iteration_bar, note
 from taskmix.cli._printing._reading import print_reading
 from taskmix.cli._printing._sequences import (
     print_choice,
@@ -70,6 +70,8 @@ def sequences(
         taskmix sequences names/ --characters --generator hmm --states 10 --generators 8
 
         taskmix sequences names/ --characters --predict mac --task Scottish
+
+        taskmix sequences logs/ --stream --batch-size 20000 --generators 16 --threads 4
     """
     from taskmix.cli._printing._repeat import this_command
     from taskmix.cli._stopping import clean_stop
@@ -87,6 +89,14 @@ def sequences(
     begin = time.monotonic()
     tell_slowness()
     has_page = predict is None and can_write_page(MIXTURE_PAGE_PACKAGES)
+    if tasks.stream:
+        if predict is not None:
+            raise OptionError(
+                "`--predict` should be used without --stream. Found both. Ask the model with "
+                "`taskmix sequences next`."
+            )
+        _fit_stream(tasks, generator, fit, out, fresh=fresh, page=has_page, as_json=json_)
+        return
     loaded = tasks.load()
     print_reading(loaded, quiet=json_ or predict is not None)
     data = split_sequences(loaded)
@@ -123,6 +133,59 @@ def sequences(
         except FitStoppedError as error:
             raise RunError("Stopped. Run the same command again to go on from here.") from error
     print_mixture(document, loaded, time.monotonic() - begin, as_json=json_)
+
+
+def _fit_stream(
+    tasks: SequenceTaskOptions,
+    generator: GeneratorOptions,
+    fit: FitOptions,
+    out: Path,
+    *,
+    fresh: bool,
+    page: bool,
+    as_json: bool,
+) -> None:
+    """Sequences that need not fit into memory; nothing is compared, since every model reads them all."""
+    from taskmix.cli._printing._repeat import this_command
+    from taskmix.cli._stopping import clean_stop
+    from taskmix.files import check_outside
+    from taskmix.report import write_mixture_page
+    from taskmix.sequences import FitStoppedError, MixtureFolder, StreamWork, score_held_out
+
+    begin, stream = time.monotonic(), tasks.read_stream()
+    if not as_json:
+        echo(
+            f"Read {len(stream):,} sequences of {len(stream.tasks):,} tasks, {stream.observations:,} "
+            f"symbols, {len(stream.symbols):,} different ones; {len(stream.held_out.sequences):,} more "
+            "are held out."
+        )
+
+    def write(model: SequenceMixture, figures: tuple[HeldOutFigures, ...], path: Path) -> Path:
+        held = stream.held_out.of_tasks(set(model.tasks_))
+        scores = score_held_out(model, held.sequences, held.tasks) if held.sequences else None
+        title, command = Path(tasks.folder).resolve().name, this_command()
+        return write_mixture_page(
+            model, path, title=title, figures=figures, scores=scores, command=command
+        )
+
+    with clean_stop() as should_stop:
+        work = StreamWork(
+            recipe=fit.recipe(generator, vectors=False),
+            stream=stream,
+            folder=MixtureFolder(out),
+            fresh=fresh,
+            workers=fit.threads,
+            should_stop=should_stop,
+            on_note=note,
+            watch=partial(iteration_bar, quiet=as_json),
+        )
+        work.check()
+        check_outside(out, Path(tasks.folder), what="the mixture")
+        try:
+            document = work.describe(command=this_command(), write_page=write if page else None)
+        except FitStoppedError as error:
+            raise RunError("Stopped. Run the same command again to go on from here.") from error
+    print_mixture(document, None, time.monotonic() - begin, as_json=as_json)
 
 
 def _write_page(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskmix.cli._options._tasks import StrictOption
-from taskmix.errors import OptionError
+from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
-    from taskmix.sequences import Generator, MixtureRecipe
+    from taskmix.sequences import Generator, MixtureRecipe, SequenceStream
     from taskmix.tasks import TaskSet
 
 _KINDS = (
@@ -48,7 +48,36 @@ class SequenceTaskOptions:
         Path | None,
         typer.Option("--tasks", help="A TOML file that says how tasks are made from the folder."),
     ] = None
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream",
+            help="Read the files again and again instead of holding them: data larger than memory.",
+        ),
+    ] = False
     strict: StrictOption = False
+
+    def read_stream(self) -> SequenceStream:
+        """The sequences of files that need not fit into memory."""
+        from taskmix.sequences import RowColumns, SequenceStream
+
+        if self.tasks is not None or self.time_column is not None or self.strict:
+            raise OptionError(
+                "`--stream` should be used with one sequence a line or row. Found --tasks, "
+                "--time-column or --strict. Leave it out, or fit without a stream."
+            )
+        if not Path(self.folder).exists():
+            raise InputError(
+                f"`{self.folder}` should be a file or folder of sequences. Found nothing."
+            )
+        return SequenceStream(
+            path=Path(self.folder),
+            characters=self.characters,
+            first_symbol_is_task=self.first_is_task,
+            columns=RowColumns(
+                sequence=self.sequence_column or "sequence", task=self.task_column or "task"
+            ),
+        )
 
     def load(self) -> TaskSet:
         """The tasks, whose rows are sequences."""

@@ -23,11 +23,11 @@ def print_choice(choice: GeneratorChoice) -> None:
 
 
 def print_mixture(
-    document: MixtureDocument, tasks: TaskSet, seconds: float, *, as_json: bool
+    document: MixtureDocument, tasks: TaskSet | None, seconds: float, *, as_json: bool
 ) -> None:
     """The figures: an object for programs, a table for people."""
     if as_json:
-        print_json(document.to_json() | reading_document(tasks))
+        print_json(document.to_json() | ({} if tasks is None else reading_document(tasks)))
         return
     from rich import box
     from rich.table import Table

@@ -27,7 +27,8 @@ def calibrate_scores(
 ) -> ScoreReference:
     """Lets a fitted model give p-values: `sequences` and `tasks` are what it was fitted to.
 
-    The model is fitted again without each fold, and every sequence is scored by the model that has not
+    With `folds=0` they are others, which it has not seen, and are scored as they are. Otherwise the
+    model is fitted again without each fold, and every sequence is scored by the model that has not
     seen it; a task's only sequence is left out. The scores are the model's `reference_` from then on.
     `fitting` is how: `RecordedFits` keeps what is done.
 
@@ -37,8 +38,12 @@ def calibrate_scores(
     >>> bool(model.anomaly(["bbbbb"], ["x"])[0] < 0.1)
     True
     """
-    check_whole(2, folds=folds)
     names, codes = number_tasks(tasks)
+    if folds == 0:
+        ratio, surprise = _scores(model, sequences, tasks)
+        model.reference_ = ScoreReference(names, codes, ratio, surprise)
+        return model.reference_
+    check_whole(2, folds=folds)
     fold = hold_out(tasks, folds, np.random.default_rng(0))
     symbols = find_symbols(sequences, model)
     if model.alphabet_ is not None:

@@ -27,15 +27,19 @@ from taskmix.sequences._mixture import (
     fit_states,
     make_bank,
     result_of,
+    source_states,
 )
 from taskmix.sequences._observed import (
     Alphabet,
     Observed,
     Sequences,
+    SequenceSource,
     flatten_sequences,
     gather_corpus,
     learn_alphabet,
 )
+
+STREAMED = 20_000  # sequences of a batch that is read from files, unless it is said
 
 
 class SequenceMixture(ScoredMixture):
@@ -100,7 +104,11 @@ class SequenceMixture(ScoredMixture):
         lengths: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn generators and shares; `tasks` names the task of each sequence."""
+        """Learn generators and shares; `tasks` names the task of each sequence.
+
+        A `SequenceSource`, such as `SequenceStream`, has the tasks itself; it is learned by stochastic
+        EM.
+        """
         for _ in self.fit_states(sequences, tasks, lengths=lengths, sample_weight=sample_weight):
             pass
         return self
@@ -119,10 +127,14 @@ class SequenceMixture(ScoredMixture):
         `resume` is a state of the same fit, with a `random_state` that is a number: what comes after it
         is what would have come, bit for bit.
         """
-        bank, gathered = self._begin(sequences, lengths)
-        names = self._named(tasks, len(gathered))
-        make = self._full_states if self.batch_size is None else self._batch_states
-        for state in make(bank, gathered, names, sample_weight, resume):
+        if isinstance(sequences, SequenceSource):
+            states: Iterator[FitState | BatchState] = self._source_states(sequences, resume)
+        else:
+            bank, gathered = self._begin(sequences, lengths)
+            names = self._named(tasks, len(gathered))
+            make = self._full_states if self.batch_size is None else self._batch_states
+            states = make(bank, gathered, names, sample_weight, resume)
+        for state in states:
             if self.on_state is not None and state.mixture is not None:
                 self.on_state(state.mixture)
             yield state
@@ -191,6 +203,32 @@ class SequenceMixture(ScoredMixture):
             resume=resume,
         ):
             yield last
+        self._take_batches(last)
+
+    def _source_states(self, source: SequenceSource, resume: Any) -> Iterator[BatchState]:
+        """Batches that are read again in every pass, so that no pass is ever held as a whole."""
+        check_whole(max_iter=self.max_iter)
+        bank = self._bank()
+        self.bank_, self.alphabet_ = bank, Alphabet(source.symbols)
+        self.n_symbols_, self.dimension_ = len(source.symbols), 0
+        self.longest_ = source.longest
+        last: BatchState | None = resume
+        for last in source_states(
+            bank,
+            source,
+            self._stochastic_options(),
+            batch_size=self.batch_size or STREAMED,
+            passes=self.max_iter,
+            tolerance=self.tol,
+            alpha=self._alpha(bank),
+            generator=self._random(),
+            parameters=self.start,
+            resume=resume,
+        ):
+            yield last
+        self._take_batches(last)
+
+    def _take_batches(self, last: BatchState | None) -> None:
         assert last is not None
         self._take(last.learned)
         self.bounds_, self.converged_ = list(last.bounds), last.converged

@@ -44,7 +44,7 @@ def _is_calibrated(path: Path) -> bool:
 
 
 @contextmanager
-def _unwatched(iterations: int) -> Iterator[Tell]:
+def unwatched(iterations: int) -> Iterator[Tell]:
     yield lambda iteration, bound: None
 
 
@@ -72,7 +72,7 @@ class MixtureWork:
     on_choice: Callable[[GeneratorChoice], None] | None = None
     on_note: Callable[[str], object] = warnings.warn
     watch: Callable[[int], AbstractContextManager[Tell]] = (
-        _unwatched  # the fit of the mixture itself
+        unwatched  # the fit of the mixture itself
     )
 
     @property

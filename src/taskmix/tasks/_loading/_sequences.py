@@ -129,7 +129,12 @@ def _cut_again(stack: StackedFiles, table: pa.Table, sizes: NDArray[np.int64]) -
 
 
 def cut_symbols(cells: pa.ChunkedArray, how: Symbols) -> pa.ChunkedArray:
-    """A list of symbols for each cell: at white space, or every character by itself."""
+    """A list of symbols for each cell: at white space, or every character by itself.
+
+    >>> import pyarrow as pa
+    >>> cut_symbols(pa.chunked_array([["go on", "go"]]), "words").to_pylist()
+    [['go', 'on'], ['go']]
+    """
     cut = _words if how == "words" else _characters
     return pa.chunked_array([cut(chunk) for chunk in cells.chunks], pa.list_(pa.string()))
 
