@@ -63,15 +63,19 @@ from taskmix.sequences._mixture import (
 )
 from taskmix.sequences._normal import Gaussian
 from taskmix.sequences._observed import (
+    UNKNOWN,
     Alphabet,
     Sequences,
     flatten_sequences,
     gather_corpus,
 )
+from taskmix.sequences._own import AdaptedStrengths, OwnStrengths
 from taskmix.sequences._recurrent import Recurrent
 
 __all__ = [
     "SHARED",
+    "UNKNOWN",
+    "AdaptedStrengths",
     "Alphabet",
     "Bank",
     "Compared",
@@ -99,6 +103,7 @@ __all__ = [
     "MixtureWork",
     "Multinomial",
     "Next",
+    "OwnStrengths",
     "PooledMixture",
     "RecordedFits",
     "Recurrent",

@@ -12,6 +12,7 @@ from taskmix.sequences._observed._corpus import (
     number_tasks,
 )
 from taskmix.sequences._observed._sequences import (
+    UNKNOWN,
     Alphabet,
     Observed,
     Sequences,
@@ -20,6 +21,7 @@ from taskmix.sequences._observed._sequences import (
 )
 
 __all__ = [
+    "UNKNOWN",
     "Alphabet",
     "Corpus",
     "Observed",
