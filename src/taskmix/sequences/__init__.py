@@ -74,17 +74,21 @@ from taskmix.sequences._mixture import (
 )
 from taskmix.sequences._normal import Gaussian
 from taskmix.sequences._observed import (
+    UNKNOWN,
     Alphabet,
     Sequences,
     SequenceSource,
     flatten_sequences,
     gather_corpus,
 )
+from taskmix.sequences._own import AdaptedStrengths, OwnStrengths
 from taskmix.sequences._recurrent import Recurrent
 
 __all__ = [
     "CALIBRATION_FOLDS",
     "SHARED",
+    "UNKNOWN",
+    "AdaptedStrengths",
     "Alphabet",
     "Bank",
     "Compared",
@@ -113,6 +117,7 @@ __all__ = [
     "MixtureWork",
     "Multinomial",
     "Next",
+    "OwnStrengths",
     "PooledMixture",
     "RecordedFits",
     "Recurrent",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from copy import copy
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ def test_the_posterior_of_tasks_is_bayes_rule_with_the_prior_that_was_stated() -
     model, sequences, _ = fitted()
     some = sequences[:7]
     by_task = np.column_stack([model.score_samples(some, [t] * 7) for t in model.tasks_])
-    np.testing.assert_allclose(model.log_likelihood_by_task(some), by_task, rtol=1e-10)
+    np.testing.assert_allclose(model.task_log_likelihood(some), by_task, rtol=1e-10)
     # Every task was fitted to thirty sequences, so that counts are even as well.
     even = by_task - np.log(np.exp(by_task).sum(axis=1, keepdims=True))
     np.testing.assert_allclose(model.task_log_posterior(some), even, rtol=1e-8, atol=1e-9)
@@ -46,13 +47,17 @@ def test_the_posterior_of_tasks_is_bayes_rule_with_the_prior_that_was_stated() -
         model.task_log_posterior(some, prior={"task 0": 1.0})
 
 
-def test_the_ratio_is_to_the_mean_mixture_of_the_other_tasks() -> None:
-    model, sequences, tasks = fitted()
+@pytest.mark.parametrize("own_part", [False, True])
+def test_the_ratio_is_to_the_mean_mixture_of_the_other_tasks(own_part: bool) -> None:
+    model, sequences, tasks = fitted(own=own_part)
     some, own = sequences[25:35], tasks[25:35]
-    by_task = model.log_likelihood_by_task(some)
+    by_task = model.task_log_likelihood(some)
+    shared = copy(model)
+    shared.own_ = None  # the rest is what tasks share, whatever they have of their own
+    without = shared.task_log_likelihood(some)
     for row, (ratio, task) in enumerate(zip(model.log_ratio(some, own), own, strict=True)):
         here = model.tasks_.index(task)
-        others = np.delete(np.exp(by_task[row]), here).mean()  # p is linear in θ
+        others = np.delete(np.exp(without[row]), here).mean()  # p is linear in θ
         assert ratio == pytest.approx(by_task[row, here] - np.log(others))
     scores = model.score_sequences(some, own)
     np.testing.assert_allclose(scores.log_ratio, model.log_ratio(some, own))
@@ -187,9 +192,8 @@ def test_the_interval_of_a_symbol_is_of_sequences_the_shares_were_not_estimated_
     found = model.estimate_shares([*few, few[0]], ["new"] * 3 + ["single"], random_state=0)
     held = []
     for place in range(3):
-        theta = model.transform([few[other] for other in range(3) if other != place])
-        by_kind = model._log_by_generator(model._gather([few[place]]))[0]
-        held.append(np.log((np.exp(by_kind) * theta[0]).sum()))
+        others = [few[other] for other in range(3) if other != place]
+        held.append(model.adapt(others, ["new"] * 2).score([few[place]], ["new"]))
     assert found.log_likelihood[0].mean == pytest.approx(
         sum(held) / sum(len(each) + 1 for each in few), rel=1e-6
     )

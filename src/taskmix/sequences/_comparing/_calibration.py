@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from taskmix.sequences._comparing._choice import find_symbols, hold_out
+from taskmix.sequences._comparing._choice import hold_out
 from taskmix.sequences._comparing._fitting import Fitting, fit_now
 from taskmix.sequences._estimator import ScoreReference, SequenceMixture, Tasks
 from taskmix.sequences._generator import Floats, check_whole
@@ -45,11 +44,6 @@ def calibrate_scores(
         return model.reference_
     check_whole(2, folds=folds)
     fold = hold_out(tasks, folds, np.random.default_rng(0))
-    symbols = find_symbols(sequences, model)
-    if model.alphabet_ is not None:
-        symbols = model.alphabet_.symbols
-    elif model.n_symbols_:
-        symbols = model.n_symbols_
     scores = np.full((2, len(fold)), np.nan)
     for number in range(folds):
         name = f"calibration, fold {number + 1} of {folds}"
@@ -59,7 +53,7 @@ def calibrate_scores(
         outside = np.flatnonzero(fold == number).tolist()
         if not outside:
             continue
-        other = clone(model).set_params(symbols=symbols, n_init=1, on_state=None)
+        other = model.for_part()
         rest = [sequences[row] for row in outside]
         rest_tasks = [names[codes[row]] for row in outside]
         scores[:, outside] = fitting(

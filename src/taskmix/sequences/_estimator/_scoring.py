@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Literal
+from typing import Any, Literal, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from taskmix.errors import InputError
 from taskmix.numerics import Interval, check_level
 from taskmix.sequences._estimator._fitted import FittedMixture, Tasks
+from taskmix.sequences._estimator._prediction import log_likelihood_by_task
 from taskmix.sequences._estimator._scores import (
     Prior,
     ScoreReference,
@@ -24,6 +26,7 @@ from taskmix.sequences._estimator._scores import (
 from taskmix.sequences._estimator._shares import TaskShares, draw_shares, interval_for_symbol
 from taskmix.sequences._generator import Floats
 from taskmix.sequences._observed import Sequences, gather_corpus, number_tasks
+from taskmix.sequences._own import AdaptedStrengths, OwnChains, OwnStrengths
 
 _FOLDS = 10  # at most, of a new task's sequences
 
@@ -33,10 +36,6 @@ class ScoredMixture(FittedMixture):
 
     reference_: ScoreReference | None = None
 
-    def log_likelihood_by_task(self, sequences: Any, *, lengths: ArrayLike | None = None) -> Floats:
-        """[sequence, task], log-likelihoods in each of the tasks in `tasks_`."""
-        return self._log_by_task(self._gather(sequences, lengths))
-
     def task_log_posterior(
         self, sequences: Any, *, prior: Prior = "counts", lengths: ArrayLike | None = None
     ) -> Floats:
@@ -45,7 +44,7 @@ class ScoredMixture(FittedMixture):
         The `prior` over tasks is the number of sequences each was fitted to (`counts`), `uniform`, or a
         number for each task.
         """
-        found = self.log_likelihood_by_task(sequences, lengths=lengths)
+        found = self.task_log_likelihood(sequences, lengths=lengths)
         return log_posterior_of_tasks(found, self._log_prior(prior))
 
     def log_ratio(
@@ -158,6 +157,20 @@ class ScoredMixture(FittedMixture):
             log_likelihood=tuple(intervals),
         )
 
+    def _own_strengths(self) -> bool | OwnStrengths | AdaptedStrengths:
+        """How much of their own tasks have here, as another model may be told."""
+        if isinstance(self.own_, OwnChains):
+            return OwnStrengths(self.own_.chains.order, self.own_.held)
+        return False if self.own_ is None else self.own_.held
+
+    def for_part(self) -> Self:
+        """The same model, not fitted, for a part of the sequences: what was learned from all of them
+        and hardly depends on a part (the alphabet, how much tasks have of their own) is not learned
+        again."""
+        symbols = self.n_symbols_ or None if self.alphabet_ is None else self.alphabet_.symbols
+        made = clone(self).set_params(n_init=1, on_state=None, own=self._own_strengths())
+        return cast("Self", made.set_params(symbols=symbols))
+
     def _log_by_generator(self, gathered: Sequences) -> Floats:
         """[sequence, generator]"""
         check_is_fitted(self, "parameters_")
@@ -167,37 +180,41 @@ class ScoredMixture(FittedMixture):
 
     def _log_by_task(self, gathered: Sequences) -> Floats:
         """[sequence, task]"""
-        return mixed_log_likelihood(self._log_by_generator(gathered), self.theta_)
+        places = np.array([self._place_of(name) for name in self.tasks_])
+        return log_likelihood_by_task(self._parts(), gathered, self.theta_, places)
 
     def _log_of_rest(self, gathered: Sequences) -> Floats:
-        """[sequence, task], in the mean mixture of the tasks other than this one."""
+        """[sequence, task], in the mean mixture of the tasks other than this one, without what any
+        task has of its own."""
         return mixed_log_likelihood(self._log_by_generator(gathered), mean_of_others(self.theta_))
 
     def _log_prior(self, prior: Prior) -> Floats:
         counts = self.gamma_.sum(axis=1) - self.alpha_.sum()
         return log_prior_of_tasks(prior, self.tasks_, counts.clip(0))
 
-    def _log_of_next(self, gathered: Sequences, codes: Any) -> Floats:
-        """[sequence], by the shares that the other sequences of its task give it."""
-        ahead = np.full(len(gathered), np.nan)
+    def _log_of_next(self, gathered: Sequences, codes: NDArray[np.int64]) -> Floats:
+        """[sequence], by a model that has learned its task from the other sequences of it; NaN where
+        there are no others."""
+        parts = np.zeros(len(codes), np.int64)
+        chosen, names = [], []
         for code in np.unique(codes):
             rows = np.flatnonzero(codes == code)
-            if len(rows) < 2:
-                continue
-            parts = np.arange(len(rows)) % _FOLDS
-            inside = [(rows[parts != part], part) for part in np.unique(parts)]
-            chosen = np.concatenate([own for own, _ in inside])
-            names = [int(part) for own, part in inside for _ in own]
-            corpus = gather_corpus(gathered.select(chosen), names)
-            gamma = self._gamma(corpus, self.alpha_)
-            theta = gamma / gamma.sum(axis=1, keepdims=True)
-            found = mixed_log_likelihood(self._log_by_generator(gathered.select(rows)), theta)
-            ahead[rows] = found[np.arange(len(rows)), parts]
+            parts[rows] = np.arange(len(rows)) % _FOLDS
+            for part in range(min(_FOLDS, len(rows)) if len(rows) > 1 else 0):
+                inside = rows[parts[rows] != part]
+                chosen.append(inside)
+                names += [("left out", int(code), part)] * len(inside)
+        ahead = np.full(len(codes), np.nan)
+        if names:
+            other = self.adapt(gathered.select(np.concatenate(chosen)), names)
+            rows = np.flatnonzero(np.bincount(codes)[codes] > 1)
+            own = [("left out", int(codes[row]), int(parts[row])) for row in rows]
+            ahead[rows] = other.score_samples(gathered.select(rows), own)
         return ahead
 
     def _codes(self, tasks: Tasks, count: int) -> Any:
         """[sequence], the place of its task among `tasks_`."""
-        self._theta(tasks, count)  # raises where one is not known
+        self._shares(tasks, count)  # raises where one is not known
         places: dict[Hashable, int] = {name: place for place, name in enumerate(self.tasks_)}
         names, codes = number_tasks(self._named(tasks, count))
         return np.array([places[name] for name in names], np.int64)[codes]

@@ -30,7 +30,7 @@ from taskmix.sequences._from_tasks._stream_files import (
     open_places,
 )
 from taskmix.sequences._generator import check_whole
-from taskmix.sequences._observed import Sequences
+from taskmix.sequences._observed import UNKNOWN, Sequences
 from taskmix.tasks import cut_symbols
 
 _OPEN = 128  # places that are read at once; every one is an open file
@@ -60,7 +60,7 @@ class SequenceStream:
     >>> for task, words in {"x": "ab ba", "y": "bb ab"}.items():
     ...     _ = Path(f"names/{task}.txt").write_text(words.replace(" ", chr(10)))
     >>> stream = SequenceStream(path=Path("names"), characters=True, hold_out=0)
-    >>> stream.symbols, len(stream), stream.tasks
+    >>> stream.symbols[:2], len(stream), stream.tasks  # and one for symbols that were never seen
     (('a', 'b'), 4, {'x': 2, 'y': 2})
     >>> model = SequenceMixture(Markov(), 2, batch_size=2, max_iter=2, random_state=0).fit(stream)
     >>> model.tasks_
@@ -149,7 +149,7 @@ class SequenceStream:
             held = TaskSequences(held.sequences[: self.kept], held.tasks[: self.kept])
             seen.update(word for words in held.sequences for word in words)
         return _Known(
-            tuple(sorted(seen)), dict(sorted(sizes.items())), observations, longest,
+            (*sorted(seen - {UNKNOWN}), UNKNOWN), dict(sorted(sizes.items())), observations, longest,
             digest.hexdigest(), held,
         )  # fmt: skip
 

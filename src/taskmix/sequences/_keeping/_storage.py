@@ -11,8 +11,8 @@ from taskmix.sequences._estimator import SequenceMixture
 from taskmix.sequences._keeping._folder import MixtureFolder
 from taskmix.sequences._keeping._types import from_tree, other_form
 
-_VERSION = 1  # of the file; a model of another one is refused
-_OPTIONS = ("generator", "n_generators", "alpha", "learn_alpha", "max_iter", "tol", "n_init")
+_VERSION = 2  # of the file; a model of another one is refused
+_OPTIONS = ("generator", "n_generators", "alpha", "learn_alpha", "max_iter", "tol", "n_init", "own")
 
 
 def save_mixture(model: SequenceMixture, path: str | Path) -> None:

@@ -12,6 +12,7 @@ from taskmix.sequences._observed._corpus import (
     number_tasks,
 )
 from taskmix.sequences._observed._sequences import (
+    UNKNOWN,
     Alphabet,
     Observed,
     Sequences,
@@ -21,6 +22,7 @@ from taskmix.sequences._observed._sequences import (
 from taskmix.sequences._observed._source import SequenceSource
 
 __all__ = [
+    "UNKNOWN",
     "Alphabet",
     "Corpus",
     "Observed",
