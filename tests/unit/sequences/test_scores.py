@@ -86,9 +86,9 @@ def test_strangers_are_told_by_the_ratio_and_not_by_the_likelihood() -> None:
 def test_p_values_of_a_tasks_own_sequences_are_uniform_and_those_of_others_are_not() -> None:
     own, others = [], []
     for seed in range(6):
-        sequences, tasks, _ = draw_tasks(4, 90, generators=4, seed=seed)
-        train = [place for place in range(len(tasks)) if place % 90 < 60]
-        test = [place for place in range(len(tasks)) if place % 90 >= 60]
+        sequences, tasks, _ = draw_tasks(4, 160, generators=4, seed=100 + seed)
+        train = [place for place in range(len(tasks)) if place % 160 < 60]
+        test = [place for place in range(len(tasks)) if place % 160 >= 60]
         model = SequenceMixture(Markov(), 4, n_init=1, max_iter=30, random_state=0, symbols=4)
         mine = [tasks[place] for place in train]
         model.fit([sequences[place] for place in train], mine)

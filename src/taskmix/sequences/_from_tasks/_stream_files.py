@@ -60,7 +60,7 @@ def open_places(path: Path, columns: RowColumns, places: int = PLACES) -> list[I
     with path.open("rb") as file:
         first = file.readline()
     begin = len(first) if kind in (".csv", ".tsv") else 0
-    parse = _parser(path, kind, iter([first.decode("utf-8-sig").rstrip("\r\n")]), stem, columns)
+    parse = _parser(path, kind, iter([_decoded(path, first, 0)]), stem, columns)
     size = path.stat().st_size
     marks = [begin + (size - begin) * place // places for place in range(places + 1)]
     return [
@@ -94,14 +94,17 @@ def _lines(path: Path, low: int, high: int, begin: int) -> Iterator[str]:
             line = file.readline()
             if not line:
                 return
-            try:
-                text = line.decode("utf-8-sig" if low == 0 else "utf-8")
-            except UnicodeDecodeError:
-                raise InputError(
-                    f"`{path}` should be UTF-8 to be streamed. Found other bytes near byte "
-                    f"{file.tell()}. Convert it, or fit without a stream."
-                ) from None
-            yield text.rstrip("\r\n")
+            yield _decoded(path, line, file.tell() - len(line))
+
+
+def _decoded(path: Path, line: bytes, begin: int) -> str:
+    try:
+        return line.decode("utf-8-sig" if begin == 0 else "utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"`{path}` should be UTF-8 to be streamed. Found other bytes at byte "
+            f"{begin + error.start}. Convert it, or fit without a stream."
+        ) from None
 
 
 def _parser(
