@@ -9,7 +9,7 @@ Peers: chains of each task backed off to the pooled chain, which is backed off t
 (strengths chosen on a part of the train sequences), by their ratio to the pooled chain and by their
 likelihood; and the likelihood of our own model, which is what one would take without a ratio.
 
-    python benchmarks/sequence_scores.py [--quick] [--json] [--data FOLDER]
+    python benchmarks/sequence_scores.py [--quick] [--json] [--only SET] [--data FOLDER]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -137,19 +138,16 @@ def scores_of(
     )
     model.fit(sequences, tasks)
     each = np.array([len(row) + 1 for row in tests])
-    ratio, level = np.empty((2, len(tests), len(names)))
-    for place, name in enumerate(names):
-        found = model.score_sequences(tests, [name] * len(tests))
-        ratio[:, place], level[:, place] = found.log_ratio, found.log_likelihood
+    ratio, level = model.log_ratio(tests), model.task_log_likelihood(tests)
     chains = BackedOff(order, symbols).fit(by)
     pooled = np.array([chains.log_likelihood(row, None) for row in tests])
     own = np.array([[chains.log_likelihood(row, name) for name in names] for row in tests])
     posterior = model.task_log_posterior(tests, prior="uniform")
-    order_of = [model.tasks_.index(name) for name in names]
+    assert model.tasks_ == tuple(names)
     odds = posterior - np.log1p(-np.exp(posterior).clip(0, 1 - 1e-12))
     return {
         "ours: log-ratio": ratio,
-        "ours: log-odds of the task": odds[:, order_of],
+        "ours: log-odds of the task": odds,
         "ours: likelihood": level / each[:, None],
         "backed-off chains: ratio to pooled": own - pooled[:, None],
         "backed-off chains: likelihood": own / each[:, None],
@@ -173,19 +171,31 @@ def interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, floa
     return float(values.mean()), float(low), float(high)
 
 
-def measure(data: Path, quick: bool) -> list[dict[str, Any]]:
-    sets = {
-        "unix_user_commands": (commands(data), 1, (25, 100)),
-        "names_by_language": (
-            table(data / "names_by_language" / "names.csv.gz", "language", "name", 30, 130), 2, (50,),
+SETS: dict[str, tuple[Callable[[Path], By], int, tuple[int, ...]]] = {  # reader, order, train sizes
+    "unix_user_commands": (commands, 1, (25, 100)),
+    "names_by_language": (
+        lambda data: table(
+            data / "names_by_language" / "names.csv.gz", "language", "name", 30, 130
         ),
-        "tinyshakespeare_roles": (
-            table(data / "tinyshakespeare_roles" / "speeches.csv.gz", "role", "speech", 80, 60), 2,
-            (30,),
+        2,
+        (50,),
+    ),
+    "tinyshakespeare_roles": (
+        lambda data: table(
+            data / "tinyshakespeare_roles" / "speeches.csv.gz", "role", "speech", 80, 60
         ),
-    }  # fmt: skip
+        2,
+        (30,),
+    ),
+}
+
+
+def measure(data: Path, quick: bool, only: str | None) -> list[dict[str, Any]]:
     rows = []
-    for name, (by, order, sizes) in sets.items():
+    for name, (read, order, sizes) in SETS.items():
+        if only not in (None, name):
+            continue
+        by = read(data)
         for size in sizes[:1] if quick else sizes:
             held = {task: mine[size : size + (30 if quick else 60)] for task, mine in by.items()}
             tests = [row for mine in held.values() for row in mine]
@@ -213,10 +223,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a version of a minute or so")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--only", choices=tuple(SETS), help="one set alone")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TASKMIX_DATA", "data")))
     chosen = parser.parse_args()
     begin = time.monotonic()
-    rows = measure(chosen.data, chosen.quick)
+    rows = measure(chosen.data, chosen.quick, chosen.only)
     if chosen.json:
         found = {"experiment": "sequence_scores", "seconds": round(time.monotonic() - begin, 1)}
         print(json.dumps(found | {"rows": rows}, indent=2))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from taskmix.errors import InputError
 from taskmix.numerics import Interval, check_level
 from taskmix.sequences._estimator._fitted import FittedMixture, Tasks
-from taskmix.sequences._estimator._prediction import log_likelihood_by_task
+from taskmix.sequences._estimator._prediction import log_likelihood_by_task, log_likelihoods
 from taskmix.sequences._estimator._scores import (
     Prior,
     ScoreReference,
@@ -48,15 +48,16 @@ class ScoredMixture(FittedMixture):
         return log_posterior_of_tasks(found, self._log_prior(prior))
 
     def log_ratio(
-        self, sequences: Any, tasks: Tasks, *, lengths: ArrayLike | None = None
+        self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
     ) -> Floats:
         """[sequence], how much likelier in its task than in the rest: the shared generators in the
-        mean mixture of the other tasks."""
+        mean mixture of the other tasks. Without `tasks` [sequence, task], for all in `tasks_`."""
         gathered = self._gather(sequences, lengths)
+        if tasks is None:
+            return np.asarray(self._log_by_task(gathered) - self._log_of_rest(gathered))
         codes = self._codes(tasks, len(gathered))
-        rows = np.arange(len(gathered))
-        own = self._log_by_task(gathered)[rows, codes]
-        return np.asarray(own - self._log_of_rest(gathered)[rows, codes])
+        own = log_likelihoods(self._parts(), gathered, self._shares(tasks, len(gathered)))
+        return np.asarray(own - self._log_of_rest(gathered)[np.arange(len(codes)), codes])
 
     def anomaly(
         self,
