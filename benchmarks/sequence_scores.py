@@ -6,8 +6,8 @@ over all pairs, and the mean over tasks. Intervals (95 %) are of 2,000 bootstrap
 tasks; the last column is the paired difference, ours minus the peer's.
 
 Peers: chains of each task backed off to the pooled chain, which is backed off to shorter contexts
-(strengths chosen on a part of the train sequences), by their ratio to the pooled chain and by their
-likelihood; and the likelihood of our own model, which is what one would take without a ratio.
+(strengths chosen on a part of the train sequences), by their ratio to the pooled chain, by their odds
+against the chains of the other tasks, and by their likelihood; and the likelihood of our own model, which is what one would take without a ratio.
 
     python benchmarks/sequence_scores.py [--quick] [--json] [--only SET] [--data FOLDER]
 """
@@ -144,12 +144,15 @@ def scores_of(
     own = np.array([[chains.log_likelihood(row, name) for name in names] for row in tests])
     posterior = model.task_log_posterior(tests, prior="uniform")
     assert model.tasks_ == tuple(names)
+    whole = np.exp(own - own.max(axis=1, keepdims=True))
+    others = np.log((whole.sum(axis=1, keepdims=True) - whole).clip(1e-300) / (len(names) - 1))
     odds = posterior - np.log1p(-np.exp(posterior).clip(0, 1 - 1e-12))
     return {
         "ours: log-ratio": ratio,
         "ours: log-odds of the task": odds,
         "ours: likelihood": level / each[:, None],
         "backed-off chains: ratio to pooled": own - pooled[:, None],
+        "backed-off chains: log-odds": own - own.max(axis=1, keepdims=True) - others,
         "backed-off chains: likelihood": own / each[:, None],
     }
 

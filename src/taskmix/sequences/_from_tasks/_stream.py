@@ -31,7 +31,6 @@ from taskmix.sequences._from_tasks._stream_files import (
 )
 from taskmix.sequences._generator import check_whole
 from taskmix.sequences._observed import UNKNOWN, Sequences
-from taskmix.tasks import cut_symbols
 
 _OPEN = 128  # places that are read at once; every one is an open file
 _READ = 20_000  # sequences at a time, when the symbols are looked for
@@ -193,6 +192,8 @@ class SequenceStream:
                 [[str(each) for each in cell] for cell in cells], pa.list_(pa.string())
             )
         else:
+            from taskmix.tasks import cut_symbols
+
             how: Literal["words", "characters"] = "characters" if self.characters else "words"
             lists = cut_symbols(pa.chunked_array([pa.array(cells, pa.string())]), how).chunk(0)
         if self.first_symbol_is_task:

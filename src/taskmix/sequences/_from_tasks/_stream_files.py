@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from taskmix.errors import InputError
-from taskmix.tasks import text_lines
 
 Row = tuple[str, Any]  # the task, and a text or a list of symbols
 PLACES = 16  # of a file that are read at once
@@ -55,6 +54,8 @@ def open_places(path: Path, columns: RowColumns, places: int = PLACES) -> list[I
     if kind == ".parquet":
         return _parquet(path, stem, columns, places)
     if path.suffix == ".gz":
+        from taskmix.tasks import text_lines
+
         lines = text_lines(path)
         return [_rows(lines, _parser(path, kind, lines, stem, columns))]
     with path.open("rb") as file:
