@@ -1,7 +1,7 @@
 """Is sharing worth it: what shared generators are compared with, and how many there should be.
 
 `_baselines` are the models that do not share; `_comparison` judges all on sequences that were held
-out, and `_choice` tries several numbers of generators; each fit is asked for by way of `_fitting`,
+out, and `_choice` tries several mixtures; each fit is asked for by way of `_fitting`,
 so that it may be recorded. `_similarity` says how alike tasks are.
 """
 
@@ -11,7 +11,14 @@ from taskmix.sequences._comparing._baselines import (
     SeparateState,
     SequenceModel,
 )
-from taskmix.sequences._comparing._choice import GeneratorChoice, choose_generators, find_symbols
+from taskmix.sequences._comparing._choice import (
+    BUDGET,
+    MixtureChoice,
+    TriedMixture,
+    choose_mixture,
+    find_symbols,
+    generator_words,
+)
 from taskmix.sequences._comparing._comparison import (
     SHARED_NAME,
     Compared,
@@ -30,21 +37,24 @@ from taskmix.sequences._comparing._fitting import Fitting, fit_now
 from taskmix.sequences._comparing._similarity import task_similarity
 
 __all__ = [
+    "BUDGET",
     "SHARED_NAME",
     "Compared",
     "FiguresTable",
     "Fitting",
-    "GeneratorChoice",
     "HeldOutFigures",
+    "MixtureChoice",
     "MixtureComparison",
     "PooledMixture",
     "SeparateModels",
     "SeparateState",
     "SequenceModel",
-    "choose_generators",
+    "TriedMixture",
+    "choose_mixture",
     "compare_with_baselines",
     "find_symbols",
     "fit_now",
+    "generator_words",
     "held_out_figures",
     "held_out_verdict",
     "make_baselines",
