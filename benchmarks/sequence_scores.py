@@ -7,7 +7,8 @@ tasks; the last column is the paired difference, ours minus the peer's.
 
 Peers: chains of each task backed off to the pooled chain, which is backed off to shorter contexts
 (strengths chosen on a part of the train sequences), by their ratio to the pooled chain, by their odds
-against the chains of the other tasks, and by their likelihood; and the likelihood of our own model, which is what one would take without a ratio.
+against the chains of the other tasks, and by their likelihood; and the likelihood of our own model,
+which is what one would take without a ratio.
 
     python benchmarks/sequence_scores.py [--quick] [--json] [--only SET] [--data FOLDER]
 """

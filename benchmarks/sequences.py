@@ -138,10 +138,14 @@ def hidden_markov(quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def chains(generator: np.random.Generator, count: int, length: int) -> tuple[Any, Any]:
-    """Sequences of 10 symbols from 20 known Markov chains, and the task of each, of 100."""
-    moves = generator.dirichlet(np.full(10, 0.5), (20, 10)).cumsum(axis=2)
-    shares = generator.dirichlet(np.full(20, 0.1), 100).cumsum(axis=1)
+def chains(
+    generator: np.random.Generator, count: int, length: int, *, known: int | None = None
+) -> tuple[Any, Any]:
+    """Sequences of 10 symbols from 20 known Markov chains, and the task of each, of 100; the chains
+    are those of the seed `known`, or drawn as well."""
+    drawing = generator if known is None else np.random.default_rng(known)
+    moves = drawing.dirichlet(np.full(10, 0.5), (20, 10)).cumsum(axis=2)
+    shares = drawing.dirichlet(np.full(20, 0.1), 100).cumsum(axis=1)
     tasks = generator.integers(0, 100, count)
     kinds = (shares[tasks] < generator.random((count, 1))).sum(axis=1).clip(0, 19)
     values = np.empty((count, length), np.int32)
@@ -386,7 +390,7 @@ def _write_chains(folder: Path, total: int) -> None:
     names = np.array(list("abcdefghij"))
     for seed in range(max(1, total // 10**6)):
         count = min(total, 10**6) // 50
-        sequences, tasks = chains(np.random.default_rng([0, seed]), count, 50)
+        sequences, tasks = chains(np.random.default_rng([0, seed]), count, 50, known=0)
         words = names[sequences.values.reshape(count, 50)]
         order = np.argsort(tasks, kind="stable")
         for task, mine in zip(*np.unique(tasks[order], return_index=True), strict=True):

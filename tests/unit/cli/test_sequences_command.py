@@ -40,12 +40,34 @@ def letters(tmp_path: Path) -> Path:
 
 
 def fit(monkeypatch: pytest.MonkeyPatch, letters: Path, out: Path, *words: str) -> int:
-    given = ("--characters", "--generators", "2", "--restarts", "1", "--out", out, *words)
+    given = (
+        "--characters",
+        "--generator",
+        "markov",
+        "--generators",
+        "2",
+        "--restarts",
+        "1",
+        "--out",
+        out,
+        *words,
+    )
     return run_cli(monkeypatch, "sequences", letters, *given)
 
 
 def fit_as_program(monkeypatch: pytest.MonkeyPatch, letters: Path, out: Path, *words: str) -> None:
-    given = ("--characters", "--generators", "2", "--restarts", "1", "--out", str(out), *words)
+    given = (
+        "--characters",
+        "--generator",
+        "markov",
+        "--generators",
+        "2",
+        "--restarts",
+        "1",
+        "--out",
+        str(out),
+        *words,
+    )
     monkeypatch.setattr(sys, "argv", ["taskmix", "sequences", str(letters), *given])
     run_command()
 
@@ -461,7 +483,17 @@ def test_files_are_streamed_and_the_error_names_the_flag(
     path = tmp_path / "rows.csv"
     path.write_text("user,words\n" + "x,a b a\ny,c d\n" * 60)
     out = tmp_path / "out"
-    given = ("--stream", "--generators", "2", "--batch-size", "40", "--iterations", "3")
+    given = (
+        "--stream",
+        "--generator",
+        "markov",
+        "--generators",
+        "2",
+        "--batch-size",
+        "40",
+        "--iterations",
+        "3",
+    )
     assert run_cli(monkeypatch, "sequences", path, *given, "--out", out) == 2
     assert "--sequence-column" in capsys.readouterr().err
     columns = ("--sequence-column", "words", "--task-column", "user")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from synthetic_tasks import draw_tasks
 
-from taskmix.errors import InputError, OptionError
+from taskmix.errors import InputError
 from taskmix.records import Study
 from taskmix.sequences import (
     FitStoppedError,
@@ -23,6 +23,7 @@ from taskmix.sequences import (
     SequenceMixture,
     SequenceStream,
     StreamWork,
+    load_mixture,
 )
 
 ROWS = [(f"task {n % 3}", list("abc"[: 1 + n % 3]) + ["d"] * (n % 2)) for n in range(60)]
@@ -158,12 +159,12 @@ def test_the_work_on_a_stream_keeps_a_calibrated_model(tmp_path: Path) -> None:
     document = work.describe()
     assert document.rows[0].perplexity < 6
     assert set(document.theta) == {"task0", "task1"}
-    with pytest.raises(OptionError, match="auto"):
-        StreamWork(
-            recipe=MixtureRecipe(generator=Markov(), generators=None),
-            stream=stream,
-            folder=MixtureFolder(tmp_path / "other"),
-        )
+    open_recipe = MixtureRecipe(generator=Markov(), budget=2, iterations=3, batch_size=100)
+    other = StreamWork(recipe=open_recipe, stream=stream, folder=MixtureFolder(tmp_path / "other"))
+    assert len(other.describe().tried) == 2
+    model = load_mixture(tmp_path / "other")
+    assert model.own_ is None
+    assert model.reference_ is not None
 
 
 def test_what_cannot_be_streamed_is_a_sentence(tmp_path: Path) -> None:

@@ -58,14 +58,18 @@ def sequences(
 ) -> None:
     """Learn the generators that the tasks of FOLDER share, and what each task is made of.
 
-    Writes the model and a page with the generators drawn, the tasks' shares and held-out figures
-    against one model per task, one pooled model, a mixture without tasks and plain LDA. Stop it or kill
-    it and run the same command again: what is done is not done again, and the model is the same.
+    The kind of generators, their number and what a task keeps of its own are chosen by sequences held
+    out, unless you say them. Writes the model and a page with the generators drawn, the tasks' shares
+    and held-out figures against one model per task, the same backed off to the pool, one pooled model, a
+    mixture without tasks and plain LDA. Stop it or kill it and run the same command again: what is done
+    is not done again, and the model is the same.
 
     A model that exists is asked with `taskmix sequences score`, `next`, `sample` and `adapt`; each has
     its own --help.
 
     Examples:
+
+        taskmix sequences names/ --characters
 
         taskmix sequences names/ --characters --generator hmm --states 10 --generators 8
 
@@ -176,6 +180,8 @@ def _fit_stream(
             fresh=fresh,
             workers=fit.threads,
             should_stop=should_stop,
+            on_fit=None if as_json else print_fit,
+            on_choice=None if as_json else print_choice,
             on_note=note,
             watch=partial(iteration_bar, quiet=as_json),
         )

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from taskmix.tasks import TaskSet
 
 _KINDS = (
-    "symbols: markov, hmm, gru, multinomial (LDA); vectors: gaussian, hmm, lds, gru [markov, or "
-    "gaussian for vectors]"
+    "auto: by held-out likelihood; symbols: markov, hmm, gru, multinomial (LDA); vectors: gaussian, "
+    "hmm, lds, gru"
 )
 
 
@@ -101,11 +101,17 @@ class GeneratorOptions:
     """The kind of generator, and how many; None is the generator's own default."""
 
     generator: Annotated[
-        str | None, typer.Option("--generator", help=f"The kind of generator. {_KINDS}.")
-    ] = None
+        str, typer.Option("--generator", "--kind", help=f"The kind of generator. {_KINDS}.")
+    ] = "auto"
     generators: Annotated[
         str, typer.Option("--generators", help="How many, or auto: by held-out likelihood.")
-    ] = "8"
+    ] = "auto"
+    own: Annotated[
+        bool, typer.Option("--own/--no-own", help="Let tasks keep something of their own.")
+    ] = True
+    budget: Annotated[
+        int, typer.Option("--budget", min=1, help="Mixtures that auto tries at most.")
+    ] = 20
     order: Annotated[int, typer.Option("--order", min=0, help="Of markov.")] = 1
     states: Annotated[int, typer.Option("--states", min=1, help="Of hmm and lds.")] = 5
     components: Annotated[int, typer.Option("--components", min=1, help="Of gaussian.")] = 1
@@ -139,6 +145,8 @@ class FitOptions:
         return MixtureRecipe(
             generator=make_generator(options, vectors=vectors),
             generators=count_generators(options.generators),
+            own=options.own,
+            budget=options.budget,
             iterations=self.iterations,
             restarts=self.restarts,
             annealing=self.annealing,
@@ -147,16 +155,18 @@ class FitOptions:
         )
 
 
-def make_generator(options: GeneratorOptions, *, vectors: bool) -> Generator:
-    """The generator a word stands for, for the kind of sequences there are."""
+def make_generator(options: GeneratorOptions, *, vectors: bool) -> Generator | None:
+    """The generator a word stands for, for the kind of sequences there are; None of `auto`."""
+    if options.generator == "auto":
+        return None
     made = _vector_generators(options) if vectors else _symbol_generators(options)
-    word = options.generator or ("gaussian" if vectors else "markov")
-    if word not in made:
+    if options.generator not in made:
         kind = "vectors" if vectors else "symbols"
         raise OptionError(
-            f"`--generator` should be one of {', '.join(made)} for sequences of {kind}. Found {word!r}."
+            f"`--generator` should be one of auto, {', '.join(made)} for sequences of {kind}. Found "
+            f"{options.generator!r}."
         )
-    return made[word]()
+    return made[options.generator]()
 
 
 def cut_prefix(text: str, *, characters: bool) -> list[str]:

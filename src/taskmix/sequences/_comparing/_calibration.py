@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from taskmix.sequences._comparing._choice import hold_out
+from taskmix.errors import InputError
 from taskmix.sequences._comparing._fitting import Fitting, fit_now
 from taskmix.sequences._estimator import ScoreReference, SequenceMixture, Tasks
 from taskmix.sequences._generator import Floats, check_whole
@@ -43,7 +44,7 @@ def calibrate_scores(
         model.reference_ = ScoreReference(names, codes, ratio, surprise)
         return model.reference_
     check_whole(2, folds=folds)
-    fold = hold_out(tasks, folds, np.random.default_rng(0))
+    fold = _hold_out(codes, folds, np.random.default_rng(0))
     scores = np.full((2, len(fold)), np.nan)
     for number in range(folds):
         name = f"calibration, fold {number + 1} of {folds}"
@@ -66,6 +67,22 @@ def calibrate_scores(
     kept = fold >= 0
     model.reference_ = ScoreReference(names, codes[kept], scores[0, kept], scores[1, kept])
     return model.reference_
+
+
+def _hold_out(
+    codes: NDArray[np.int64], folds: int, generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """[sequence], so that every task has sequences left in every fold's rest; -1 for its only one."""
+    fold = np.full(len(codes), -1)
+    for task in np.unique(codes):
+        rows = generator.permutation(np.flatnonzero(codes == task))
+        if len(rows) > 1:
+            fold[rows] = np.arange(len(rows)) % folds
+    if (fold >= 0).sum() < folds:
+        raise InputError(
+            "Tasks should have at least two sequences to hold some out. Found almost none that do."
+        )
+    return fold
 
 
 def _scores(model: SequenceMixture, sequences: Sequence[Any], tasks: Tasks) -> Floats:

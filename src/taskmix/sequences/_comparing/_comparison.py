@@ -120,7 +120,7 @@ def compare_with_baselines(
     >>> found["one pooled model"].gain.mean > 0
     True
     """
-    symbols = find_symbols([*sequences, *test_sequences], model)
+    symbols = find_symbols(sequences, model)
     candidates = make_baselines(model) if models is None else dict(models)
     names, codes = number_tasks(test_tasks)
     if len(codes) == 0:

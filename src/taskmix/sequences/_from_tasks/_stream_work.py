@@ -9,13 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskmix.errors import OptionError
-from taskmix.sequences._comparing import SHARED_NAME, HeldOutFigures, calibrate_scores
+from taskmix.sequences._comparing import (
+    SHARED_NAME,
+    HeldOutFigures,
+    MixtureChoice,
+    calibrate_scores,
+    choose_mixture,
+    generator_words,
+)
 from taskmix.sequences._estimator import SequenceMixture
 from taskmix.sequences._from_tasks._recipe import MixtureRecipe
 from taskmix.sequences._from_tasks._stream import SequenceStream
 from taskmix.sequences._from_tasks._work import PageWriter, Tell, unwatched
 from taskmix.sequences._keeping import MixtureDocument, MixtureFolder, RecordedFits, save_mixture
+
+_LOOKED_AT = 3_000  # sequences that kind and number of generators are chosen on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +45,10 @@ class StreamWork:
     fresh: bool = False
     workers: int = 1
     should_stop: Callable[[], bool] | None = None
+    on_fit: Callable[[str], None] | None = None  # what a fit that begins is for
+    on_choice: Callable[[MixtureChoice], None] | None = None
     on_note: Callable[[str], object] = warnings.warn
     watch: Callable[[int], AbstractContextManager[Tell]] = unwatched
-
-    def __post_init__(self) -> None:
-        if self.recipe.generators is None:
-            raise OptionError(
-                "`generators` should be a number where sequences are streamed: trying several would "
-                "read everything for each. Found auto."
-            )
 
     @property
     def name(self) -> str:
@@ -68,7 +71,8 @@ class StreamWork:
                 on_note=self.on_note,
             )
             model = self.recipe.model([], workers=self.workers)
-            model.set_params(symbols=self.stream.symbols)
+            model.set_params(symbols=self.stream.symbols, own=False)
+            choice = self._chosen(model, fits) if self.recipe.chooses else None
             with self.watch(model.max_iter) as tell:
                 model.set_params(on_state=lambda state: tell(state.iteration, state.bound))
                 fits(SHARED_NAME, model, self.stream, self.stream.tasks, lambda: None)
@@ -83,6 +87,9 @@ class StreamWork:
             page = None if write_page is None else write_page(model, figures, self.folder.page)
             document = MixtureDocument(
                 generators=model.bank_.count,
+                kind=" and ".join(generator_words(block) for block in model.bank_.blocks),
+                own=False,
+                tried=() if choice is None else tuple(each.to_json() for each in choice.tried),
                 bound=float(model.bounds_[-1]),
                 iterations=int(model.n_iter_),
                 alpha=tuple(model.alpha_.tolist()),
@@ -98,6 +105,25 @@ class StreamWork:
             )
             self.folder.write_document(document)
             return document
+
+    def _chosen(self, model: SequenceMixture, fits: RecordedFits) -> MixtureChoice:
+        """What is left open, chosen on the first sequences of a pass, which come from all places."""
+        sequences, tasks = next(self.stream.batches(_LOOKED_AT))
+        names = self.stream.symbols
+        choice = choose_mixture(
+            model,
+            [[names[code] for code in sequences[row]] for row in range(len(sequences))],
+            tasks,
+            generator=self.recipe.generator,
+            generators=self.recipe.generators,
+            budget=self.recipe.budget,
+            on_progress=self.on_fit,
+            fitting=fits,
+        )
+        if self.on_choice is not None:
+            self.on_choice(choice)
+        model.set_params(generator=choice.best.generator, n_generators=choice.best.generators)
+        return choice
 
     def _figures(self, model: SequenceMixture) -> tuple[HeldOutFigures, ...]:
         held = self.stream.held_out.of_tasks(set(model.tasks_))
