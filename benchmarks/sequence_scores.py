@@ -3,7 +3,8 @@
 Every task's model is learned from a few sequences. Sequences it has not seen are its own, or planted:
 those of the other tasks. AUC is the chance that an own one scores higher than a planted one: of a task
 over all pairs, and the mean over tasks. Intervals (95 %) are of 2,000 bootstraps over
-tasks; the last column is the paired difference, ours minus the peer's.
+tasks; the last column is the paired difference, ours minus the peer's (log-ratio, or log-odds of
+log-odds).
 
 Peers: chains of each task backed off to the pooled chain, which is backed off to shorter contexts
 (strengths chosen on a part of the train sequences), by their ratio to the pooled chain, by their odds
@@ -209,10 +210,10 @@ def measure(data: Path, quick: bool, only: str | None) -> list[dict[str, Any]]:
                 score: areas(values, owner)
                 for score, values in scores_of(train, order, tests, quick).items()
             }
-            first = found["ours: log-ratio"]
             for score, values in found.items():
                 mean, low, high = interval(values)
-                gain = interval(first - values)
+                kind = "log-odds of the task" if "log-odds" in score else "log-ratio"
+                gain = interval(found[f"ours: {kind}"] - values)
                 rows.append(
                     {
                         "set": name, "tasks": len(held), "train": size, "score": score,

@@ -93,7 +93,7 @@ def test_sequences_that_are_held_out_are_never_learned_from(tmp_path: Path) -> N
 
 def test_batches_mix_tasks_that_lie_one_after_the_other(tmp_path: Path) -> None:
     path = tmp_path / "sorted.txt"
-    path.write_text("".join(f"task{n // 100} a b\n" for n in range(1600)))
+    path.write_text("".join(f"task{n // 100:02} a b c\n" for n in range(1600)))
     stream = SequenceStream(path=path, first_symbol_is_task=True, hold_out=0)
     first = next(stream.batches(160))[1]
     assert len(set(first)) == 16

@@ -59,8 +59,8 @@ def score_held_out(
 ) -> HeldOutScores:
     """Scores sequences of known tasks that the model was not fitted to.
 
-    >>> model = SequenceMixture(Markov(), 1, random_state=0).fit(["ab", "ba"], ["x", "y"])
-    >>> score_held_out(model, ["ab"], ["x"]).tasks
+    >>> model = SequenceMixture(Markov(), 1, own=False, random_state=0)
+    >>> score_held_out(model.fit(["ab", "ba"], ["x", "y"]), ["ab"], ["x"]).tasks
     ('x', 'y')
     """
     found = model.score_sequences(sequences, tasks, prior="uniform")

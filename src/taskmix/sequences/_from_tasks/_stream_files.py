@@ -19,6 +19,7 @@ from taskmix.errors import InputError
 
 Row = tuple[str, Any]  # the task, and a text or a list of symbols
 PLACES = 16  # of a file that are read at once
+_LEAST = 1 << 10  # bytes from one place to the next
 _TEXTS = (".txt", ".csv", ".tsv", ".jsonl")
 
 
@@ -63,6 +64,7 @@ def open_places(path: Path, columns: RowColumns, places: int = PLACES) -> list[I
     begin = len(first) if kind in (".csv", ".tsv") else 0
     parse = _parser(path, kind, iter([_decoded(path, first, 0)]), stem, columns)
     size = path.stat().st_size
+    places = max(1, min(places, size // _LEAST))
     marks = [begin + (size - begin) * place // places for place in range(places + 1)]
     return [
         _rows(_lines(path, low, high, begin), parse) for low, high in pairwise(marks) if low < high
