@@ -15,9 +15,11 @@ FIT = "fit"  # `taskmix sequences FOLDER` is `taskmix sequences fit FOLDER`
 class _FitUnlessNamed(TyperGroup):
     """Takes whatever does not begin with the name of a command for what is fitted."""
 
+    unless_named = FIT
+
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         named = bool(args) and args[0] in self.commands
-        return super().parse_args(ctx, args if named else [FIT, *args])
+        return super().parse_args(ctx, args if named else [self.unless_named, *args])
 
 
 app = typer.Typer(
