@@ -104,6 +104,8 @@ def sequences(
     loaded = tasks.load()
     print_reading(loaded, quiet=json_ or predict is not None)
     data = split_sequences(loaded)
+    if not tasks.characters and _are_single_words(data):
+        note("every sequence is one word: --characters takes each character for a symbol.")
     if predict is not None and data.observes == "vectors":
         raise OptionError(
             "`--predict` should be used with sequences of symbols. Found vectors. Use "
@@ -137,6 +139,13 @@ def sequences(
         except FitStoppedError as error:
             raise RunError("Stopped. Run the same command again to go on from here.") from error
     print_mixture(document, loaded, time.monotonic() - begin, as_json=json_)
+
+
+def _are_single_words(data: SequenceData) -> bool:
+    """Whether lines were probably meant to be read letter by letter."""
+    return data.observes == "symbols" and all(
+        len(each) == 1 and len(each[0]) > 1 for each in data.train.sequences
+    )
 
 
 def _fit_stream(
