@@ -135,7 +135,17 @@ def disturb(words: str, most: int, seed: int, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "argv", sys.argv)
     assert RecordedFits.__init__.__kwdefaults__ is not None
     monkeypatch.setitem(RecordedFits.__init__.__kwdefaults__, "save_every", 0.0)
-    given = [*words.split(), "--restarts", "2", "--budget", "2", "--seed", str(seed), "--json", "--out"]
+    given = [
+        *words.split(),
+        "--restarts",
+        "2",
+        "--budget",
+        "2",
+        "--seed",
+        str(seed),
+        "--json",
+        "--out",
+    ]
     with pytest.raises(SystemExit) as ended:  # here, so that the others find everything imported
         command([*given, "whole"])
     assert not ended.value.code

@@ -344,7 +344,10 @@ def test_the_number_of_generators_can_be_left_to_the_data(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--generator", "lstm"], "`--generator` should be one of auto, markov, hmm, gru, multinomial"),
+        (
+            ["--generator", "lstm"],
+            "`--generator` should be one of auto, markov, hmm, gru, multinomial",
+        ),
         (["--generator", "lds"], "for sequences of symbols"),
         (["--generators", "many"], "whole number above 0, or auto"),
         (["--predict", "ae", "--task", "nobody"], "Found 'nobody'"),

@@ -288,7 +288,15 @@ def test_every_class_that_files_have_by_name_is_still_called_so() -> None:
     """A class that is renamed could not be read from what an older version wrote."""
     for name in (
         *("AdaptedStrengths", "Chains", "LeftOut", "OwnChains", "OwnGenerators", "OwnStrengths"),
-        *("Strengths", "Alphabet", "Background", "Backoff", "Bank", "BatchState", "DynamicsStatistics"),
+        *(
+            "Strengths",
+            "Alphabet",
+            "Background",
+            "Backoff",
+            "Bank",
+            "BatchState",
+            "DynamicsStatistics",
+        ),
         *("FitState", "Gaussian", "GaussianHiddenMarkov", "GaussianHiddenMarkovParameters"),
         *("GaussianHiddenMarkovStatistics", "GaussianParameters", "HiddenMarkov"),
         *("HiddenMarkovParameters", "HiddenMarkovStatistics", "Judgement", "Level"),
