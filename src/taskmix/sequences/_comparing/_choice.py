@@ -140,6 +140,10 @@ def choose_mixture(
             trial.climb(((kind, count) for kind in family), patience=1)
     if generators is None:
         trial.climb(((trial.best.generator, 2**power) for power in range(1, 12)), _PATIENCE)
+        kind = trial.best.generator
+        if generator is None and isinstance(kind, Markov) and kind.order > 1:
+            # Short contexts can be divided among more generators.
+            trial.climb(((Markov(order=1), 4 * 2**power) for power in range(10)), _PATIENCE)
     if generator is None:
         trial.climb(((kind, trial.leading.generators) for kind in _held(trial)), patience=2)
         if generators is None and trial.best.generators > 1:
@@ -227,7 +231,7 @@ class _Trial:
         if len(rows) > _MOST:
             rows = np.sort(generator.permutation(len(codes))[:_MOST])
         self.names = [names[code] for code in codes[rows]]
-        self.rows = [self.sequences[row] for row in rows]
+        self.rows = [self.sequences[row] for row in rows.tolist()]
         self.codes = number_tasks(self.names)[1]
         self.fold = assign_folds(self.codes, folds_for(len(rows)), generator)
 

@@ -177,7 +177,7 @@ class Chains:
         bounds = np.array(
             [(self.symbols + 1) ** place for place in range(self.order - 1)], np.int64
         )
-        return 1 + np.searchsorted(bounds, contexts, side="right")
+        return np.asarray(1 + np.searchsorted(bounds, contexts, side="right"))
 
     def _codes(self, contexts: Codes) -> list[Codes]:
         """The contexts shortened for each level."""
@@ -210,8 +210,8 @@ def _count(group: Codes, codes: Codes, symbol: Codes, weight: Floats, width: int
     keys, key = np.unique(pair * width + symbol, return_inverse=True)
     counts = np.bincount(key, weight, len(keys)).astype(np.float64)
     owner = keys // width
-    totals = np.bincount(owner, counts, len(pairs))
-    kinds = np.bincount(owner, np.minimum(counts, 1.0), len(pairs))
+    totals = np.bincount(owner, counts, len(pairs)).astype(np.float64)
+    kinds = np.bincount(owner, np.minimum(counts, 1.0), len(pairs)).astype(np.float64)
     return Level(contexts, pairs, totals, kinds, keys, counts)
 
 

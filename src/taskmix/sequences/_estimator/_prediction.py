@@ -283,6 +283,8 @@ def _follow(learned: LearnedParts, sequences: Sequences, shares: RowShares) -> t
         rows = np.flatnonzero(shares.tasks == task)
         one = take_generators(own.parameters, np.array([task]))
         found = kind.follow(one, kind.prepare(sequences.select(rows)))
+        assert found.mean is not None
+        assert found.covariance is not None
         places = np.concatenate([np.arange(starts[row], starts[row + 1]) for row in rows])
         prefix[places, -1], mean[places, -1] = found.log_prefix[:, 0], found.mean[:, 0]
         covariance[places, -1] = found.covariance[:, 0]

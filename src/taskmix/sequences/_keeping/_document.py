@@ -76,7 +76,7 @@ class MixtureDocument:
             command=str(found["command"]),
             model=str(found["model"]),
             page=None if found["page"] is None else str(found["page"]),
-            kind=str(found.get("kind", "")),
-            own=bool(found.get("own", False)),
-            tried=tuple(dict(each) for each in found.get("tried", ())),
+            kind=str(found["kind"]),
+            own=bool(found["own"]),
+            tried=tuple(dict(each) for each in found["tried"]),
         )
