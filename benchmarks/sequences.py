@@ -4,7 +4,7 @@ Seconds are of the CPU, one thread; ours and the peer's alternate, each the best
 same start and data, and both must report the same log-likelihood. LDA is judged by one evaluator:
 half the words of held-out documents given the other half. Each peer runs in an environment of its own.
 
-    python benchmarks/sequences.py [--quick] [--json] [--device cuda]
+    python benchmarks/sequences.py [--quick] [--json] [--only stream] [--device cuda]
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import os
 import resource
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -137,10 +138,14 @@ def hidden_markov(quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def chains(generator: np.random.Generator, count: int, length: int) -> tuple[Any, Any]:
-    """Sequences of 10 symbols from 20 known Markov chains, and the task of each, of 100."""
-    moves = generator.dirichlet(np.full(10, 0.5), (20, 10)).cumsum(axis=2)
-    shares = generator.dirichlet(np.full(20, 0.1), 100).cumsum(axis=1)
+def chains(
+    generator: np.random.Generator, count: int, length: int, *, known: int | None = None
+) -> tuple[Any, Any]:
+    """Sequences of 10 symbols from 20 known Markov chains, and the task of each, of 100; the chains
+    are those of the seed `known`, or drawn as well."""
+    drawing = generator if known is None else np.random.default_rng(known)
+    moves = drawing.dirichlet(np.full(10, 0.5), (20, 10)).cumsum(axis=2)
+    shares = drawing.dirichlet(np.full(20, 0.1), 100).cumsum(axis=1)
     tasks = generator.integers(0, 100, count)
     kinds = (shares[tasks] < generator.random((count, 1))).sum(axis=1).clip(0, 19)
     values = np.empty((count, length), np.int32)
@@ -339,6 +344,61 @@ def scale(quick: bool) -> list[dict[str, Any]]:
     return rows
 
 
+_STREAMED = """
+import resource, sys, time
+from pathlib import Path
+from taskmix.sequences import Markov, SequenceMixture, SequenceStream
+begin = time.process_time()
+stream = SequenceStream(path=Path(sys.argv[1]))
+symbols = stream.observations
+read = time.process_time()
+model = SequenceMixture(Markov(), 20, batch_size=20_000, max_iter=1, random_state=0, n_jobs=1)
+model.fit(stream)
+done = time.process_time()
+held = stream.held_out
+level = -model.score(held.sequences, held.tasks) / 51
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(symbols, read - begin, done - read, peak, level)
+"""
+
+
+def stream(quick: bool) -> list[dict[str, Any]]:
+    """Files of a hundred tasks, fitted in one pass without being held: time and memory by size."""
+    rows = []
+    for total in (10**6, 10**7) if quick else (10**6, 10**7, 10**8):
+        with tempfile.TemporaryDirectory() as folder:
+            _write_chains(Path(folder), total)
+            done = subprocess.run(
+                [sys.executable, "-c", _STREAMED, folder],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        symbols, read, fitted, peak, level = map(float, done.stdout.split())
+        case = f"stream of {symbols:.0e} symbols"
+        rows += [
+            row(f"{case}, first reading", read / symbols * 1e6, None, "-", "CPU s/M symbols"),
+            row(f"{case}, a pass of EM", fitted / symbols * 1e6, None, "-", "CPU s/M symbols"),
+            row(f"{case}, peak memory", peak, None, "-", "MiB"),
+            row(f"{case}, held-out surprise", level, None, "-", "nats/symbol"),
+        ]
+    return rows
+
+
+def _write_chains(folder: Path, total: int) -> None:
+    """A file for each of a hundred tasks, as `chains` draws them, part by part."""
+    names = np.array(list("abcdefghij"))
+    for seed in range(max(1, total // 10**6)):
+        count = min(total, 10**6) // 50
+        sequences, tasks = chains(np.random.default_rng([0, seed]), count, 50, known=0)
+        words = names[sequences.values.reshape(count, 50)]
+        order = np.argsort(tasks, kind="stable")
+        for task, mine in zip(*np.unique(tasks[order], return_index=True), strict=True):
+            upto = np.searchsorted(tasks[order], task, side="right")
+            with (folder / f"task{task}.txt").open("a") as lines:
+                lines.writelines(" ".join(each) + "\n" for each in words[order[mine:upto]])
+
+
 def _bytes(prepared: Any) -> int:
     """Of the arrays that are kept, those of the sequences themselves among them."""
     total = 0
@@ -385,12 +445,23 @@ def on_device(quick: bool, device: str) -> list[dict[str, Any]]:
     return [row(case, times[device], times["cpu"], "our own core", "s", ratio=ratio)]
 
 
-def measure(quick: bool, device: str) -> list[dict[str, Any]]:
+PARTS = {
+    "hmm": hidden_markov,
+    "markov": markov,
+    "lda": lda,
+    "lds": linear_dynamics,
+    "scale": scale,
+    "stream": stream,
+}
+
+
+def measure(quick: bool, device: str, only: str | None) -> list[dict[str, Any]]:
     if device != "cpu":
         return on_device(quick, device)
-    parts = (hidden_markov, markov, lda, linear_dynamics, scale)
+    parts = PARTS.values() if only is None else [PARTS[only]]
     return [each for part in parts for each in part(quick)]
 
 
 if __name__ == "__main__":
-    report("sequences", measure, __doc__ or "", device=True)
+    only = {"choices": tuple(PARTS), "help": "one part alone"}
+    report("sequences", measure, __doc__ or "", device=True, options={"--only": only})

@@ -62,6 +62,8 @@ def parse(commands: dict[str, Any], line: str) -> None:
         name = f"{name} {rest[0]}"
         rest = rest[1:]
     command = commands[name]
+    if hasattr(command, "unless_named"):  # a group of which one command need not be named
+        command = commands[f"{name} {command.unless_named}"]
     assert not hasattr(command, "commands") or not rest or rest[0].startswith("-"), line
     if "--help" not in rest and "--list" not in rest:
         command.make_context(name, rest)

@@ -25,7 +25,6 @@ from taskmix import _program
 from taskmix.cli import run_command
 from taskmix.files import _atomic
 from taskmix.sequences import RecordedFits, load_mixture
-from taskmix.sequences._from_tasks import _work
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
 COMMANDS = {  # and how many files are replaced, at most, until a signal comes
@@ -136,8 +135,17 @@ def disturb(words: str, most: int, seed: int, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "argv", sys.argv)
     assert RecordedFits.__init__.__kwdefaults__ is not None
     monkeypatch.setitem(RecordedFits.__init__.__kwdefaults__, "save_every", 0.0)
-    monkeypatch.setattr(_work, "COUNTS", (1, 2))
-    given = [*words.split(), "--restarts", "2", "--seed", str(seed), "--json", "--out"]
+    given = [
+        *words.split(),
+        "--restarts",
+        "2",
+        "--budget",
+        "2",
+        "--seed",
+        str(seed),
+        "--json",
+        "--out",
+    ]
     with pytest.raises(SystemExit) as ended:  # here, so that the others find everything imported
         command([*given, "whole"])
     assert not ended.value.code

@@ -21,7 +21,7 @@ from taskmix.cli._commands._mix import mix
 from taskmix.cli._commands._plan import app as plan
 from taskmix.cli._commands._predict import predict
 from taskmix.cli._commands._report import report
-from taskmix.cli._commands._sequences import sequences
+from taskmix.cli._commands._sequences_app import app as sequences
 from taskmix.cli._commands._simulate import simulate
 from taskmix.cli._commands._swarm import swarm
 from taskmix.cli._commands._train import train_command
@@ -56,12 +56,12 @@ for command in (
     improve,
     transfer,
     swarm,
-    sequences,
     simulate,
     laws,
     mix,
 ):
     app.command(command.__name__.removesuffix("_command"))(grouped(command))
+app.add_typer(sequences, name="sequences")
 app.add_typer(plan, name="plan")
 app.add_typer(reproduce, name="reproduce")
 

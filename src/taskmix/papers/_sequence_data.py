@@ -21,12 +21,11 @@ By = dict[str, list[Any]]  # sequences of each task
 
 @dataclass(frozen=True)
 class SequenceSet:
-    """A set, the generator that suits it, and the numbers that are tried for it."""
+    """A set, and the generators and the numbers of them that the models are chosen from."""
 
     file: str  # in the folder of data
     read: Callable[[Path], By]
-    generator: Callable[[float], Generator]  # of a smoothing
-    smoothings: tuple[float, ...]
+    kinds: tuple[Generator, ...]
     counts: tuple[int, ...]  # of generators
     tests: int = 30  # held-out sequences of a task
     most: int = 200  # sequences of a task to train on, where all are asked for
@@ -86,41 +85,23 @@ def vowels(path: Path) -> By:
     return found
 
 
+_CHAINS: tuple[Generator, ...] = tuple(Markov(order=order) for order in range(1, 6))
+
 SETS: dict[str, SequenceSet] = {
-    "names": SequenceSet(
-        "names_by_language/names.csv.gz",
-        names,
-        lambda smoothing: Markov(order=2, smoothing=smoothing),
-        (3.0, 10.0, 30.0, 100.0),
-        (4, 12),
-    ),
-    "commands": SequenceSet(
-        "unix_user_commands/users.txt.gz",
-        commands,
-        lambda smoothing: Markov(smoothing=smoothing),
-        (3.0, 10.0, 30.0, 100.0),
-        (4, 12),
-    ),
-    "visits": SequenceSet(
-        "msnbc/msnbc990928.seq.txt.gz",
-        visits,
-        lambda smoothing: Markov(smoothing=smoothing),
-        (3.0, 10.0, 30.0, 100.0),
-        (4, 12),
-    ),
+    "names": SequenceSet("names_by_language/names.csv.gz", names, _CHAINS, (4, 12)),
+    "commands": SequenceSet("unix_user_commands/users.txt.gz", commands, _CHAINS[:4], (4, 12)),
+    "visits": SequenceSet("msnbc/msnbc990928.seq.txt.gz", visits, _CHAINS[:4], (4, 12)),
     "speeches": SequenceSet(
-        "tinyshakespeare_roles/speeches.csv.gz",
-        speeches,
-        lambda smoothing: Markov(order=3, smoothing=smoothing),
-        (3.0, 10.0, 30.0, 100.0),
-        (2, 8),
-        tests=15,
+        "tinyshakespeare_roles/speeches.csv.gz", speeches, _CHAINS[1:], (2, 8), tests=15
     ),
     "vowels": SequenceSet(
         "japanese_vowels/japanese_vowels.csv.gz",
         vowels,
-        lambda smoothing: GaussianHiddenMarkov(states=3, smoothing=smoothing),
-        (0.3, 3.0, 30.0),
+        tuple(
+            GaussianHiddenMarkov(states=states, smoothing=smoothing)
+            for states in (3, 5)
+            for smoothing in (0.3, 3.0, 30.0)
+        ),
         (4, 12),
         tests=20,
     ),

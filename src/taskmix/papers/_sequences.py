@@ -5,10 +5,11 @@ r"""Mixtures of shared sequence generators against models that do not share.
 
 **Synthetic.** Tasks from known generators: recovery as the number of tasks grows, and what is gained on
 held-out sequences. **Real.** Sets with natural tasks: n sequences of each task to learn from, others
-held out; shared generators against one model per task, one pooled model, a pooled mixture without tasks
-and plain LDA. For each set, n and model the smoothing (and the number of generators) is chosen on a
-third of the training sequences of one more draw that no figure is taken from. Gains are in
-log-likelihood of an observation, tasks counted alike, paired by draw; `accuracy` is that of the next
+held out; shared generators with what each task has of its own against one model per task, the same
+backed off to the pool, one pooled model, a pooled mixture without tasks and plain LDA. For each set, n
+and model the generator (and the number of generators) is chosen on one more draw that no figure is taken
+from: the shared generators by `choose_mixture`, the others on a third of it. Gains are in log-likelihood
+of an observation, tasks counted alike, paired by draw; `accuracy` is that of the next
 symbol, `error` the root mean squared error of the next vector. A draw that is done is kept in `out`.
 """
 
@@ -31,16 +32,19 @@ from taskmix.papers._sequences_synthetic import add_sequences, draw_known, fit_k
 from taskmix.papers._shared import PaperRow, row
 from taskmix.records import specification_hash
 from taskmix.sequences import (
+    Generator,
     Markov,
     Multinomial,
     PooledMixture,
     SeparateModels,
     SequenceMixture,
+    choose_mixture,
     compare_with_baselines,
 )
 
-MODELS = ("shared", "per_task", "pooled", "pooled_mixture", "lda")
+MODELS = ("shared", "per_task", "backed_off", "pooled", "pooled_mixture", "lda")
 Progress = Callable[[str], None]
+Chosen = tuple[Generator, int]  # a kind, and how many of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,10 +120,7 @@ Cell = tuple[str, dict[str, dict[str, float]]]  # a size, and figures by model o
 
 
 def _synthetic_cells(setting: SequencesOptions, tell: Progress) -> Iterator[Cell]:
-    plain = SequenceSet(
-        "", lambda path: {}, lambda smoothing: Markov(smoothing=smoothing), (1.0, 10.0, 100.0),
-        (setting.generators,),
-    )  # fmt: skip
+    plain = SequenceSet("", lambda path: {}, (Markov(), Markov(order=2)), (setting.generators,))
     for size in setting.synthetic_sizes:
 
         def draw(seed: int, size: int = size) -> tuple[By, By]:
@@ -179,7 +180,7 @@ def _cells(
 ) -> Iterator[Cell]:
     """The figures of each draw, kept where `out` says once they are known."""
     shown = str(size or "all")
-    best: dict[str, tuple[float, int]] | None = None
+    best: dict[str, Chosen] | None = None
     for seed in range(setting.seeds):
         kept = _kept(setting, name, chosen, size, seed, content)
         if kept is not None and kept.exists():
@@ -191,8 +192,7 @@ def _cells(
         tell(f"{name}, {shown} sequences a task, draw {seed + 1}")
         train, test = draw(seed)
         models = {
-            kind: _model(kind, chosen, smoothing, count, seed)
-            for kind, (smoothing, count) in best.items()
+            kind: _model(kind, generator, count, seed) for kind, (generator, count) in best.items()
         }
         found = _figures(models, train, test)
         if kept is not None:
@@ -228,45 +228,54 @@ def _kept(
         "seed": setting.seed,
         "generators": setting.generators,
         "symbols": setting.symbols,
-        "smoothings": chosen.smoothings,
+        "kinds": chosen.kinds,
         "counts": chosen.counts,
-        "generator": chosen.generator(1.0),
-        "version": 2,
+        "version": 3,
     }
     return setting.out / f"{name}-{size}-{seed}-{specification_hash(specification)}.json"
 
 
-def _model(kind: str, chosen: SequenceSet, smoothing: float, count: int, seed: int) -> Any:
-    generator = chosen.generator(smoothing)
+def _model(kind: str, generator: Generator, count: int, seed: int) -> Any:
     match kind:
         case "shared":
             return SequenceMixture(generator, count, random_state=seed)
         case "per_task":
-            return SeparateModels(SequenceMixture(generator, 1, n_init=1, random_state=seed))
+            alone = SequenceMixture(generator, 1, n_init=1, own=False, random_state=seed)
+            return SeparateModels(alone)
+        case "backed_off":
+            return SequenceMixture(generator, 1, n_init=1, random_state=seed)
         case "pooled":
-            return PooledMixture(generator, 1, n_init=1, random_state=seed)
-        case "pooled_mixture":
-            return PooledMixture(generator, count, random_state=seed)
+            return PooledMixture(generator, 1, n_init=1, own=False, random_state=seed)
         case _:
-            return SequenceMixture(Multinomial(smoothing=smoothing), count, random_state=seed)
+            made = SequenceMixture if kind == "lda" else PooledMixture
+            return made(generator, count, own=False, random_state=seed)
 
 
-def _choose(chosen: SequenceSet, train: By) -> dict[str, tuple[float, int]]:
-    """Smoothing and number of generators of each model, by a third of the training sequences."""
+def _choose(chosen: SequenceSet, train: By) -> dict[str, Chosen]:
+    """Generator and number of generators of each model."""
+    vectors = chosen.kinds[0].observes == "vectors"
+    sequences = [each for some in train.values() for each in some]
+    tasks = [task for task, some in train.items() for _ in some]
+    ours = choose_mixture(SequenceMixture(random_state=0), sequences, tasks, vectors=vectors).best
+    found: dict[str, Chosen] = {"shared": (ours.generator, ours.generators)}
     inside = {task: each[: -max(1, len(each) // 3)] or each for task, each in train.items()}
     outside = {task: each[-max(1, len(each) // 3) :] for task, each in train.items()}
-    best: dict[str, tuple[float, tuple[float, int]]] = {}
-    for smoothing in chosen.smoothings:
-        for kind in MODELS:
-            single = kind in ("per_task", "pooled")
-            for count in (1,) if single else chosen.counts:
-                if kind == "lda" and chosen.generator(1.0).observes == "vectors":
-                    continue
-                model = _model(kind, chosen, smoothing, count, 0)
-                figures = _figures({kind: model}, inside, outside)[kind]
-                if kind not in best or figures["log_likelihood"] > best[kind][0]:
-                    best[kind] = (figures["log_likelihood"], (smoothing, count))
-    return {kind: choice for kind, (_, choice) in best.items()}
+    single = [(generator, 1) for generator in chosen.kinds]
+    topics = [(Multinomial(smoothing=each), count)
+              for each in (3.0, 10.0, 30.0, 100.0) for count in chosen.counts]  # fmt: skip
+    for kind in MODELS[1:]:
+        ways: list[Chosen] = list(single)
+        if kind == "pooled_mixture":
+            ways = [(found["pooled"][0], count) for count in (1, *chosen.counts)]
+        elif kind == "lda":
+            ways = [] if vectors else list(topics)
+        scores = [
+            _figures({kind: _model(kind, *way, 0)}, inside, outside)[kind]["log_likelihood"]
+            for way in ways
+        ]
+        if scores:
+            found[kind] = ways[int(np.argmax(scores))]
+    return found
 
 
 def _figures(models: dict[str, Any], train: By, test: By) -> dict[str, dict[str, float]]:

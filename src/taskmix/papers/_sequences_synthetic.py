@@ -101,9 +101,10 @@ def _best_shares(known: KnownTasks, model: SequenceMixture) -> Floats:
 
 def fit_known(known: KnownTasks, *, generators: int, seed: int) -> SequenceMixture:
     model = SequenceMixture(
-        Markov(smoothing=3.0),
+        Markov(),
         generators,
         n_init=5,
+        own=False,
         random_state=seed,
         symbols=known.initial.shape[1],
     )

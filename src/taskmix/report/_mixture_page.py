@@ -15,7 +15,7 @@ from taskmix.report._mixture_svg import bars_svg, graph_svg, line_svg, map_svg, 
 from taskmix.report._shell import PURPOSE, render_page
 
 if TYPE_CHECKING:
-    from taskmix.sequences import HeldOutFigures, SequenceMixture
+    from taskmix.sequences import HeldOutFigures, HeldOutScores, SequenceMixture
 
 _TASKS = 60  # drawn at most
 _NODES = 12  # of a graph; on a circle more of them cover each other
@@ -28,6 +28,7 @@ def write_mixture_page(
     *,
     title: str,
     figures: Sequence[HeldOutFigures] = (),
+    scores: HeldOutScores | None = None,
     command: str = "",
     notes: Sequence[str] = (),
 ) -> Path:
@@ -35,7 +36,9 @@ def write_mixture_page(
 
     `taskmix sequences FOLDER --out STUDY` writes it into the study.
     """
-    page = mixture_html(model, title=title, figures=figures, command=command, notes=notes)
+    page = mixture_html(
+        model, title=title, figures=figures, scores=scores, command=command, notes=notes
+    )
     return write_whole(out, page.encode("utf-8", "replace"), "the report")
 
 
@@ -44,6 +47,7 @@ def mixture_html(
     *,
     title: str,
     figures: Sequence[HeldOutFigures] = (),
+    scores: HeldOutScores | None = None,
     command: str = "",
     notes: Sequence[str] = (),
 ) -> str:
@@ -76,6 +80,10 @@ def mixture_html(
             "its figure. Below are sequences drawn from the generator."
         ),
         "similarity": Markup(likeness) if len(shown) > 1 else "",
+        "examples": [] if scores is None else _examples(scores),
+        "examples_caption": "" if scores is None else _examples_caption(scores),
+        "confusion": "" if scores is None else Markup(_confusion(scores, shown, names)),
+        "accuracy": "" if scores is None else f"{scores.accuracy:.0%}",
         "bound": Markup(line_svg(model.bounds_, "evidence lower bound by iteration")),
         "notes": list(notes),
         "command": command,
@@ -90,6 +98,34 @@ def _shown_tasks(model: SequenceMixture) -> tuple[list[int], list[str]]:
         range(len(theta)), key=lambda row: (int(theta[row].argmax()), -float(theta[row].max()))
     )[:_TASKS]
     return order, [str(model.tasks_[row]) for row in order]
+
+
+def _examples(scores: HeldOutScores) -> list[dict[str, Any]]:
+    """Of each task, its sequences that are most and least like it."""
+    return [
+        {"task": str(task), "typical": scores.typical[task], "surprising": scores.surprising[task]}
+        for task in scores.tasks[:_TASKS]
+        if scores.typical[task]
+    ]
+
+
+def _examples_caption(scores: HeldOutScores) -> str:
+    words = (
+        "Held-out sequences by the log-ratio of their task to the mean mixture of the other tasks: "
+        "above 0 they are rather this task's than anybody's."
+    )
+    if scores.odd is not None:
+        words += (
+            " p is the share of the task's own sequences, scored while they were held out, that are as "
+            f"unlike it; {scores.odd:.1%} of all held-out sequences have p of 0.05 or less."
+        )
+    return words
+
+
+def _confusion(scores: HeldOutScores, shown: Sequence[int], names: list[str]) -> str:
+    part = scores.confusion[np.ix_(shown, shown)]
+    whole = np.maximum(scores.confusion[list(shown)].sum(axis=1, keepdims=True), 1)
+    return map_svg(part / whole, names, "tasks and the likeliest task of their sequences")
 
 
 def _facts(model: SequenceMixture) -> list[tuple[str, str]]:

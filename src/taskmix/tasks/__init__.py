@@ -53,7 +53,7 @@ from taskmix.tasks._held import (
     tables_as_tasks,
 )
 from taskmix.tasks._kept import KeptByTable
-from taskmix.tasks._loading import load_tasks
+from taskmix.tasks._loading import SequenceRows, cut_symbols, load_tasks, read_sequences
 from taskmix.tasks._looking import Finding, FindingKind, look_at
 from taskmix.tasks._reading import WRITTEN, InputKind, Reading, TaskKind
 from taskmix.tasks._reading_lines import reading_lines, readings_document
@@ -114,6 +114,7 @@ __all__ = [
     "Question",
     "RaggedInputs",
     "Reading",
+    "SequenceRows",
     "Simulation",
     "Split",
     "SubwordEncoding",
@@ -133,6 +134,7 @@ __all__ = [
     "check_tasks",
     "class_shares",
     "conlleval_report",
+    "cut_symbols",
     "digits_tasks",
     "encode_with",
     "entity_counts",
@@ -157,6 +159,7 @@ __all__ = [
     "quiet_transformers",
     "read_parquet",
     "read_rows",
+    "read_sequences",
     "read_word_vectors",
     "reading_lines",
     "readings_document",

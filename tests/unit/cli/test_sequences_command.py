@@ -15,7 +15,6 @@ from taskmix.cli import run_command
 from taskmix.numerics import state_to_tree
 from taskmix.records import Study, save_state
 from taskmix.sequences import MixtureFolder, SequenceMixture, load_mixture
-from taskmix.sequences._from_tasks import _work
 
 from .running import run_cli
 
@@ -40,12 +39,14 @@ def letters(tmp_path: Path) -> Path:
 
 
 def fit(monkeypatch: pytest.MonkeyPatch, letters: Path, out: Path, *words: str) -> int:
-    given = ("--characters", "--generators", "2", "--restarts", "1", "--out", out, *words)
+    given = ("--characters", "--generator", "markov", "--generators", "2", "--restarts", "1")
+    given = (*given, "--out", out, *words)
     return run_cli(monkeypatch, "sequences", letters, *given)
 
 
 def fit_as_program(monkeypatch: pytest.MonkeyPatch, letters: Path, out: Path, *words: str) -> None:
-    given = ("--characters", "--generators", "2", "--restarts", "1", "--out", str(out), *words)
+    given = ("--characters", "--generator", "markov", "--generators", "2", "--restarts", "1")
+    given = (*given, "--out", str(out), *words)
     monkeypatch.setattr(sys, "argv", ["taskmix", "sequences", str(letters), *given])
     run_command()
 
@@ -60,7 +61,7 @@ def test_a_folder_becomes_a_model_a_page_and_figures(
     assert fit(monkeypatch, letters, out, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["rows"][0]["model"] == "shared generators"
-    assert len(found["rows"]) == 5
+    assert len(found["rows"]) == 6
     assert set(found["theta"]) == {f"task {number}" for number in range(4)}
     pooled = next(row for row in found["rows"] if row["model"] == "one pooled model")
     assert pooled["gain"]["value"] > 0
@@ -330,20 +331,26 @@ def test_the_number_of_generators_can_be_left_to_the_data(
     letters: Path,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(_work, "COUNTS", (1, 2))
-    words = ("--generators", "auto", "--no-baselines", "--iterations", "20", "--json")
+    words = ("--generators", "auto", "--generator", "auto", "--no-own", "--no-baselines")
+    words = (*words, "--iterations", "20", "--budget", "8", "--json")
     assert fit(monkeypatch, letters, tmp_path / "out", *words) == 0
-    assert json.loads(capsys.readouterr().out)["generators"] == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found["generators"] == 2
+    assert 3 <= len(found["tried"]) <= 8
+    assert [each["behind"] for each in found["tried"]].count(None) == 1
+    assert not found["own"]
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--generator", "lstm"], "`--generator` should be one of markov, hmm, gru, multinomial"),
+        (
+            ["--generator", "lstm"],
+            "`--generator` should be one of auto, markov, hmm, gru, multinomial",
+        ),
         (["--generator", "lds"], "for sequences of symbols"),
         (["--generators", "many"], "whole number above 0, or auto"),
         (["--predict", "ae", "--task", "nobody"], "Found 'nobody'"),
-        (["--predict", "xyz", "--task", "task 0"], "Found 'x'"),
     ],
 )
 def test_wrong_words_are_one_sentence_and_exit_code_two(

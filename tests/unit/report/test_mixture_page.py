@@ -23,9 +23,11 @@ from taskmix.sequences import (
     Multinomial,
     Recurrent,
     SequenceMixture,
+    calibrate_scores,
     compare_with_baselines,
     held_out_figures,
     mixture_table,
+    score_held_out,
 )
 
 NAMES = ["anna", "bob", "ana", "bobo", "nan", "obo", "annan", "boob"]
@@ -156,3 +158,21 @@ def test_drawings_are_well_formed_whatever_the_names() -> None:
     ):
         texts = [each.text for each in ElementTree.fromstring(drawn).iter("text")]
         assert [word for word in shown if word not in texts] == []
+
+
+def test_sequences_most_and_least_like_their_task_are_shown_and_who_is_taken_for_whom() -> None:
+    model = SequenceMixture(Markov(), 2, n_init=1, max_iter=5, own=False, random_state=0)
+    model.fit(NAMES * 3, OWNERS * 3)
+    calibrate_scores(model, NAMES * 3, OWNERS * 3, folds=2)
+    scores = score_held_out(model, ["anna", "bobo", "boob"], ["a", "a", ODD])
+    assert [each.text for each in scores.typical["a"]] == ["anna"]
+    assert [each.text for each in scores.surprising["a"]] == ["bobo"]
+    np.testing.assert_array_equal(scores.confusion, [[1, 1], [0, 1]])
+    assert scores.accuracy == pytest.approx(2 / 3)
+    page = mixture_html(model, title="names", scores=scores)
+    assert "Most typical and most surprising" in page
+    assert re.search(r"<td>surprising</td><td><code>bobo</code></td>", page)
+    assert "67% of the sequences are given to their own task" in page
+    assert ODD not in page
+    assert len(drawings(page)) > len(drawings(mixture_html(model, title="names")))
+    assert "Most typical" not in mixture_html(model, title="names")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskmix.errors import InputError, ShapeError
-from taskmix.sequences import Alphabet, flatten_sequences, gather_corpus
+from taskmix.sequences import UNKNOWN, Alphabet, flatten_sequences, gather_corpus
 from taskmix.sequences._observed._corpus import distinct_sequences
 from taskmix.sequences._observed._sequences import learn_alphabet
 
@@ -33,7 +33,8 @@ def test_missing_symbols_are_minus_one_none_or_nan() -> None:
 def test_words_and_letters_get_codes_and_whole_numbers_keep_theirs() -> None:
     alphabet = learn_alphabet(["anna", "bob"])
     assert alphabet is not None
-    assert alphabet.symbols == ("a", "b", "n", "o")
+    assert alphabet.symbols == ("a", "b", "n", "o", UNKNOWN)
+    assert alphabet.codes("bx").tolist() == [1, 4]
     assert learn_alphabet([[3, 1], [0]]) is None
     words = learn_alphabet([["ls", "cd"], ["ls"]])
     assert words is not None

@@ -82,13 +82,16 @@ def test_tasks_that_are_no_sequences_are_refused_in_a_sentence(tmp_path: Path) -
 
 
 def test_a_name_changes_with_everything_that_changes_the_mixture_and_with_nothing_else() -> None:
-    recipe = MixtureRecipe(generator=Markov())
+    recipe = MixtureRecipe(generator=Markov(), generators=8)
     others = [
         replace(recipe, **change)
         for change in (
             {"generator": Markov(order=2)},
             {"generators": 4},
             {"generators": None},
+            {"generator": None},
+            {"generators": None, "budget": 3},
+            {"own": False},
             {"iterations": 5},
             {"restarts": 1},
             {"annealing": 1},
@@ -98,8 +101,8 @@ def test_a_name_changes_with_everything_that_changes_the_mixture_and_with_nothin
     ]
     names = {each.name("data") for each in (recipe, *others)} | {recipe.name("other data")}
     assert len(names) == len(others) + 2
-    # Files are found by it: this is what the version before called the same mixture.
-    assert recipe.name("data") == "b7d26b5480ba48b0"
+    # Files are found by it: another name, and everything is learned again.
+    assert recipe.name("data") == "420b16425aece8fe"
 
 
 def test_neither_torch_nor_numba_is_imported_before_it_is_used() -> None:
@@ -118,7 +121,7 @@ def test_a_document_comes_back_as_it_was_and_begins_as_files_of_ours_do() -> Non
     assert DOCUMENT.written().startswith(b'{\n  "generators": 2,\n  "bound": -9.5,')
     assert list(json.loads(DOCUMENT.written())) == [
         *("generators", "bound", "iterations", "alpha", "theta"),
-        *("rows", "name", "command", "model", "page"),
+        *("rows", "name", "command", "model", "page", "kind", "own", "tried"),
     ]
 
 
@@ -160,7 +163,7 @@ def test_what_is_done_is_not_done_again_and_the_page_comes_when_it_can(
 
     found = work.describe(command="fourth", write_page=page)
     assert found == replace(whole, command="fourth", page=str(tmp_path / "out" / "report.html"))
-    assert (tmp_path / "out" / "report.html").read_text() == "('x', 'y') 5"
+    assert (tmp_path / "out" / "report.html").read_text() == "('x', 'y') 6"
     np.testing.assert_array_equal(work.learn().theta_, list(whole.theta.values()))
 
 

@@ -13,6 +13,7 @@ from synthetic_tasks import draw_tasks
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.numerics import paired_interval
 from taskmix.sequences import (
+    UNKNOWN,
     Gaussian,
     GaussianHiddenMarkov,
     HiddenMarkov,
@@ -23,7 +24,7 @@ from taskmix.sequences import (
     Recurrent,
     SeparateModels,
     SequenceMixture,
-    choose_generators,
+    choose_mixture,
     compare_with_baselines,
     load_mixture,
     save_mixture,
@@ -78,7 +79,7 @@ def test_attributes_after_a_fit(model: SequenceMixture) -> None:
     assert model.theta_.shape == (2, 2)
     np.testing.assert_allclose(model.theta_.sum(axis=1), 1.0)
     assert model.alphabet_ is not None
-    assert model.alphabet_.symbols == ("a", "b", "n", "o")
+    assert model.alphabet_.symbols == ("a", "b", "n", "o", UNKNOWN)
     assert model.n_iter_ >= 1
     assert (np.diff(model.bounds_) >= -1e-8).all()
 
@@ -114,7 +115,8 @@ def test_the_next_symbol_mixes_generators_by_share_and_prefix(model: SequenceMix
     assert found.probabilities.sum() == pytest.approx(1.0)
     ends = np.exp(model.score_samples(["an"], ["a"])[0] - found.log_prefix)
     assert found.probabilities[-1] == pytest.approx(ends)
-    assert len(found.probabilities) == 5
+    assert len(found.probabilities) == 6  # a symbol never seen, and the end, among them
+    assert found.probabilities[4] > 0
 
 
 def test_a_task_matters_for_what_comes_next(model: SequenceMixture) -> None:
@@ -174,7 +176,6 @@ def test_the_most_likely_generator_of_each_sequence(model: SequenceMixture) -> N
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda model: model.predict_next("xyz", "a"), "one of the 4 that were fitted"),
         (lambda model: model.predict_next("a", "c"), "Found 'c'. Let the model learn it"),
         (lambda model: model.score([""], ["a"]), "at least one observation"),
         (lambda model: model.score(["a"], ["a", "b"]), "each of the 1 sequences"),
@@ -288,10 +289,10 @@ def test_shares_and_generators_are_recovered_from_many_sequences() -> None:
 
 def test_stochastic_em_comes_near_to_em_and_learns_batch_by_batch() -> None:
     sequences, tasks, _ = draw_tasks(30, 12, seed=2)
-    batch = SequenceMixture(Markov(), 3, random_state=0).fit(sequences, tasks)
-    one = SequenceMixture(Markov(), 1, random_state=0).fit(sequences, tasks)
+    batch = SequenceMixture(Markov(), 3, own=False, random_state=0).fit(sequences, tasks)
+    one = SequenceMixture(Markov(), 1, own=False, random_state=0).fit(sequences, tasks)
     streamed = SequenceMixture(
-        Markov(), 3, random_state=0, batch_size=60, max_iter=15, tol=0.0
+        Markov(), 3, own=False, random_state=0, batch_size=60, max_iter=15, tol=0.0
     ).fit(sequences, tasks)
     gain = batch.score(sequences, tasks) - one.score(sequences, tasks)
     found = streamed.score(sequences, tasks) - one.score(sequences, tasks)
@@ -335,6 +336,7 @@ def test_baselines_answer_the_same_questions() -> None:
     assert [row.name for row in found.rows] == [
         "shared generators",
         "one model per task",
+        "one model per task, backed off",
         "one pooled model",
         "pooled mixture",
         "plain LDA",
@@ -364,32 +366,49 @@ def test_a_pooled_model_does_not_know_of_tasks() -> None:
 
 
 def test_separate_models_do_not_know_of_each_other() -> None:
-    alone = SequenceMixture(Markov(), 1, symbols=("a", "b", "n", "o")).fit(NAMES[::2])
+    alone = SequenceMixture(Markov(), 1, symbols=("a", "b", "n", "o", UNKNOWN)).fit(NAMES[::2])
     models = SeparateModels(SequenceMixture(Markov(), 1)).fit(NAMES, OWNERS)
     assert models.score(["anna"], ["a"]) == pytest.approx(alone.score(["anna"]))
 
 
-def test_the_number_of_generators_is_chosen_by_held_out_likelihood() -> None:
+def test_the_number_of_generators_grows_for_as_long_as_it_pays() -> None:
     sequences, tasks, _ = draw_tasks(25, 8, seed=5)
     told: list[str] = []
-    found = choose_generators(
-        SequenceMixture(Markov(), random_state=0, n_init=2, max_iter=40),
-        sequences,
-        tasks,
-        (1, 3, 8),
-        on_progress=told.append,
-    )
-    # Three generators made the data: one is significantly worse, eight are no better.
-    assert (found.best, found.smallest) == (3, 3)
-    one, three, eight = found.intervals
-    assert three.mean > max(one.mean, eight.mean)
-    assert paired_interval(found.scores[1], found.scores[0]).low > 0
-    assert found.scores.shape == (3, len(sequences))
-    assert len(told) == 9
-    with pytest.raises(InputError, match="at least two sequences"):
-        choose_generators(SequenceMixture(Markov()), sequences[:3], [1, 2, 3], (1,))
-    with pytest.raises(InputError, match="from 1"):
-        choose_generators(SequenceMixture(Markov()), sequences, tasks, ())
+    model = SequenceMixture(random_state=0, max_iter=40)
+    found = choose_mixture(model, sequences, tasks, generator=Markov(), on_progress=told.append)
+    # Three generators made the data: one is significantly worse, and sixteen are not tried unless
+    # four or eight paid.
+    assert 2 <= found.best.generators <= 8
+    assert [each.generators for each in found.tried][:3] == [1, 2, 4]
+    one = found.tried[0]
+    assert one.behind is not None
+    assert one.behind.low > 0
+    assert paired_interval(found.best.scores, one.scores).mean == pytest.approx(one.behind.mean)
+    assert len(told) == len(found.tried)
+    assert found.interval.n == len(sequences)
+    assert not found.spent
+
+
+def test_kind_and_order_are_chosen_and_a_budget_ends_it() -> None:
+    generator = np.random.default_rng(0)
+    # What comes next depends on the last symbol but one alone.
+    sequences = []
+    for _ in range(60):
+        symbols = list(generator.integers(0, 3, 2))
+        while len(symbols) < 12:
+            follow = generator.random() < 0.9
+            symbols.append(symbols[-2] if follow else int(generator.integers(0, 3)))
+        sequences.append(np.array(symbols))
+    tasks = [place % 3 for place in range(60)]
+    found = choose_mixture(SequenceMixture(random_state=0), sequences, tasks, budget=3)
+    assert found.best.generator == Markov(order=2)
+    assert found.spent
+    assert len(found.tried) == 3
+    assert found.tried[0].to_json()["mixture"] == "Markov(), 1 generator, own part"
+    with pytest.raises(InputError, match="at least 4 sequences"):
+        choose_mixture(SequenceMixture(), sequences[:3], [1, 2, 3])
+    with pytest.raises(OptionError, match="`budget` should be"):
+        choose_mixture(SequenceMixture(), sequences, tasks, budget=0)
 
 
 def test_similarity_of_tasks_is_one_for_equal_shares_and_zero_for_none_in_common() -> None:
@@ -435,7 +454,7 @@ def test_a_file_that_is_no_model_is_a_sentence(tmp_path: Path) -> None:
         load_mixture(path)
     save_state(
         path,
-        {"version": 1, "options": {"generator": {"dataclass": "Mine", "fields": {}}}, "fitted": {}},
+        {"version": 2, "options": {"generator": {"dataclass": "Mine", "fields": {}}}, "fitted": {}},
     )
     with pytest.raises(RecordError, match="Found 'Mine'"):
         load_mixture(path)

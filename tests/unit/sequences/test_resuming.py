@@ -31,7 +31,7 @@ from taskmix.sequences import (
     Recurrent,
     SeparateModels,
     SequenceMixture,
-    choose_generators,
+    choose_mixture,
     compare_with_baselines,
 )
 from taskmix.sequences._keeping._types import from_tree
@@ -247,9 +247,10 @@ def test_a_choice_and_a_comparison_in_pieces_are_those_in_one_piece(tmp_path: Pa
                 continue
         raise AssertionError
 
-    choice, stops = insist(choose_generators, *data, (1, 2))
+    wanted = {"generator": model.generator, "budget": 2}
+    choice, stops = insist(choose_mixture, *data, **wanted)
     assert stops > 6
-    assert bits(choice) == bits(choose_generators(clone(model), *data, (1, 2)))
+    assert bits(choice) == bits(choose_mixture(clone(model), *data, **wanted))
     found, stops = insist(compare_with_baselines, *data, *held)
     assert stops > 5
     whole = compare_with_baselines(clone(model), *data, *held)
@@ -286,7 +287,16 @@ def test_what_cannot_be_gone_on_with_is_refused_in_a_sentence(tmp_path: Path) ->
 def test_every_class_that_files_have_by_name_is_still_called_so() -> None:
     """A class that is renamed could not be read from what an older version wrote."""
     for name in (
-        *("Alphabet", "Background", "Backoff", "Bank", "BatchState", "DynamicsStatistics"),
+        *("AdaptedStrengths", "Chains", "LeftOut", "OwnChains", "OwnGenerators", "OwnStrengths"),
+        *(
+            "Strengths",
+            "Alphabet",
+            "Background",
+            "Backoff",
+            "Bank",
+            "BatchState",
+            "DynamicsStatistics",
+        ),
         *("FitState", "Gaussian", "GaussianHiddenMarkov", "GaussianHiddenMarkovParameters"),
         *("GaussianHiddenMarkovStatistics", "GaussianParameters", "HiddenMarkov"),
         *("HiddenMarkovParameters", "HiddenMarkovStatistics", "Judgement", "Level"),

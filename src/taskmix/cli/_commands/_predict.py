@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,7 +107,7 @@ def predict(
         for note in notes:
             echo(f"Note: {note}", err=True)
     if answers is not None:
-        _write(found, answers)
+        write_rows(found, answers)
         if not json_:
             echo(f"{len(found):,} answers for {name if by_row else f'`{name}`'}: {answers}")
             return
@@ -169,7 +169,8 @@ def _copy_standard_input(path: Path) -> None:
             file.write(block)
 
 
-def _write(answers: list[dict[str, Any]], path: Path) -> None:
+def write_rows(answers: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """A .jsonl, .csv or .parquet file of rows that all have the same names."""
     import io
 
     import pyarrow as pa
@@ -187,5 +188,5 @@ def _write(answers: list[dict[str, Any]], path: Path) -> None:
         cells = [{name: _cell(value) for name, value in answer.items()} for answer in answers]
         arrow_csv.write_csv(pa.Table.from_pylist(cells), sink)
     else:
-        arrow_parquet.write_table(pa.Table.from_pylist(answers), sink)
+        arrow_parquet.write_table(pa.Table.from_pylist(list(answers)), sink)
     write_bytes(path, sink.getvalue())

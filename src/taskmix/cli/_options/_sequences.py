@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskmix.cli._options._tasks import StrictOption
-from taskmix.errors import OptionError
+from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
-    from taskmix.sequences import Generator, MixtureRecipe
+    from taskmix.sequences import Generator, MixtureRecipe, SequenceStream
     from taskmix.tasks import TaskSet
 
 _KINDS = (
-    "symbols: markov, hmm, gru, multinomial (LDA); vectors: gaussian, hmm, lds, gru [markov, or "
-    "gaussian for vectors]"
+    "auto: by held-out likelihood; symbols: markov, hmm, gru, multinomial (LDA); vectors: gaussian, "
+    "hmm, lds, gru"
 )
 
 
@@ -48,7 +48,36 @@ class SequenceTaskOptions:
         Path | None,
         typer.Option("--tasks", help="A TOML file that says how tasks are made from the folder."),
     ] = None
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream",
+            help="Read the files again and again instead of holding them: data larger than memory.",
+        ),
+    ] = False
     strict: StrictOption = False
+
+    def read_stream(self) -> SequenceStream:
+        """The sequences of files that need not fit into memory."""
+        from taskmix.sequences import RowColumns, SequenceStream
+
+        if self.tasks is not None or self.time_column is not None or self.strict:
+            raise OptionError(
+                "`--stream` should be used with one sequence a line or row. Found --tasks, "
+                "--time-column or --strict. Leave it out, or fit without a stream."
+            )
+        if not Path(self.folder).exists():
+            raise InputError(
+                f"`{self.folder}` should be a file or folder of sequences. Found nothing."
+            )
+        return SequenceStream(
+            path=Path(self.folder),
+            characters=self.characters,
+            first_symbol_is_task=self.first_is_task,
+            columns=RowColumns(
+                sequence=self.sequence_column or "sequence", task=self.task_column or "task"
+            ),
+        )
 
     def load(self) -> TaskSet:
         """The tasks, whose rows are sequences."""
@@ -72,11 +101,17 @@ class GeneratorOptions:
     """The kind of generator, and how many; None is the generator's own default."""
 
     generator: Annotated[
-        str | None, typer.Option("--generator", help=f"The kind of generator. {_KINDS}.")
-    ] = None
+        str, typer.Option("--generator", "--kind", help=f"The kind of generator. {_KINDS}.")
+    ] = "auto"
     generators: Annotated[
         str, typer.Option("--generators", help="How many, or auto: by held-out likelihood.")
-    ] = "8"
+    ] = "auto"
+    own: Annotated[
+        bool, typer.Option("--own/--no-own", help="Let tasks keep something of their own.")
+    ] = True
+    budget: Annotated[
+        int, typer.Option("--budget", min=1, help="Mixtures that auto tries at most.")
+    ] = 20
     order: Annotated[int, typer.Option("--order", min=0, help="Of markov.")] = 1
     states: Annotated[int, typer.Option("--states", min=1, help="Of hmm and lds.")] = 5
     components: Annotated[int, typer.Option("--components", min=1, help="Of gaussian.")] = 1
@@ -110,6 +145,8 @@ class FitOptions:
         return MixtureRecipe(
             generator=make_generator(options, vectors=vectors),
             generators=count_generators(options.generators),
+            own=options.own,
+            budget=options.budget,
             iterations=self.iterations,
             restarts=self.restarts,
             annealing=self.annealing,
@@ -118,16 +155,18 @@ class FitOptions:
         )
 
 
-def make_generator(options: GeneratorOptions, *, vectors: bool) -> Generator:
-    """The generator a word stands for, for the kind of sequences there are."""
+def make_generator(options: GeneratorOptions, *, vectors: bool) -> Generator | None:
+    """The generator a word stands for, for the kind of sequences there are; None of `auto`."""
+    if options.generator == "auto":
+        return None
     made = _vector_generators(options) if vectors else _symbol_generators(options)
-    word = options.generator or ("gaussian" if vectors else "markov")
-    if word not in made:
+    if options.generator not in made:
         kind = "vectors" if vectors else "symbols"
         raise OptionError(
-            f"`--generator` should be one of {', '.join(made)} for sequences of {kind}. Found {word!r}."
+            f"`--generator` should be one of auto, {', '.join(made)} for sequences of {kind}. Found "
+            f"{options.generator!r}."
         )
-    return made[word]()
+    return made[options.generator]()
 
 
 def cut_prefix(text: str, *, characters: bool) -> list[str]:

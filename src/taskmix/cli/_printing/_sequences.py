@@ -8,7 +8,7 @@ from taskmix.cli._printing._display import echo, print_json, show
 from taskmix.cli._printing._reading import reading_document
 
 if TYPE_CHECKING:
-    from taskmix.sequences import Continuation, GeneratorChoice, MixtureDocument
+    from taskmix.sequences import Continuation, MixtureChoice, MixtureDocument
     from taskmix.tasks import TaskSet
 
 
@@ -17,17 +17,28 @@ def print_fit(name: str) -> None:
     echo(f"... {name}", err=True)
 
 
-def print_choice(choice: GeneratorChoice) -> None:
-    """How many generators the data have asked for."""
-    echo(f"{choice.best} generators have the highest held-out likelihood.", err=True)
+def print_choice(choice: MixtureChoice) -> None:
+    """What was tried, and what the data have asked for."""
+    best = choice.best
+    for each in choice.tried:
+        behind = each.behind
+        gap = "the best" if behind is None else f"{behind.mean:.3f} ({behind.low:+.3f} to "
+        gap += "" if behind is None else f"{behind.high:+.3f}) behind it, a sequence"
+        echo(f"    {each.name}: {each.log_likelihood:.4f}, {gap}", err=True)
+    for words in choice.refused:
+        echo(f"    Left out: {words}", err=True)
+    why = (
+        "the budget is spent; raise --budget to try more" if choice.spent else "no more of it pays"
+    )
+    echo(f"{best.name}: the highest held-out likelihood of {len(choice.tried)} ({why}).", err=True)
 
 
 def print_mixture(
-    document: MixtureDocument, tasks: TaskSet, seconds: float, *, as_json: bool
+    document: MixtureDocument, tasks: TaskSet | None, seconds: float, *, as_json: bool
 ) -> None:
     """The figures: an object for programs, a table for people."""
     if as_json:
-        print_json(document.to_json() | reading_document(tasks))
+        print_json(document.to_json() | ({} if tasks is None else reading_document(tasks)))
         return
     from rich import box
     from rich.table import Table
@@ -35,7 +46,8 @@ def print_mixture(
     from taskmix.sequences import mixture_table
 
     size = f"{len(document.theta)} tasks, {document.generators} generators"
-    echo(f"{size}, {document.iterations} iterations.")
+    own = ", each task with something of its own" if document.own else ""
+    echo(f"{size}: {document.kind}{own}. {document.iterations} iterations.")
     if document.rows:
         figures = mixture_table(document.rows)
         table = Table(title="held-out sequences", title_justify="left", box=box.SIMPLE_HEAD)

@@ -42,6 +42,9 @@ class PooledMixture(SequenceMixture):
             )
         return ["all"] * count
 
+    def _place_of(self, task: Hashable) -> int:
+        return -1
+
     def _shares_of(self, task: Hashable) -> Floats:
         check_is_fitted(self, "parameters_")
         return np.asarray(self.theta_[0])

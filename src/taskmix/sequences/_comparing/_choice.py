@@ -1,85 +1,155 @@
-"""How many generators: chosen by the likelihood of sequences that were held out."""
+"""Which mixture: kind, order, number of generators, smoothing and own part, by sequences held out.
+
+Every mixture that is tried is fitted a few times, each time without some of the sequences
+(`assign_folds`), and every sequence is judged once while it was left out. One thing is changed at a
+time: first the kind with one generator (longer contexts, more states) for as long as it pays, then the
+number of generators, doubled for as long as it pays, then how strongly generators are held to their
+prior. What was tried is kept with its interval. The best mean is chosen; of equals the first, which is
+the simplest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
 
-from taskmix.errors import InputError
+from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval, mean_interval, paired_interval
 from taskmix.sequences._comparing._fitting import Fitting, fit_now
-from taskmix.sequences._estimator import SequenceMixture, Tasks
-from taskmix.sequences._generator import Floats
+from taskmix.sequences._counted import Markov
+from taskmix.sequences._dynamics import LinearDynamics
+from taskmix.sequences._estimator import (
+    LeftOut,
+    SequenceMixture,
+    Tasks,
+    assign_folds,
+    folds_for,
+    learn_own,
+)
+from taskmix.sequences._generator import Floats, Generator
+from taskmix.sequences._hidden import GaussianHiddenMarkov, HiddenMarkov
+from taskmix.sequences._normal import Gaussian
 from taskmix.sequences._observed import learn_alphabet, number_tasks
+from taskmix.sequences._own import AdaptedStrengths, OwnStrengths
+
+BUDGET = 20  # mixtures that are tried
+_PATIENCE = 2  # numbers of generators in a row that did not pay
+_ITERATIONS = 40  # of each fit: enough to compare
+_LONGEST = 5  # the longest contexts and
+_STATES = (4, 8, 16)  # the numbers of states that are tried
+_HELD = (10.0, 100.0, 1000.0)  # pseudo-counts of a context, or
+_FACTORS = (0.1, 10.0)  # factors of a kind's own smoothing, that are tried
+_MOST = 4000  # sequences that are used for choosing
 
 
 @dataclass(frozen=True, eq=False)
-class GeneratorChoice:
-    """Held-out log-likelihoods for each number of generators.
+class TriedMixture:
+    """One mixture on sequences that were left out.
 
-    >>> GeneratorChoice((1, 2), best=2, smallest=1, scores=np.zeros((2, 9)), intervals=()).best
-    2
+    >>> tried = TriedMixture(Markov(order=2), 4, own=False, scores=np.array([-3.0, -5.0]), symbols=8)
+    >>> tried.name, tried.log_likelihood
+    ('Markov(order=2), 4 generators, nothing of its own', -1.0)
     """
 
-    counts: tuple[int, ...]
-    best: int  # the number with the highest mean
-    smallest: int  # the smallest number that the best cannot be told from
-    scores: Floats  # [count, held-out sequence]
-    intervals: tuple[Interval, ...]  # of the mean
+    generator: Generator
+    generators: int
+    own: bool | OwnStrengths | AdaptedStrengths
+    scores: Floats  # [sequence], log-likelihoods
+    symbols: int  # observations of all of them
+    behind: Interval | None = None  # the best one's gain, for a sequence; None for the best
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        shared = "1 generator" if self.generators == 1 else f"{self.generators} generators"
+        own = "nothing of its own" if self.own is False else "own part"
+        return f"{generator_words(self.generator)}, {shared}, {own}"
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of an observation."""
+        return float(self.scores.sum() / self.symbols)
+
+    def to_json(self) -> dict[str, object]:
+        """As it is written."""
+        behind = self.behind
+        return {
+            "mixture": self.name,
+            "log_likelihood": self.log_likelihood,
+            "behind": None
+            if behind is None
+            else {"value": behind.mean, "low": behind.low, "high": behind.high, "n": behind.n},
+        }
 
 
-def choose_generators(
+@dataclass(frozen=True, eq=False)
+class MixtureChoice:
+    """What was tried, in this order, and what was best.
+
+    >>> one = TriedMixture(Markov(), 1, own=False, scores=np.zeros(2), symbols=8)
+    >>> MixtureChoice((one,), best=one).best.generators
+    1
+    """
+
+    tried: tuple[TriedMixture, ...]
+    best: TriedMixture
+    refused: tuple[str, ...] = ()  # kinds that could not be fitted, and why
+    spent: bool = False  # whether the budget ended it
+
+    @property
+    def interval(self) -> Interval:
+        """Of the log-likelihood of a sequence under the best."""
+        return mean_interval(self.best.scores)
+
+
+def choose_mixture(
     model: SequenceMixture,
     sequences: Sequence[Any],
     tasks: Tasks,
-    counts: Sequence[int],
     *,
-    folds: int = 3,
+    generator: Generator | None = None,  # None: the kind is chosen, too
+    generators: int | None = None,  # None: their number is chosen
+    vectors: bool = False,  # what the sequences are, where the kind is chosen
+    budget: int = BUDGET,
     on_progress: Callable[[str], None] | None = None,
     fitting: Fitting = fit_now,
-) -> GeneratorChoice:
-    """Fits the model with each number and scores every sequence once while it is held out.
+) -> MixtureChoice:
+    """The mixture that foresees sequences best which were left out; `model` has the other options.
 
-    `fitting` is how: `RecordedFits` keeps what is done.
+    `fitting` is how each fit is done: `RecordedFits` keeps what is done.
 
-    >>> model = SequenceMixture(Markov(smoothing=0.1), alpha=0.1, n_init=1, random_state=0)
+    >>> model = SequenceMixture(alpha=0.1, random_state=0)
     >>> tasks = ["x"] * 4 + ["y"] * 4
-    >>> choose_generators(model, ["aaaa"] * 4 + ["bbbb"] * 4, tasks, (1, 2), folds=2).best
+    >>> words = ["aaaa"] * 4 + ["bbbb"] * 4
+    >>> choose_mixture(model, words, tasks, generator=Markov(), budget=2).tried[1].generators
     2
     """
-    if not counts or min(counts) < 1:
-        raise InputError(f"`counts` should be numbers of generators, from 1. Found {list(counts)}.")
-    fold = _folds(tasks, folds, np.random.default_rng(0))
-    names, symbols = list(tasks), find_symbols(sequences, model)
-    scores = np.full((len(counts), len(fold)), np.nan)
-    for place, count in enumerate(counts):
-        for number in range(folds):
-            name = f"{count} generators, fold {number + 1} of {folds}"
-            if on_progress is not None:
-                on_progress(name)
-            inside = np.flatnonzero(fold != number).tolist()
-            outside = np.flatnonzero(fold == number).tolist()
-            fitted = clone(model).set_params(n_generators=int(count), symbols=symbols)
-            rest, rest_tasks = [sequences[row] for row in outside], [names[row] for row in outside]
-            scores[place, outside] = fitting(
-                name,
-                fitted,
-                [sequences[row] for row in inside],
-                [names[row] for row in inside],
-                partial(fitted.score_samples, rest, rest_tasks),
-            )
-    scores = scores[:, fold >= 0]  # a task's only sequence is never held out
-    best = int(scores.mean(axis=1).argmax())
-    told = [paired_interval(scores[best], row).low > 0 for row in scores]
-    smallest = min(count for count, worse in zip(counts, told, strict=True) if not worse)
-    intervals = tuple(mean_interval(row) for row in scores)
-    return GeneratorChoice(tuple(counts), int(counts[best]), int(smallest), scores, intervals)
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise OptionError(f"`budget` should be a whole number of at least 1. Found {budget!r}.")
+    trial = _Trial(model, sequences, tasks, budget, on_progress, fitting)
+    first = [generator] if generator is not None else _first_kinds(vectors)
+    count = generators or 1
+    for kind in first:
+        trial.run(kind, count)
+    if generator is None:
+        for family in _families(trial, vectors):
+            trial.climb(((kind, count) for kind in family), patience=1)
+    if generators is None:
+        trial.climb(((trial.best.generator, 2**power) for power in range(1, 12)), _PATIENCE)
+        kind = trial.best.generator
+        if generator is None and isinstance(kind, Markov) and kind.order > 1:
+            # Short contexts can be divided among more generators.
+            trial.climb(((Markov(order=1), 4 * 2**power) for power in range(10)), _PATIENCE)
+    if generator is None:
+        trial.climb(((kind, trial.leading.generators) for kind in _held(trial)), patience=2)
+        if generators is None and trial.best.generators > 1:
+            grown = trial.best.generators
+            trial.climb(((trial.best.generator, grown * 2**power) for power in (1, 2)), 1)
+    return trial.choice()
 
 
 def find_symbols(sequences: Sequence[Any], model: SequenceMixture) -> Any:
@@ -92,16 +162,173 @@ def find_symbols(sequences: Sequence[Any], model: SequenceMixture) -> Any:
     return max((int(np.nanmax(np.asarray(each, np.float64))) for each in sequences), default=0) + 1
 
 
-def _folds(tasks: Tasks, folds: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """[sequence], so that every task has sequences left in every fold's rest."""
-    _, codes = number_tasks(tasks)
-    fold = np.full(len(codes), -1)
-    for task in np.unique(codes):
-        rows = generator.permutation(np.flatnonzero(codes == task))
-        if len(rows) > 1:
-            fold[rows] = np.arange(len(rows)) % folds
-    if (fold >= 0).sum() < folds:
-        raise InputError(
-            "Tasks should have at least two sequences to hold some out. Found almost none that do."
+def generator_words(generator: Any) -> str:
+    """A kind with the options that are not its usual ones."""
+    usual = type(generator)()
+    said = [
+        f"{each.name}={getattr(generator, each.name)!r}"
+        for each in fields(generator)
+        if getattr(generator, each.name) != getattr(usual, each.name)
+    ]
+    return f"{type(generator).__name__}({', '.join(said)})"
+
+
+def _first_kinds(vectors: bool) -> list[Generator]:
+    if vectors:
+        return [Gaussian(), GaussianHiddenMarkov(states=3), LinearDynamics(states=2)]
+    return [Markov(order=1)]
+
+
+def _families(trial: _Trial, vectors: bool) -> Iterable[Iterable[Generator]]:
+    """Kinds one after the other, each as long as it pays."""
+    if not vectors:
+        yield (Markov(order=order) for order in range(2, _LONGEST + 1))
+        yield (HiddenMarkov(states=states) for states in _STATES)
+        return
+    best = trial.best.generator
+    if isinstance(best, Gaussian):
+        yield (replace(best, components=count) for count in (2, 4, 8))
+    elif isinstance(best, GaussianHiddenMarkov):
+        yield (replace(best, states=count) for count in (5, 8, 12))
+    else:
+        yield (LinearDynamics(states=count) for count in (4, 6))
+    best = trial.best.generator
+    if isinstance(best, Gaussian | GaussianHiddenMarkov):
+        yield (replace(best, covariance="diagonal"),)
+
+
+def _held(trial: _Trial) -> Iterable[Generator]:
+    """The leading kind, held less and more strongly to its prior."""
+    kind: Any = trial.leading.generator
+    if isinstance(kind, Markov):
+        yield from (replace(kind, smoothing=each) for each in _HELD)
+    elif hasattr(kind, "smoothing"):
+        yield from (replace(kind, smoothing=kind.smoothing * each) for each in _FACTORS)
+
+
+@dataclass
+class _Trial:
+    """Runs what is tried, and remembers it."""
+
+    model: SequenceMixture
+    sequences: Sequence[Any]
+    tasks: Tasks
+    budget: int
+    on_progress: Callable[[str], None] | None
+    fitting: Fitting
+    tried: list[TriedMixture] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        names, codes = number_tasks(self.tasks)
+        if len(codes) < 4:
+            raise InputError(
+                "There should be at least 4 sequences to hold some out. Found "
+                f"{len(codes)}. Say the kind and number of generators."
+            )
+        generator = np.random.default_rng(0)
+        rows = np.arange(len(codes))
+        if len(rows) > _MOST:
+            rows = np.sort(generator.permutation(len(codes))[:_MOST])
+        self.names = [names[code] for code in codes[rows]]
+        self.rows = [self.sequences[row] for row in rows.tolist()]
+        self.codes = number_tasks(self.names)[1]
+        self.fold = assign_folds(self.codes, folds_for(len(rows)), generator)
+
+    @property
+    def best(self) -> TriedMixture:
+        return max(self.tried, key=lambda each: each.log_likelihood)
+
+    @property
+    def leading(self) -> TriedMixture:
+        """The best of those with several generators, if there are any: those can over-fit."""
+        several = [each for each in self.tried if each.generators > 1]
+        return max(several or self.tried, key=lambda each: each.log_likelihood)
+
+    @property
+    def spent(self) -> bool:
+        return len(self.tried) >= self.budget
+
+    def climb(self, ways: Iterable[tuple[Generator, int]], patience: int) -> None:
+        """Tries one after the other until so many in a row are no better than the best before."""
+        idle = 0
+        for generator, generators in ways:
+            if self.spent or generators > max(1, len(self.rows) // 2):
+                return
+            before = self.best.log_likelihood
+            found = self.run(generator, generators)
+            idle = 0 if found is not None and found.log_likelihood > before else idle + 1
+            if idle >= patience:
+                return
+
+    def run(self, generator: Generator, generators: int) -> TriedMixture | None:
+        """Fits it without each part in turn; None where it cannot be fitted to these sequences."""
+        if self.spent and self.tried:
+            return None
+        words = f"{generator_words(generator)}, {generators} generators"
+        if self.on_progress is not None:
+            self.on_progress(words)
+        model = SequenceMixture(**self.model.get_params(deep=False))
+        model.set_params(
+            generator=generator, n_generators=generators, own=False, n_init=1, on_state=None,
+            max_iter=min(self.model.max_iter, _ITERATIONS), start=None,
+        )  # fmt: skip
+        model.set_params(symbols=find_symbols(self.rows, model))
+        try:
+            parts = [self._part(model, words, number) for number in range(self.fold.max() + 1)]
+        except (InputError, OptionError) as error:
+            if not self.tried and generator is not None and self.model.generator is not None:
+                raise
+            self.refused.append(f"{words}: {error}")
+            return None
+        whole = model._begin(self.rows, None)[1]
+        weight, halting = np.ones(len(whole)), model.halting
+        mixed = np.empty(len(whole))
+        for number, part in enumerate(parts):
+            mixed[self.fold == number] = part.mixed
+        given = self.model.own
+        order = given.order if isinstance(given, OwnStrengths) else OwnStrengths().order
+        held, scores = learn_own(
+            whole, self.codes, weight, self.fold, parts, order, halting=halting
         )
-    return fold
+        if given is False or held is None or mixed.sum() > scores.sum():
+            held, scores = False, mixed  # type: ignore[assignment]
+        size = int(whole.lengths.sum() + halting * len(whole))
+        found = TriedMixture(generator, generators, held or False, scores, size)
+        self.tried.append(found)
+        return found
+
+    def _part(self, model: SequenceMixture, words: str, number: int) -> LeftOut:
+        inside, outside = np.flatnonzero(self.fold != number), np.flatnonzero(self.fold == number)
+        fitted = SequenceMixture(**model.get_params(deep=False))
+        rows, names = [self.rows[row] for row in inside], [self.names[row] for row in inside]
+        others = [self.rows[row] for row in outside]
+        theirs = [self.names[row] for row in outside]
+        folds = int(self.fold.max()) + 1
+        found: LeftOut = self.fitting(
+            f"{words}, fold {number + 1} of {folds}",
+            fitted,
+            rows,
+            names,
+            partial(_foreseen, fitted, rows, names, others, theirs),
+        )
+        return found
+
+    def choice(self) -> MixtureChoice:
+        if not self.tried:
+            raise InputError(f"Some generator should fit the sequences. Found {self.refused[0]}")
+        best = self.best
+        tried = [
+            replace(
+                each, behind=None if each is best else paired_interval(best.scores, each.scores)
+            )
+            for each in self.tried
+        ]
+        return MixtureChoice(tuple(tried), best, tuple(self.refused), self.spent)
+
+
+def _foreseen(
+    fitted: SequenceMixture, rows: list[Any], names: list[Any], others: list[Any], theirs: list[Any]
+) -> LeftOut:
+    own = fitted.adapted(fitted._gather(rows), names, np.ones(len(rows)))
+    return fitted.left_out(fitted._gather(others), theirs, own)

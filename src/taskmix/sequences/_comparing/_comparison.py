@@ -83,11 +83,12 @@ def make_baselines(model: SequenceMixture) -> dict[str, SequenceModel]:
     first = options["generator"]
     one = first[0] if isinstance(first, list | tuple) else first
     single = {**options, "generator": one, "n_generators": 1, "n_init": 1, "start": None}
-    single["alpha"] = 1.0  # of no consequence
-    mixed = {**options, "start": None}
+    single |= {"alpha": 1.0, "own": False}  # the first of no consequence
+    mixed = {**options, "start": None, "own": False}
     found: dict[str, SequenceModel] = {
         SHARED_NAME: clone(model),
         "one model per task": SeparateModels(SequenceMixture(**single)),
+        "one model per task, backed off": SequenceMixture(**{**single, "own": True}),
         "one pooled model": PooledMixture(**single),
         "pooled mixture": PooledMixture(**mixed),
     }
@@ -119,7 +120,7 @@ def compare_with_baselines(
     >>> found["one pooled model"].gain.mean > 0
     True
     """
-    symbols = find_symbols([*sequences, *test_sequences], model)
+    symbols = find_symbols(sequences, model)
     candidates = make_baselines(model) if models is None else dict(models)
     names, codes = number_tasks(test_tasks)
     if len(codes) == 0:

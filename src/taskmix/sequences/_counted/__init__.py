@@ -2,10 +2,19 @@
 
 `_markov` is `Markov`, chains of any order with the paper's halting, whose pseudo-counts go where
 `_backoff` says; `_multinomial` is `Multinomial`, the topics of plain LDA over the whole sequences
-in `_outcomes`.
+in `_outcomes`. `_chains` has counts of contexts that back off to shorter ones, `_strengths` learns how
+strongly, and `_contexts` numbers the contexts.
 """
 
-from taskmix.sequences._counted._backoff import Backoff, Level
+from taskmix.sequences._counted._backoff import Backoff, some_sequences
+from taskmix.sequences._counted._chains import Chains, Counted, Level, Strengths, count_chains
+from taskmix.sequences._counted._contexts import (
+    Codes,
+    Transitions,
+    context_codes,
+    find_transitions,
+    longest_order,
+)
 from taskmix.sequences._counted._markov import Markov, MarkovParameters, MarkovStatistics
 from taskmix.sequences._counted._multinomial import (
     Multinomial,
@@ -13,9 +22,13 @@ from taskmix.sequences._counted._multinomial import (
     MultinomialStatistics,
 )
 from taskmix.sequences._counted._outcomes import Outcomes
+from taskmix.sequences._counted._strengths import foresee, learn_strengths
 
 __all__ = [
     "Backoff",
+    "Chains",
+    "Codes",
+    "Counted",
     "Level",
     "Markov",
     "MarkovParameters",
@@ -24,4 +37,13 @@ __all__ = [
     "MultinomialParameters",
     "MultinomialStatistics",
     "Outcomes",
+    "Strengths",
+    "Transitions",
+    "context_codes",
+    "count_chains",
+    "find_transitions",
+    "foresee",
+    "learn_strengths",
+    "longest_order",
+    "some_sequences",
 ]

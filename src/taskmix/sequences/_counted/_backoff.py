@@ -1,12 +1,9 @@
-r"""What may follow a context by the count of all sequences together, backed off to shorter contexts.
+"""What may follow a context by the count of all sequences together: where pseudo-counts go.
 
-    Witten and Bell, "The zero-frequency problem", IEEE Trans. Information Theory 1991, method C in its
-    interpolated form: $P(s|c) = (N(c,s) + T(c) P(s|c')) / (N(c) + T(c))$, where c' is c without its
-    oldest symbol and T(c) the number of different symbols seen after c.
-
-It is where the pseudo-counts of a Markov chain go. A context is a number whose digits to the base of
-the alphabet plus one are its symbols plus one, the latest in the lowest place; zero is the empty
-context at the beginning of a sequence, after which nothing halts.
+The levels and their strengths are those of `_chains.py`, learned on sequences left out. The prior of the
+rows of generators must not have in it what the rows themselves will count. With one generator it is the
+pool of contexts one symbol shorter; with K of them each has about a K-th of what was counted after a
+context, and the other (K-1)/K of it are part of its prior (`others`).
 """
 
 from __future__ import annotations
@@ -14,94 +11,78 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taskmix.sequences._counted._chains import Chains, Strengths, count_chains
+from taskmix.sequences._counted._contexts import Codes, Transitions
+from taskmix.sequences._counted._strengths import learn_strengths
 from taskmix.sequences._generator import Floats
 
-Codes = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """Contexts of one length in order, and what follows them."""
-
-    contexts: Codes
-    shares: Floats  # [context, symbol + 1]
+# Strengths are a few numbers: beyond so many transitions, some of the sequences say as much as all.
+_ENOUGH = 100_000
 
 
 @dataclass(frozen=True, eq=False)
 class Backoff:
-    """Levels from the longest contexts to the shortest; the last row of all is the end."""
+    """Shares of symbols after any context; the last is the end."""
 
-    first: Floats  # [symbol + 1], after the empty context
-    plain: Floats  # [symbol + 1], after any other where no level knows more
-    levels: tuple[Level, ...]
+    chains: Chains
+    held: Strengths
+    halting: bool
+    others: float  # the part of a context's own counts that belongs to its prior
 
-    def after(self, contexts: Codes, order: int) -> Floats:
-        """[context, symbol + 1]"""
-        found = self._after(contexts, order, len(self.levels) - 1)
-        found[contexts == 0] = self.first
-        return found
+    def after(self, contexts: Codes) -> Floats:
+        """[context, symbol + 1], the prior mean of the rows of generators."""
+        group = np.zeros(len(contexts), np.int64)
+        even = even_shares(contexts, self.chains.symbols, halting=self.halting)
+        if not self.chains.levels:
+            return even
+        return self.chains.rows(group, contexts, even, self.held, self.others)
 
-    def _after(self, contexts: Codes, order: int, level: int) -> Floats:
-        if level < 0:
-            return np.repeat(self.plain[None], len(contexts), axis=0)
-        known = self.levels[level]
-        found = np.empty((len(contexts), len(self.plain)))
-        place = np.minimum(np.searchsorted(known.contexts, contexts), len(known.contexts) - 1)
-        there = known.contexts[place] == contexts
-        found[there] = known.shares[place[there]]
-        if not there.all():
-            found[~there] = self._after(
-                shorten(contexts[~there], order, len(self.plain)), order - 1, level - 1
-            )
-        return found
+    def strength(self, contexts: Codes) -> Floats:
+        """[context], the pseudo-counts of a row."""
+        if not len(self.held.strength):
+            return np.ones(len(contexts))
+        return np.array(self.held.strength)[self.chains.top(contexts)]
 
 
-def shorten(contexts: Codes, order: int, base: int) -> Codes:
-    """Without the oldest symbol; of none at all, one code stands for every place but the first."""
-    return contexts % base ** (order - 1) if order > 1 else np.ones_like(contexts)
+def even_shares(contexts: Codes, symbols: int, *, halting: bool) -> Floats:
+    """[context, symbol + 1], even; nothing ends before it has begun."""
+    rows = np.full((len(contexts), symbols + 1), 1 / (symbols + halting))
+    rows[:, -1] *= halting
+    rows[contexts == 0] = 1 / symbols
+    rows[contexts == 0, -1] = 0.0
+    return rows
 
 
-def even_backoff(symbols: int, *, halting: bool) -> Backoff:
-    """Even shares after every context."""
-    first, plain = np.full(symbols + 1, 1 / symbols), np.full(symbols + 1, 1 / (symbols + halting))
-    first[-1] = 0.0
-    plain[-1] *= halting
-    return Backoff(first, plain, ())
+def even_backoff(symbols: int, order: int, *, halting: bool) -> Backoff:
+    """Even shares after every context, which count as one observation."""
+    chains = Chains(order, symbols, np.zeros(1), ())
+    return Backoff(chains, Strengths((), (), ()), halting, 0.0)
 
 
 def learn_backoff(
-    counts: list[tuple[Codes, Codes, Floats]],  # contexts, symbols and how often, from order 0 on
-    symbols: int,
+    seen: Transitions,
+    weight: Floats,  # [transition]
     *,
+    symbols: int,
+    order: int,
     halting: bool,
+    generators: int = 1,
 ) -> Backoff:
-    """From how often what followed what."""
-    backoff = even_backoff(symbols, halting=halting)
-    for order, (contexts, symbol, times) in enumerate(counts):
-        begins = contexts == 0
-        if order == 0:
-            everywhere = np.bincount(symbol, times, symbols + 1).astype(np.float64)
-            everywhere[-1] = 0.0
-            common = _mixed(everywhere[None], backoff.first[None])[0]
-            starting = np.bincount(symbol[begins], times[begins], symbols + 1)
-            first = _mixed(starting[None].astype(np.float64), common[None])[0]
-            backoff = Backoff(first, backoff.plain, ())
-        seen, row = np.unique(contexts[~begins], return_inverse=True)
-        if not len(seen):
-            break
-        table = np.zeros((len(seen), symbols + 1))
-        np.add.at(table, (row, symbol[~begins]), times[~begins])
-        below = (
-            backoff.after(shorten(seen, order, symbols + 1), order - 1) if order else backoff.plain
-        )
-        level = Level(seen, _mixed(table, np.broadcast_to(below, table.shape)))
-        backoff = Backoff(backoff.first, backoff.plain, (*backoff.levels, level))
-    return backoff
+    """From what followed what in all sequences."""
+    group = np.zeros(len(weight), np.int64)
+    chains = count_chains(group, seen, weight, groups=1, symbols=symbols, order=order)
+    chosen = some_sequences(seen.owner, _ENOUGH)
+    part = Transitions(seen.contexts[chosen], seen.symbol[chosen], seen.owner[chosen])
+    left = chains.leave_out(group[chosen], part, weight[chosen])
+    even = np.where(part.contexts == 0, 1 / symbols, 1 / (symbols + halting))
+    held = learn_strengths(left, even, weight[chosen], plain_top=True, mixed=False)
+    return Backoff(chains, held, halting, 1 - 1 / generators)
 
 
-def _mixed(counts: Floats, below: Floats) -> Floats:
-    different = (counts > 0).sum(axis=1, keepdims=True).clip(1)
-    total = counts.sum(axis=1, keepdims=True) + different
-    return np.asarray((counts + different * below) / total)
+def some_sequences(owner: Codes, enough: int) -> np.ndarray:
+    """[transition], whether it is of a sequence that is taken, so that about `enough` are."""
+    if len(owner) <= enough:
+        return np.ones(len(owner), np.bool_)
+    step = -(-len(owner) // enough)
+    return np.asarray(owner % step == 0)

@@ -10,10 +10,10 @@ paper's h = 0.
 
 A sequence matters only through how often each symbol follows each context. One sparse table of counts
 C [sequence, transition] is made once; the log-likelihoods of all generators are C log θ, the weighted
-statistics Cᵀφ: the cost of plain LDA. The M-step is the mode under `smoothing` pseudo-counts for every
-context, which are spread as all sequences together say (`_backoff.py`): where a generator has few data
-it says what all say, and higher orders fall back on lower ones. With `spread="even"` every symbol gets
-the same part.
+statistics Cᵀφ: the cost of plain LDA. The M-step is the mode under pseudo-counts for every context,
+which are spread as shorter contexts of all sequences together say, and the other generators
+(`_backoff.py`). How many they are is learned on sequences left out, or given as `smoothing`. With
+`spread="even"` every symbol gets the same part.
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from taskmix.errors import OptionError
-from taskmix.sequences._counted._backoff import Backoff, Codes, even_backoff, learn_backoff
+from taskmix.sequences._counted._backoff import Backoff, even_backoff, learn_backoff
+from taskmix.sequences._counted._contexts import (
+    Codes,
+    context_codes,
+    context_of,
+    find_transitions,
+)
 from taskmix.sequences._generator import (
     SHARED,
     ExpectedStatistics,
@@ -68,7 +74,9 @@ class MarkovParameters:
 
     probabilities: Floats  # [generator, context, symbol + 1]
     contexts: Codes = field(metadata=SHARED)  # [context], in order
-    backoff: Backoff = field(metadata=SHARED)  # for pseudo-counts, and after contexts never seen
+    prior: Floats = field(metadata=SHARED)  # [context, symbol + 1], where pseudo-counts go
+    strength: Floats = field(metadata=SHARED)  # [context], how many they are
+    backoff: Backoff = field(metadata=SHARED)  # for contexts never seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +111,15 @@ class Markov:
     """
 
     order: int = 1
-    smoothing: float = 10.0  # pseudo-counts of each context
+    smoothing: float | None = None  # pseudo-counts of each context; None: learned
     spread: Literal["pooled", "even"] = "pooled"
     halting: bool = True
     fixed: tuple[str, ...] = ()  # of `probabilities`
 
     def __post_init__(self) -> None:
         check_whole(0, order=self.order)
-        check_amount(smoothing=self.smoothing)
+        if self.smoothing is not None:
+            check_amount(smoothing=self.smoothing)
         check_fixed(self.fixed, ("probabilities",))
         if self.spread not in ("pooled", "even"):
             raise OptionError(f"`spread` should be `pooled` or `even`. Found {self.spread!r}.")
@@ -127,8 +136,9 @@ class Markov:
         check_observes(self, "symbols", sequences)
         if self.order:
             check_complete(self, sequences)
-        contexts, symbol, owner = self._transitions(sequences)
-        seen, row = _distinct(contexts, (sequences.symbols + 1) ** max(self.order, 1) + 1)
+        found = find_transitions(sequences, self.order, halting=self.halting)
+        symbol, owner = found.symbol, found.owner
+        seen, row = _distinct(found.contexts, (sequences.symbols + 1) ** max(self.order, 1) + 1)
         width = sequences.symbols + 1
         keys, column = _distinct(row * width + symbol, len(seen) * width)
         shape = (len(sequences), len(keys))
@@ -142,18 +152,17 @@ class Markov:
     def start(
         self, prepared: PreparedMarkov, weights: Floats, generator: np.random.Generator
     ) -> MarkovParameters:
-        symbols = prepared.sequences.symbols
-        backoff = even_backoff(symbols, halting=self.halting)
+        sequences, symbols = prepared.sequences, prepared.sequences.symbols
+        backoff = even_backoff(symbols, self.order, halting=self.halting)
         if self.spread == "pooled":
+            found = find_transitions(sequences, self.order, halting=self.halting)
             backoff = learn_backoff(
-                [replace(self, order=order)._pooled(prepared.sequences, weights.sum(axis=1))
-                 for order in range(self.order + 1)],
-                symbols,
-                halting=self.halting,
+                found, weights.sum(axis=1)[found.owner], symbols=symbols, order=self.order,
+                halting=self.halting, generators=weights.shape[1],
             )  # fmt: skip
-        spread = backoff.after(prepared.contexts, self.order)
-        many = np.repeat(spread[None], weights.shape[1], axis=0)
-        empty = MarkovParameters(many, prepared.contexts, backoff)
+        prior, strength = self._prior(backoff, prepared.contexts)
+        many = np.repeat(prior[None], weights.shape[1], axis=0)
+        empty = MarkovParameters(many, prepared.contexts, prior, strength, backoff)
         return self._most_likely(empty, self.expect(empty, prepared, weights).statistics)
 
     def log_likelihood(self, parameters: MarkovParameters, prepared: PreparedMarkov) -> Floats:
@@ -182,14 +191,14 @@ class Markov:
         return keep_fixed(parameters, self._most_likely(parameters, statistics), self.fixed)
 
     def log_prior(self, parameters: MarkovParameters) -> Floats:
-        pseudo = self.smoothing * parameters.backoff.after(parameters.contexts, self.order)
+        pseudo = parameters.strength[:, None] * parameters.prior
         return np.asarray(weighted_log(pseudo, parameters.probabilities).sum(axis=(1, 2)))
 
     def follow(self, parameters: MarkovParameters, prepared: PreparedMarkov) -> Next:
         sequences = prepared.sequences
         starts, rows = prefix_rows(sequences)
         contexts = np.zeros(starts[-1], np.int64)
-        contexts[rows] = self._contexts(sequences, after=True)
+        contexts[rows] = context_codes(sequences, self.order, after=True)
         found = safe_log(self._after(parameters, contexts)).transpose(1, 0, 2)
         before = found[rows - 1]
         missing = sequences.values < 0
@@ -201,6 +210,22 @@ class Markov:
             )[..., 0],
         )
         return Next(running_totals(steps, sequences), np.ascontiguousarray(found))
+
+    def trace(
+        self, parameters: MarkovParameters, prepared: PreparedMarkov
+    ) -> tuple[Floats, Floats]:
+        """`follow` for what was observed alone: log-probabilities of every prefix
+        [prefix, generator], and of the end after each sequence [sequence, generator]."""
+        sequences = prepared.sequences
+        found = find_transitions(sequences, self.order, halting=True)
+        count = len(found.symbol) - int((sequences.lengths > 0).sum())  # the ends come last
+        contexts, row = _distinct(found.contexts, int(found.contexts.max(initial=0)) + 1)
+        logs = safe_log(self._after(parameters, contexts)[:, row, found.symbol]).T
+        steps = np.zeros((len(sequences.values), logs.shape[1]))
+        steps[sequences.values >= 0] = logs[:count]
+        ends = np.full((len(sequences), logs.shape[1]), -np.inf)
+        ends[sequences.lengths > 0] = logs[count:]
+        return running_totals(steps, sequences), ends
 
     def sample(
         self,
@@ -214,7 +239,7 @@ class Markov:
         symbols = list(prefix)
         end = parameters.probabilities.shape[2] - 1
         while length is None or len(symbols) < length:
-            code = self._context_of(symbols, end + 1)
+            code = context_of(symbols, self.order, end + 1)
             shares = self._after(one, np.array([code]))[0, 0]
             symbol = int(generator.choice(end + 1, p=shares / shares.sum()))
             if symbol == end:
@@ -225,10 +250,18 @@ class Markov:
     def _most_likely(
         self, parameters: MarkovParameters, statistics: MarkovStatistics
     ) -> MarkovParameters:
-        spread = parameters.backoff.after(statistics.contexts, self.order)
+        prior, strength = parameters.prior, parameters.strength
+        if not np.array_equal(statistics.contexts, parameters.contexts):
+            prior, strength = self._prior(parameters.backoff, statistics.contexts)
         # Eq. 15 in its closed form: counts, with pseudo-counts.
-        shares = normalised(statistics.counts + self.smoothing * spread, spread)
-        return MarkovParameters(shares, statistics.contexts, parameters.backoff)
+        shares = normalised(statistics.counts + strength[:, None] * prior, prior)
+        return MarkovParameters(shares, statistics.contexts, prior, strength, parameters.backoff)
+
+    def _prior(self, backoff: Backoff, contexts: Codes) -> tuple[Floats, Floats]:
+        strength = backoff.strength(contexts)
+        if self.smoothing is not None:
+            strength = np.full(len(contexts), self.smoothing)
+        return backoff.after(contexts), strength
 
     def _after(self, parameters: MarkovParameters, contexts: Codes) -> Floats:
         """[generator, context, symbol + 1]"""
@@ -240,53 +273,8 @@ class Markov:
         known = parameters.contexts[places] == contexts
         found = parameters.probabilities[:, places]
         if not known.all():
-            found[:, ~known] = parameters.backoff.after(contexts[~known], self.order)
+            found[:, ~known] = parameters.backoff.after(contexts[~known])
         return np.asarray(found)
-
-    def _transitions(self, sequences: Sequences) -> tuple[Codes, Codes, Codes]:
-        """Context, symbol and sequence of everything observed, ends among them."""
-        contexts, symbol = self._contexts(sequences, after=False), sequences.values.astype(np.int64)
-        owner = np.repeat(np.arange(len(sequences)), sequences.lengths)
-        seen = symbol >= 0
-        parts = [(contexts[seen], symbol[seen], owner[seen])]
-        if self.halting:
-            begun = np.flatnonzero(sequences.lengths)  # a prefix may be empty
-            last = self._contexts(sequences, after=True)[sequences.starts[begun + 1] - 1]
-            parts.append((last, np.full(len(begun), sequences.symbols), begun))
-        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))  # type: ignore[return-value]
-
-    def _pooled(self, sequences: Sequences, weights: Floats) -> tuple[Codes, Codes, Floats]:
-        """Contexts, symbols and how often one followed the other in all sequences."""
-        contexts, symbol, owner = self._transitions(sequences)
-        return contexts, symbol, weights[owner]
-
-    def _contexts(self, sequences: Sequences, *, after: bool) -> Codes:
-        """[observation], the context before it, or the one it leaves."""
-        base = sequences.symbols + 1
-        if base ** max(self.order, 1) >= 2**62:
-            raise OptionError(
-                f"`order` {self.order} over {sequences.symbols} symbols should have fewer contexts "
-                "than 2^62. Lower the order."
-            )
-        place = np.arange(len(sequences.values)) - np.repeat(
-            sequences.starts[:-1], sequences.lengths
-        )
-        if self.order == 0:
-            return (place >= (0 if after else 1)).astype(np.int64)
-        contexts = np.zeros(len(place), np.int64)
-        for back in range(self.order):
-            shift = back if after else back + 1
-            digit = np.zeros(len(place), np.int64)
-            digit[shift:] = sequences.values[: len(place) - shift] + 1
-            digit[place < shift] = 0
-            contexts += digit * base**back
-        return contexts
-
-    def _context_of(self, symbols: list[Any], base: int) -> int:
-        if self.order == 0:
-            return int(len(symbols) > 0)
-        recent = symbols[-self.order :][::-1]
-        return sum((int(symbol) + 1) * base**back for back, symbol in enumerate(recent))
 
 
 def _distinct(keys: Codes, bound: int) -> tuple[Codes, Codes]:

@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike
 
 from taskmix.errors import OptionError
 from taskmix.sequences._counted import Markov
-from taskmix.sequences._estimator._fitted import FittedMixture, Tasks
+from taskmix.sequences._estimator._crossing import (
+    LeftOut,
+    assign_folds,
+    folds_for,
+    foresee_left_out,
+    known_own,
+    learn_own,
+)
+from taskmix.sequences._estimator._fitted import Tasks
+from taskmix.sequences._estimator._scoring import ScoredMixture
 from taskmix.sequences._generator import Floats, Generator, check_whole
 from taskmix.sequences._mixture import (
     Bank,
@@ -26,18 +35,24 @@ from taskmix.sequences._mixture import (
     fit_states,
     make_bank,
     result_of,
+    source_states,
 )
 from taskmix.sequences._observed import (
     Alphabet,
     Observed,
     Sequences,
+    SequenceSource,
     flatten_sequences,
     gather_corpus,
     learn_alphabet,
+    number_tasks,
 )
+from taskmix.sequences._own import PSEUDO, AdaptedStrengths, Own, OwnStrengths, adapt_generators
+
+STREAMED = 20_000  # sequences of a batch that is read from files, unless it is said
 
 
-class SequenceMixture(FittedMixture):
+class SequenceMixture(ScoredMixture):
     """Tasks as mixtures of shared sequence generators.
 
     `generator` is one of `Markov`, `HiddenMarkov`, `Multinomial`, `Gaussian`, `GaussianHiddenMarkov`,
@@ -45,10 +60,12 @@ class SequenceMixture(FittedMixture):
     as `n_generators`. With a `batch_size` it is learned by stochastic EM, in `max_iter` passes.
     `symbols` is the alphabet, or its size where symbols are codes; what occurs, if it is not given.
     `start` are parameters to begin with, as `parameters_` has them; what a generator names in its
-    `fixed` stays as it is there.
+    `fixed` stays as it is there. With `own` a task keeps something of its own beside what it shares
+    (`OwnStrengths` for symbols and `AdaptedStrengths` for vectors say how much; True: learned on
+    sequences held out, in a few more fits).
 
     After `fit`: `theta_` [task, generator] the tasks' shares, `tasks_` their names, `parameters_` of
-    the generators, `alpha_`, `bounds_` of every iteration, `alphabet_`.
+    the generators, `alpha_`, `bounds_` of every iteration, `alphabet_`, `own_`.
 
     >>> model = SequenceMixture(Markov(smoothing=0.1), 2, alpha=0.1, random_state=0)
     >>> _ = model.fit(["aaa", "aa", "bb", "bbb"], ["x", "x", "y", "y"])
@@ -68,6 +85,7 @@ class SequenceMixture(FittedMixture):
         max_iter: int = 100,
         tol: float = 1e-4,
         n_init: int = 3,
+        own: bool | OwnStrengths | AdaptedStrengths = True,
         annealing: int = 0,
         batch_size: int | None = None,
         symbols: int | Sequence[Hashable] | None = None,
@@ -83,6 +101,7 @@ class SequenceMixture(FittedMixture):
         self.max_iter = max_iter
         self.tol = tol
         self.n_init = n_init
+        self.own = own
         self.annealing = annealing
         self.batch_size = batch_size
         self.symbols = symbols
@@ -99,7 +118,11 @@ class SequenceMixture(FittedMixture):
         lengths: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Learn generators and shares; `tasks` names the task of each sequence."""
+        """Learn generators and shares; `tasks` names the task of each sequence.
+
+        A `SequenceSource`, such as `SequenceStream`, has the tasks itself; it is learned by stochastic
+        EM.
+        """
         for _ in self.fit_states(sequences, tasks, lengths=lengths, sample_weight=sample_weight):
             pass
         return self
@@ -118,13 +141,20 @@ class SequenceMixture(FittedMixture):
         `resume` is a state of the same fit, with a `random_state` that is a number: what comes after it
         is what would have come, bit for bit.
         """
-        bank, gathered = self._begin(sequences, lengths)
-        names = self._named(tasks, len(gathered))
-        make = self._full_states if self.batch_size is None else self._batch_states
-        for state in make(bank, gathered, names, sample_weight, resume):
+        self.own_ = self.reference_ = None
+        if isinstance(sequences, SequenceSource):
+            states: Iterator[FitState | BatchState] = self._source_states(sequences, resume)
+        else:
+            bank, gathered = self._begin(sequences, lengths)
+            names = self._named(tasks, len(gathered))
+            make = self._full_states if self.batch_size is None else self._batch_states
+            states = make(bank, gathered, names, sample_weight, resume)
+        for state in states:
             if self.on_state is not None and state.mixture is not None:
                 self.on_state(state.mixture)
             yield state
+        if not isinstance(sequences, SequenceSource):  # its counts would not fit into memory either
+            self.own_ = self._own_part(gathered, names, sample_weight)
 
     def _full_states(
         self,
@@ -190,9 +220,92 @@ class SequenceMixture(FittedMixture):
             resume=resume,
         ):
             yield last
+        self._take_batches(last)
+
+    def _source_states(self, source: SequenceSource, resume: Any) -> Iterator[BatchState]:
+        """Batches that are read again in every pass, so that no pass is ever held as a whole."""
+        check_whole(max_iter=self.max_iter)
+        bank = self._bank()
+        self.bank_, self.alphabet_ = bank, Alphabet(source.symbols)
+        self.n_symbols_, self.dimension_ = len(source.symbols), 0
+        self.longest_ = source.longest
+        last: BatchState | None = resume
+        for last in source_states(
+            bank,
+            source,
+            self._stochastic_options(),
+            batch_size=self.batch_size or STREAMED,
+            passes=self.max_iter,
+            tolerance=self.tol,
+            alpha=self._alpha(bank),
+            generator=self._random(),
+            parameters=self.start,
+            resume=resume,
+        ):
+            yield last
+        self._take_batches(last)
+
+    def _take_batches(self, last: BatchState | None) -> None:
         assert last is not None
         self._take(last.learned)
         self.bounds_, self.converged_ = list(last.bounds), last.converged
+
+    def _own_part(
+        self, sequences: Sequences, tasks: Tasks, sample_weight: ArrayLike | None
+    ) -> Own | None:
+        """What tasks have of their own, once the generators are learned."""
+        if self.own is False or len(self.tasks_) < 2:
+            return None
+        corpus = gather_corpus(sequences, tasks, sample_weight)
+        _, codes = number_tasks(tasks)
+        weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight)
+        learned = self._parts()
+        known = known_own(self.own, corpus, learned, self.alpha_, self.gamma_)
+        if known is not None:
+            return known
+        fold = assign_folds(codes, folds_for(len(codes)), self._random())
+        parts = []
+        for number in range(int(fold.max(initial=0)) + 1):
+            inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            if not (weight[inside] > 0).any():
+                return None
+            model = self._for_fold(sequences.symbols)
+            inside = inside[weight[inside] > 0]
+            rows = sequences.select(inside)
+            model.fit(
+                rows.values, codes[inside], lengths=rows.lengths, sample_weight=weight[inside]
+            )
+            own = model.adapted(rows, codes[inside], weight[inside])
+            parts.append(model.left_out(sequences.select(outside), codes[outside], own))
+        order = self.own.order if isinstance(self.own, OwnStrengths) else OwnStrengths().order
+        held, _ = learn_own(
+            sequences, codes, weight, fold, parts, order, halting=learned.bank.halting
+        )
+        return None if held is None else known_own(held, corpus, learned, self.alpha_, self.gamma_)
+
+    def adapted(self, sequences: Sequences, tasks: Tasks, weight: ArrayLike) -> list[Own]:
+        """Of vectors, a task's own generators with each number of pseudo-sequences that is tried."""
+        if self.bank_.observes == "symbols":
+            return []
+        corpus = gather_corpus(sequences, tasks, weight)
+        made = adapt_generators(
+            self.bank_, self.parameters_, corpus, self.alpha_, self.gamma_, PSEUDO
+        )
+        return [] if made is None else list(made)
+
+    def left_out(self, sequences: Sequences, tasks: Tasks, own: list[Own]) -> LeftOut:
+        """What this fit says of sequences it has not seen; their tasks may be unknown to it."""
+        known = {name: place for place, name in enumerate(self.tasks_)}
+        names = tasks.tolist() if isinstance(tasks, np.ndarray) else list(tasks)
+        places = np.array([known.get(name, -1) for name in names])
+        shares = np.vstack([self.theta_, self.alpha_ / self.alpha_.sum()])[places]
+        return foresee_left_out(self._parts(), own, sequences, shares, places)
+
+    def _for_fold(self, symbols: int) -> SequenceMixture:
+        """The model for a part of the sequences, whose symbols are codes."""
+        options = self.get_params(deep=False)
+        options |= {"own": False, "n_init": 1, "on_state": None, "symbols": symbols or None}
+        return SequenceMixture(**options)
 
     def partial_fit(
         self,

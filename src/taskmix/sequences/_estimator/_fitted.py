@@ -16,14 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 from taskmix.errors import InputError
 from taskmix.sequences._estimator._prediction import (
     Judgement,
+    LearnedParts,
+    RowShares,
     SequencePrediction,
     complete_sequence,
     judge,
+    log_likelihood_by_task,
     log_likelihoods,
     posteriors,
     predict_after,
     sample_sequence,
 )
+from taskmix.sequences._estimator._scores import ScoreReference
 from taskmix.sequences._generator import Floats
 from taskmix.sequences._mixture import Bank, Settling, divide_sequences
 from taskmix.sequences._observed import (
@@ -34,6 +38,7 @@ from taskmix.sequences._observed import (
     gather_corpus,
     number_tasks,
 )
+from taskmix.sequences._own import Own, OwnChains
 
 Tasks = Sequence[Hashable] | NDArray[Any]
 
@@ -54,6 +59,8 @@ class LearnedMixture(TypedDict, total=False):
     bounds_: list[float]
     n_iter_: int
     converged_: bool
+    own_: Own | None
+    reference_: ScoreReference | None
 
 
 _LEARNED = tuple(LearnedMixture.__annotations__)
@@ -74,6 +81,7 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
     n_symbols_: int
     dimension_: int
     longest_: int
+    own_: Own | None = None  # what each task has of its own
 
     def transform(
         self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
@@ -100,6 +108,14 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
         rows.update(zip(corpus.tasks, gamma, strict=True))
         other = copy(self)
         other._keep(self.parameters_, self.alpha_, tuple(rows), np.array(list(rows.values())))
+        places = np.array([other.tasks_.index(name) for name in corpus.tasks])
+        if isinstance(self.own_, OwnChains):
+            other.own_ = self.own_.with_more(corpus, places, len(rows))
+        elif self.own_ is not None:
+            theta = other.theta_[places]
+            other.own_ = self.own_.with_more(
+                self.bank_, self.parameters_, corpus, theta, places, len(rows)
+            )
         return other
 
     def score_samples(
@@ -107,9 +123,19 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
     ) -> Floats:
         """[sequence], log-likelihoods of sequences of known tasks."""
         gathered = self._gather(sequences, lengths)
-        return log_likelihoods(
-            self.bank_, self.parameters_, gathered, self._theta(tasks, len(gathered))
-        )
+        return log_likelihoods(self._parts(), gathered, self._shares(tasks, len(gathered)))
+
+    def task_log_likelihood(
+        self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
+    ) -> Floats:
+        """[sequence, task], log-likelihoods of every sequence in each of these tasks, with what a task
+        has of its own (None: in all that are known, in the order of `tasks_`). A task None is one that
+        is not known: the same generators with the mean shares."""
+        gathered = self._gather(sequences, lengths)
+        names = list(self.tasks_) if tasks is None else list(tasks)
+        theta = np.array([self._shares_of(name) for name in names])
+        places = np.array([self._place_of(name) for name in names])
+        return log_likelihood_by_task(self._parts(), gathered, theta, places)
 
     def score(
         self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
@@ -129,16 +155,14 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
     ) -> Judgement:
         """How well every symbol or vector is foreseen from those before it, by sequence."""
         gathered = self._gather(sequences, lengths)
-        theta = self._theta(tasks, len(gathered))
-        return judge(self.bank_, self.parameters_, gathered, theta)
+        return judge(self._parts(), gathered, self._shares(tasks, len(gathered)))
 
     def predict_proba(
         self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
     ) -> Floats:
-        """[sequence, generator], which generator a sequence is from."""
+        """[sequence, generator], which of the shared generators a sequence is from."""
         gathered = self._gather(sequences, lengths)
-        theta = self._theta(tasks, len(gathered))
-        return posteriors(self.bank_, self.parameters_, gathered, theta)
+        return posteriors(self._parts(), gathered, self._shares(tasks, len(gathered)))
 
     def predict(
         self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
@@ -148,8 +172,7 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
 
     def predict_next(self, prefix: Any, task: Hashable = None) -> SequencePrediction:
         """What comes after the prefix, which may be empty, in a task (None: in a task not known)."""
-        given, theta = self._prefix(prefix), self._shares_of(task)
-        found = predict_after(self.bank_, self.parameters_, given, theta[None])
+        found = predict_after(self._parts(), self._prefix(prefix), self._row(task))
         parts = ("generators", "log_prefix", "probabilities", "mean", "covariance")
         values = {name: getattr(found, name) for name in parts}
         return replace(
@@ -167,9 +190,7 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
                 "`length` should be given: these generators do not say when a sequence ends."
             )
         longest = length if length is not None else max(2 * self.longest_, len(given.values) + 1)
-        way, level = complete_sequence(
-            self.bank_, self.parameters_, given, self._shares_of(task), longest, width
-        )
+        way, level = complete_sequence(self._parts(), given, self._row(task), longest, width)
         return self._decoded(way), level
 
     def sample(
@@ -183,14 +204,8 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
         """A sequence of a task that begins with the prefix. `length` is needed where generators do
         not halt, and is the largest where they do."""
         given = self._prefix(() if prefix is None else prefix)
-        made = sample_sequence(
-            self.bank_,
-            self.parameters_,
-            given,
-            self._shares_of(task),
-            length,
-            self._random(random_state),
-        )
+        random = self._random(random_state)
+        made = sample_sequence(self._parts(), given, self._row(task), length, random)
         return self._decoded(made)
 
     def learned(self) -> LearnedMixture:
@@ -211,6 +226,8 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
         self, sequences: Any, lengths: ArrayLike | None = None, *, prefix: bool = False
     ) -> Sequences:
         check_is_fitted(self, "bank_")
+        if isinstance(sequences, Sequences):
+            return sequences  # codes of this model already
         gathered = flatten_sequences(
             sequences,
             lengths,
@@ -255,14 +272,28 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
         settling = Settling(iterations=500, tolerance=1e-6)
         return divide_sequences(corpus, found, priors, None, settling, workers=self.n_jobs).gamma
 
-    def _theta(self, tasks: Tasks | None, count: int) -> Floats:
-        """[sequence, generator]"""
+    def _parts(self) -> LearnedParts:
+        check_is_fitted(self, "parameters_")
+        unknown = None if self.alphabet_ is None else self.alphabet_.unknown
+        return LearnedParts(self.bank_, self.parameters_, self.own_, unknown)
+
+    def _row(self, task: Hashable) -> RowShares:
+        return RowShares(self._shares_of(task)[None], np.array([self._place_of(task)]))
+
+    def _place_of(self, task: Hashable) -> int:
+        """Of a task that is known; -1 of one that is not."""
+        return -1 if task is None or self.own_ is None else self.tasks_.index(task)
+
+    def _shares(self, tasks: Tasks | None, count: int) -> RowShares:
+        """Of each sequence."""
         names, codes = number_tasks(self._named(tasks, count))
         if len(codes) != count:
             raise InputError(
                 f"`tasks` should name the task of each of the {count} sequences. Found {len(codes)}."
             )
-        return np.array([self._shares_of(name) for name in names])[codes]
+        theta = np.array([self._shares_of(name) for name in names])
+        places = np.array([self._place_of(name) for name in names])
+        return RowShares(theta[codes], places[codes])
 
     def _shares_of(self, task: Hashable) -> Floats:
         check_is_fitted(self, "parameters_")

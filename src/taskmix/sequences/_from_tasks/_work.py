@@ -13,11 +13,13 @@ from pathlib import Path
 
 from taskmix.sequences._comparing import (
     SHARED_NAME,
-    GeneratorChoice,
     HeldOutFigures,
+    MixtureChoice,
     MixtureComparison,
-    choose_generators,
+    calibrate_scores,
+    choose_mixture,
     compare_with_baselines,
+    generator_words,
     held_out_figures,
     make_baselines,
 )
@@ -32,13 +34,17 @@ from taskmix.sequences._keeping import (
     save_mixture,
 )
 
-COUNTS = (1, 2, 4, 8, 16)  # tried where the number of generators is to be chosen
+CALIBRATION_FOLDS = 3  # of a command: each is a fit
 Tell = Callable[[int, float], None]  # an iteration and its bound
 PageWriter = Callable[[SequenceMixture, tuple[HeldOutFigures, ...], Path], Path]
 
 
+def _is_calibrated(path: Path) -> bool:
+    return load_mixture(path).reference_ is not None
+
+
 @contextmanager
-def _unwatched(iterations: int) -> Iterator[Tell]:
+def unwatched(iterations: int) -> Iterator[Tell]:
     yield lambda iteration, bound: None
 
 
@@ -59,13 +65,14 @@ class MixtureWork:
     data: SequenceData
     folder: MixtureFolder
     fresh: bool = False  # start over whatever there is
+    folds: int = 0  # of the calibration that p-values need; 0: none
     workers: int = 1  # threads
     should_stop: Callable[[], bool] | None = None
     on_fit: Callable[[str], None] | None = None  # what a fit that begins is for
-    on_choice: Callable[[GeneratorChoice], None] | None = None
+    on_choice: Callable[[MixtureChoice], None] | None = None
     on_note: Callable[[str], object] = warnings.warn
     watch: Callable[[int], AbstractContextManager[Tell]] = (
-        _unwatched  # the fit of the mixture itself
+        unwatched  # the fit of the mixture itself
     )
 
     @property
@@ -81,7 +88,7 @@ class MixtureWork:
         if not self.fresh and self.folder.model(self.name).exists():
             return load_mixture(self.folder.model(self.name))
         with self._recorded() as fits:
-            return self._learned(fits)
+            return self._learned(fits)[0]
 
     def describe(
         self, *, command: str = "", baselines: bool = True, write_page: PageWriter | None = None
@@ -91,7 +98,7 @@ class MixtureWork:
         `write_page` is given the mixture, the held-out figures and where the page goes.
         """
         with self._recorded() as fits:
-            model = self._learned(fits)
+            model, choice = self._learned(fits)
             known = None if self.fresh else self.folder.document(self.name)
             if known is not None:
                 lacks_rows = baselines and not known.rows
@@ -100,7 +107,7 @@ class MixtureWork:
                     return known
             figures = held_out_figures(self._compared(model, fits) if baselines else None)
             page = None if write_page is None else write_page(model, figures, self.folder.page)
-            document = self._document(model, figures, command, page)
+            document = self._document(model, choice, figures, command, page)
             self.folder.write_document(document)  # last: it says that all is done
             return document
 
@@ -115,28 +122,43 @@ class MixtureWork:
                 on_note=self.on_note,
             )
 
-    def _learned(self, fits: RecordedFits) -> SequenceMixture:
-        model = self.recipe.model(self.data.every_sequence, workers=self.workers)
-        if self.recipe.generators is None:
-            model.set_params(n_generators=self._chosen(model, fits).best)
-        train = self.data.train
+    def _learned(self, fits: RecordedFits) -> tuple[SequenceMixture, MixtureChoice | None]:
+        train, vectors = self.data.train, self.data.observes == "vectors"
+        model = self.recipe.model(train.sequences, vectors=vectors, workers=self.workers)
+        choice = None
+        if self.recipe.chooses:
+            choice = choose_mixture(
+                model,
+                train.sequences,
+                train.tasks,
+                generator=self.recipe.generator,
+                generators=self.recipe.generators,
+                vectors=vectors,
+                budget=self.recipe.budget,
+                on_progress=self.on_fit,
+                fitting=fits,
+            )
+            if self.on_choice is not None:
+                self.on_choice(choice)
+            best = choice.best
+            model.set_params(generator=best.generator, n_generators=best.generators, own=best.own)
         with self.watch(model.max_iter) as tell:
             model.set_params(on_state=lambda state: tell(state.iteration, state.bound))
             fits(SHARED_NAME, model, train.sequences, train.tasks, lambda: None)
         model.set_params(on_state=None)
         path = self.folder.model(self.name)
-        if self.fresh or not path.exists():
+        if self.folds:
+            calibrate_scores(
+                model,
+                train.sequences,
+                train.tasks,
+                folds=self.folds,
+                on_progress=self.on_fit,
+                fitting=fits,
+            )
+        if self.fresh or not path.exists() or (self.folds and not _is_calibrated(path)):
             save_mixture(model, path)
-        return model
-
-    def _chosen(self, model: SequenceMixture, fits: RecordedFits) -> GeneratorChoice:
-        train = self.data.train
-        found = choose_generators(
-            model, train.sequences, train.tasks, COUNTS, on_progress=self.on_fit, fitting=fits
-        )
-        if self.on_choice is not None:
-            self.on_choice(found)
-        return found
+        return model, choice
 
     def _compared(self, model: SequenceMixture, fits: RecordedFits) -> MixtureComparison:
         train, held_out = self.data.train, self.data.held_out.of_tasks(set(model.tasks_))
@@ -154,6 +176,7 @@ class MixtureWork:
     def _document(
         self,
         model: SequenceMixture,
+        choice: MixtureChoice | None,
         figures: tuple[HeldOutFigures, ...],
         command: str,
         page: Path | None,
@@ -161,6 +184,9 @@ class MixtureWork:
         shares = zip(model.tasks_, model.theta_.tolist(), strict=True)
         return MixtureDocument(
             generators=model.bank_.count,
+            kind=" and ".join(generator_words(block) for block in model.bank_.blocks),
+            own=model.own_ is not None,
+            tried=() if choice is None else tuple(each.to_json() for each in choice.tried),
             bound=float(model.bounds_[-1]),
             iterations=int(model.n_iter_),
             alpha=tuple(model.alpha_.tolist()),

@@ -32,6 +32,7 @@ from taskmix.sequences._generator._contract import (
     keep_fixed,
     put_generators,
     take_generators,
+    take_statistics,
 )
 from taskmix.sequences._generator._kernels import compiled, kernel
 
@@ -58,5 +59,6 @@ __all__ = [
     "safe_log",
     "sums_by_sequence",
     "take_generators",
+    "take_statistics",
     "weighted_log",
 ]

@@ -13,6 +13,7 @@ To write one of your own, see docs/sequences.md, and run it through tests/confor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -149,6 +150,24 @@ def take_generators(parameters: Parameters, rows: NDArray[np.int64]) -> Paramete
     """
     own = {name: getattr(parameters, name)[rows] for name in own_fields(parameters)}
     return replace(parameters, **own)  # type: ignore[type-var]
+
+
+def take_statistics(
+    statistics: Any,
+    rows: NDArray[np.int64] | None,
+    change: Callable[[Floats], Floats] | None = None,
+) -> Any:
+    """The statistics of these generators (None: of all), each array changed; the first axis of every
+    array is the generator, in statistics within statistics as well."""
+    found = {}
+    for each in fields(statistics):
+        value = getattr(statistics, each.name)
+        if is_dataclass(value):
+            found[each.name] = take_statistics(value, rows, change)
+        else:
+            taken = value if rows is None else value[rows]
+            found[each.name] = taken if change is None else change(taken)
+    return type(statistics)(**found)
 
 
 def put_generators(

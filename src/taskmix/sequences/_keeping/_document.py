@@ -31,6 +31,9 @@ class MixtureDocument:
     command: str
     model: str  # the file of the mixture
     page: str | None  # the file of the page, where there is one
+    kind: str = ""  # of generators, with their options
+    own: bool = False  # whether tasks have something of their own
+    tried: tuple[Mapping[str, object], ...] = ()  # what the choice was from, `TriedMixture.to_json`
 
     def to_json(self) -> dict[str, object]:
         """The document as it is written and printed, in this order of its names."""
@@ -45,6 +48,9 @@ class MixtureDocument:
             "command": self.command,
             "model": self.model,
             "page": self.page,
+            "kind": self.kind,
+            "own": self.own,
+            "tried": [dict(each) for each in self.tried],
         }
 
     def written(self) -> bytes:
@@ -70,4 +76,7 @@ class MixtureDocument:
             command=str(found["command"]),
             model=str(found["model"]),
             page=None if found["page"] is None else str(found["page"]),
+            kind=str(found["kind"]),
+            own=bool(found["own"]),
+            tried=tuple(dict(each) for each in found["tried"]),
         )

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from taskmix.errors import RecordError, RunError
+from taskmix.errors import InputError, RecordError, RunError
 from taskmix.files import (
     check_output,
     check_output_folder,
@@ -59,6 +59,20 @@ class MixtureFolder:
     def model(self, name: str) -> Path:
         """The file of the mixture whose specification has this hash."""
         return self.path / f"model-{name}.safetensors"
+
+    def last_model(self) -> Path:
+        """The model that the figures are of, or the only one there is."""
+        try:
+            named = Path(MixtureDocument.read(read_plain(self.path / SUMMARY)).model).name
+        except (OSError, ValueError, LookupError, TypeError, ArithmeticError, RecordError):
+            named = ""
+        models = [name for name in list_folder(self.path) if _MODELS.fullmatch(name)]
+        if named not in models and len(models) != 1:
+            raise InputError(
+                f"`{self.path}` should be the folder of a mixture, with a model in it. Found "
+                f"{len(models)} models. Name the file itself, which ends in .safetensors."
+            )
+        return self.path / (named if named in models else models[0])
 
     def check(self, name: str) -> None:
         """Raises where a file of somebody else is in the way; looks only, and writes nothing."""

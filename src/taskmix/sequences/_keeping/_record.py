@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,11 +65,14 @@ class RecordedFits:
         self,
         name: str,
         model: SequenceModel,
-        sequences: Sequence[Any],
-        tasks: Tasks,
+        sequences: Sized,
+        tasks: Tasks | Mapping[str, int],
         result: Callable[[], Any],
     ) -> Any:
-        """Fits the model, or gives it what it had learned, and what `result` says of it then."""
+        """Fits the model, or gives it what it had learned, and what `result` says of it then.
+
+        Of a `SequenceSource`, `tasks` says how many sequences each has.
+        """
         specification, seed = self.specification(name, model), _seed_of(model)
         folder = self.study.run(specification)
         with folder.claim(fresh=self.fresh) as claim:
@@ -113,8 +116,8 @@ class RecordedFits:
         folder: RunFolder,
         writer: RecordWriter,
         model: SequenceModel,
-        sequences: Sequence[Any],
-        tasks: Tasks,
+        sequences: Any,
+        tasks: Any,
         result: Callable[[], Any],
     ) -> Any:
         state: Any = None
@@ -174,8 +177,10 @@ def _seed_of(model: SequenceModel) -> int:
     return seed
 
 
-def _described(tasks: Tasks) -> list[dict[str, object]]:
+def _described(tasks: Tasks | Mapping[str, int]) -> list[dict[str, object]]:
     """For the record, whose tasks are named by strings."""
+    if isinstance(tasks, Mapping):
+        return [{"name": name, "sizes": {"train": size}} for name, size in tasks.items()]
     names, codes = number_tasks(tasks)
     sizes = [0] * len(names)
     for code in codes.tolist():

@@ -8,10 +8,11 @@ from pathlib import Path
 from taskmix.numerics import state_to_tree
 from taskmix.records import load_state, save_state
 from taskmix.sequences._estimator import SequenceMixture
+from taskmix.sequences._keeping._folder import MixtureFolder
 from taskmix.sequences._keeping._types import from_tree, other_form
 
-_VERSION = 1  # of the file; a model of another one is refused
-_OPTIONS = ("generator", "n_generators", "alpha", "learn_alpha", "max_iter", "tol", "n_init")
+_VERSION = 2  # of the file; a model of another one is refused
+_OPTIONS = ("generator", "n_generators", "alpha", "learn_alpha", "max_iter", "tol", "n_init", "own")
 
 
 def save_mixture(model: SequenceMixture, path: str | Path) -> None:
@@ -31,13 +32,17 @@ def save_mixture(model: SequenceMixture, path: str | Path) -> None:
 
 
 def load_mixture(path: str | Path, types: Sequence[type] = ()) -> SequenceMixture:
-    """Reads what `save_mixture` wrote. `types` are the dataclasses of generators of your own.
+    """Reads what `save_mixture` wrote, or the last model of a folder of `taskmix sequences`.
+
+    `types` are the dataclasses of generators of your own.
 
     >>> model = SequenceMixture(Markov(), 1, random_state=0).fit(["ab", "ab"], ["x", "x"])
     >>> save_mixture(model, "model.safetensors")
     >>> load_mixture("model.safetensors").complete("a", "x")[0]
     'ab'
     """
+    if Path(path).is_dir():
+        path = MixtureFolder(Path(path)).last_model()
     tree = load_state(path)
     if not isinstance(tree, dict) or tree.get("version") != _VERSION:
         raise other_form(path)

@@ -16,6 +16,7 @@ from taskmix.records import StateTree
 from taskmix.sequences._comparing import SeparateState
 from taskmix.sequences._counted import (
     Backoff,
+    Chains,
     Level,
     Markov,
     MarkovParameters,
@@ -24,9 +25,10 @@ from taskmix.sequences._counted import (
     MultinomialParameters,
     MultinomialStatistics,
     Outcomes,
+    Strengths,
 )
 from taskmix.sequences._dynamics import DynamicsStatistics, LinearDynamics, LinearDynamicsParameters
-from taskmix.sequences._estimator import Judgement
+from taskmix.sequences._estimator import Judgement, LeftOut, ScoreReference
 from taskmix.sequences._hidden import (
     GaussianHiddenMarkov,
     GaussianHiddenMarkovParameters,
@@ -38,14 +40,17 @@ from taskmix.sequences._hidden import (
 from taskmix.sequences._mixture import Bank, BatchState, FitState, MixtureState, StochasticState
 from taskmix.sequences._normal import Background, Gaussian, GaussianParameters, Moments
 from taskmix.sequences._observed import Alphabet, Sequences
+from taskmix.sequences._own import AdaptedStrengths, OwnChains, OwnGenerators, OwnStrengths
 from taskmix.sequences._recurrent import Recurrent, RecurrentParameters
 
 _KNOWN: tuple[type, ...] = (
+    AdaptedStrengths,
     Alphabet,
     Background,
     Backoff,
     Bank,
     BatchState,
+    Chains,
     DynamicsStatistics,
     FitState,
     Gaussian,
@@ -57,6 +62,7 @@ _KNOWN: tuple[type, ...] = (
     HiddenMarkovParameters,
     HiddenMarkovStatistics,
     Judgement,
+    LeftOut,
     Level,
     LinearDynamics,
     LinearDynamicsParameters,
@@ -69,11 +75,16 @@ _KNOWN: tuple[type, ...] = (
     MultinomialParameters,
     MultinomialStatistics,
     Outcomes,
+    OwnChains,
+    OwnGenerators,
+    OwnStrengths,
     Recurrent,
     RecurrentParameters,
+    ScoreReference,
     SeparateState,
     Sequences,
     StochasticState,
+    Strengths,
 )
 
 

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.sequences._generator import Floats, Generator, Next, check_whole, dense
+from taskmix.sequences._generator import (
+    Floats,
+    Generator,
+    Next,
+    check_whole,
+    dense,
+    prefix_rows,
+)
 from taskmix.sequences._observed import Observed, Sequences
 
 Result = TypeVar("Result")
@@ -136,6 +143,24 @@ class Bank:
         log_prefix = joined("log_prefix")
         assert log_prefix is not None
         return Next(log_prefix, joined("log_probabilities"), joined("mean"), joined("covariance"))
+
+    def trace(self, parameters: Sequence[Any], sequences: Sequences) -> tuple[Floats, Floats]:
+        """Of sequences of symbols, the log-probabilities of every prefix [prefix, generator] and of the
+        end after each sequence [sequence, generator]."""
+        last = prefix_rows(sequences)[0][1:] - 1
+        prefixes, ends = [], []
+        for block, own in zip(self.blocks, parameters, strict=True):
+            prepared = block.prepare(sequences)
+            short = getattr(block, "trace", None)  # where it costs less than all that may follow
+            if short is not None:
+                prefix, end = short(own, prepared)
+            else:
+                ahead = block.follow(own, prepared)
+                assert ahead.log_probabilities is not None
+                prefix, end = ahead.log_prefix, ahead.log_probabilities[last][..., -1]
+            prefixes.append(prefix)
+            ends.append(end)
+        return np.concatenate(prefixes, axis=1), np.concatenate(ends, axis=1)
 
     def sample(
         self,

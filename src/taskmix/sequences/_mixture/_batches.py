@@ -1,4 +1,4 @@
-"""Passes of stochastic EM over data that are there as a whole, in batches that are drawn anew each time.
+"""Passes of stochastic EM over the same data, in batches that are drawn anew each time, or read again.
 
 `batch_states` yields after every batch all that is needed to go on from there, bit for bit. The order
 of a pass is no part of it but drawn again, from the random generator as it was before the pass.
@@ -6,8 +6,9 @@ of a pass is no part of it but drawn again, from the random generator as it was 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from taskmix.sequences._mixture._stochastic import (
     begin,
     next_pass,
 )
-from taskmix.sequences._observed import Sequences, gather_corpus
+from taskmix.sequences._observed import Corpus, Sequences, SequenceSource, gather_corpus
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,85 @@ def batch_states(
     resume: BatchState | None = None,
 ) -> Iterator[BatchState]:
     """The state after each batch, or after each that comes after `resume`."""
+    return _states(
+        bank,
+        partial(_drawn, sequences, tasks, weights, batch_size),
+        options,
+        size=float(weights.sum()),
+        passes=passes,
+        tolerance=tolerance,
+        alpha=alpha,
+        generator=generator,
+        parameters=parameters,
+        resume=resume,
+    )
+
+
+def source_states(
+    bank: Bank,
+    source: SequenceSource,
+    options: StochasticOptions,
+    *,
+    batch_size: int,
+    passes: int,
+    tolerance: float,
+    alpha: Floats,
+    generator: np.random.Generator,
+    parameters: tuple[Any, ...] | None = None,
+    resume: BatchState | None = None,
+) -> Iterator[BatchState]:
+    """The same for sequences that are read again in every pass, in the order they come in."""
+
+    def read(generator: np.random.Generator, place: int) -> Iterator[tuple[int, Corpus]]:
+        done = 0
+        for part, names in source.batches(batch_size):
+            done += len(part)
+            if done > place:
+                yield done, gather_corpus(part, names)
+
+    return _states(
+        bank,
+        read,
+        options,
+        size=float(len(source)),
+        passes=passes,
+        tolerance=tolerance,
+        alpha=alpha,
+        generator=generator,
+        parameters=parameters,
+        resume=resume,
+    )
+
+
+def _drawn(
+    sequences: Sequences,
+    tasks: NDArray[Any],
+    weights: Floats,
+    size: int,
+    generator: np.random.Generator,
+    place: int,
+) -> Iterator[tuple[int, Corpus]]:
+    """The batches of a pass in an order that is drawn, from `place` on."""
+    order = generator.permutation(len(tasks))
+    for low in range(place, len(order), size):
+        rows = order[low : low + size]
+        batch = gather_corpus(sequences.select(rows), tasks[rows], weights[rows])
+        yield low + len(rows), batch
+
+
+def _states(
+    bank: Bank,
+    batches: Callable[[np.random.Generator, int], Iterator[tuple[int, Corpus]]],
+    options: StochasticOptions,
+    *,
+    size: float,  # sequences, by their weights
+    passes: int,
+    tolerance: float,
+    alpha: Floats,
+    generator: np.random.Generator,
+    parameters: tuple[Any, ...] | None,
+    resume: BatchState | None,
+) -> Iterator[BatchState]:
     learned: StochasticState | None = None
     bounds: tuple[float, ...] = ()
     done, place, total = 0, 0, 0.0
@@ -101,22 +181,26 @@ def batch_states(
         shuffled = generator.bit_generator.state
         if inside is not None:
             generator.bit_generator.state = shuffled = inside.shuffled
-        order = generator.permutation(len(tasks))
+            place, total = inside.place, inside.total
+        coming = batches(generator, place)
+        upcoming = next(coming, None)  # draws the order of the pass, where there is one
         if inside is not None:
-            generator.bit_generator.state = inside.random
-            place, total, inside = inside.place, inside.total, None
-        while place < len(order):
-            rows = order[place : place + batch_size]
-            batch = gather_corpus(sequences.select(rows), tasks[rows], weights[rows])
+            generator.bit_generator.state, inside = inside.random, None
+        converged = False
+        while upcoming is not None:
+            place, batch = upcoming
             if learned is None:
                 learned = begin(bank, batch, alpha, generator, parameters)
             learned = absorb(bank, learned, batch, options)
             total += learned.bound * batch.total
-            place, done = place + len(rows), done + 1
-            whole, converged = place == len(order), False
+            done += 1
+            upcoming = next(coming, None)
+            whole = upcoming is None
             if whole:
                 gain = total - bounds[-1] if bounds else np.inf
-                bounds, converged = (*bounds, total), bool(gain < tolerance * weights.sum())
+                # The first pass with settled γ has a bound of another kind than the one before.
+                bounds, converged = (*bounds, total), bool(gain < tolerance * size)
+                converged = converged and learned.passes > options.fresh
             random = generator.bit_generator.state
             yield BatchState(
                 done, learned, bounds, place, total, whole, converged, shuffled, random

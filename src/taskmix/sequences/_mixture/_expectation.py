@@ -115,6 +115,31 @@ def posterior_of_entries(corpus: Corpus, log_likelihood: Floats, gamma: Floats) 
     return softmax(log_likelihood[corpus.item] + logs[corpus.task_of])
 
 
+def divide_by(
+    corpus: Corpus,
+    log_likelihood: Floats,  # [distinct sequence, generator]
+    alpha: Floats,  # [generator]
+    counts: Floats,  # [task, generator], of all its sequences, those outside the corpus too
+) -> Division:
+    """φ for shares that are known, γ = α + counts; each task's γ comes back with φ's counts added, and
+    the bound is the share of the task's bound that these of its sequences have in it."""
+    _check_possible(log_likelihood.max(axis=1))
+    gamma = alpha + counts
+    total = gamma.sum(axis=1, keepdims=True)
+    logs = psi(gamma) - psi(total)  # E[log θ], Eq. 11
+    joint = log_likelihood[corpus.item] + logs[corpus.task_of]
+    peaks = log_sum_exp(joint)
+    shares = corpus.weight[:, None] * np.exp(joint - peaks[:, None])
+    responsibility = np.zeros_like(log_likelihood)
+    np.add.at(responsibility, corpus.item, shares)
+    apart = gammaln(total[:, 0]) - gammaln(gamma).sum(axis=1) + (counts * logs).sum(axis=1)
+    apart -= gammaln(alpha.sum()) - gammaln(alpha).sum()  # KL of the shares from their prior
+    part = np.minimum(corpus.weight_of_tasks() / np.maximum(counts.sum(axis=1), 1e-300), 1.0)
+    bounds = np.add.reduceat(corpus.weight * peaks, corpus.starts[:-1]) - part * apart
+    found = np.add.reduceat(shares, corpus.starts[:-1], axis=0)
+    return Division(gamma + found, responsibility, bounds)
+
+
 def _check_possible(peak: Floats) -> None:
     impossible = np.flatnonzero(~np.isfinite(peak))
     if len(impossible):

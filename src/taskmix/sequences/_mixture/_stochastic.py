@@ -9,7 +9,11 @@ parameters, their statistics and the counts of each task: how many of its sequen
 generator. These are what a task brings along into the next batch that has sequences of it.
 
 In a second pass over the same data (`rest`) a task's counts of the pass before stand for its sequences
-outside the batch. Generators that learn by gradients take a step on the batch alone.
+outside the batch. Finding a task's γ anew from every batch escapes poor optima, but which sequences
+happen to lie together in a batch moves γ, and so φ, however small the steps become. So after `fresh`
+passes γ is α plus the counts of the pass before, and stays so for a pass; φ of a sequence is then the
+same in every batch, the averaged statistics tend to those of all data, and a fixed point is one of EM
+over all data. Generators that learn by gradients take a step on the batch alone.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from taskmix.errors import OptionError
 from taskmix.sequences._generator import Floats, dense
 from taskmix.sequences._mixture._alpha import learn_alpha
 from taskmix.sequences._mixture._bank import Bank
-from taskmix.sequences._mixture._expectation import Settling, divide_sequences
+from taskmix.sequences._mixture._expectation import Settling, divide_by, divide_sequences
 from taskmix.sequences._mixture._restarts import draw_start
 from taskmix.sequences._observed import Corpus
 
@@ -39,6 +43,7 @@ class StochasticOptions:
     settling: Settling = field(default_factory=Settling)
     workers: int = 1
     inner: int = 5  # EM steps on the first batch, which has nothing to build on
+    fresh: int = 2  # passes in which every batch finds the γ of its tasks anew
 
     def __post_init__(self) -> None:
         if not (0.5 < self.forgetting <= 1 and self.delay >= 0):
@@ -62,6 +67,7 @@ class StochasticState:
     steps: int = 0
     bound: float = float("nan")  # of the last batch, for each of its sequences
     rest: Mapping[Hashable, Floats] = field(default_factory=dict)  # counts of the pass before
+    passes: int = 0  # over the same data, that are whole
 
 
 def begin(
@@ -88,7 +94,7 @@ def absorb(
 
 def next_pass(state: StochasticState) -> StochasticState:
     """Before the same data are gone through again."""
-    return replace(state, rest=state.counts, counts={}, seen=0.0)
+    return replace(state, rest=state.counts, counts={}, seen=0.0, passes=state.passes + 1)
 
 
 def _step(
@@ -96,15 +102,26 @@ def _step(
 ) -> StochasticState:
     chunks = bank.prepare(corpus.sequences, options.workers)
     likelihood = bank.log_likelihood(state.parameters, chunks)
-    carried = _carried(state, corpus)
-    division = divide_sequences(
-        corpus,
-        likelihood,
-        state.alpha + carried,
-        None,
-        options.settling,
-        workers=options.workers,
-    )
+    settled = state.passes >= options.fresh and all(name in state.rest for name in corpus.tasks)
+    learns_alpha = options.learn_alpha and bank.count > 1 and state.steps
+    if settled:
+        if (
+            learns_alpha and not state.counts
+        ):  # once a pass: what it is learned from is that of a pass
+            every = np.array(list(state.rest.values()))
+            state = replace(state, alpha=learn_alpha(state.alpha, state.alpha + every))
+        carried = np.array([state.rest[name] for name in corpus.tasks])
+        division = divide_by(corpus, likelihood, state.alpha, carried)
+    else:
+        carried = _carried(state, corpus)
+        division = divide_sequences(
+            corpus,
+            likelihood,
+            state.alpha + carried,
+            None,
+            options.settling,
+            workers=options.workers,
+        )
     found, _ = bank.expect(state.parameters, chunks, division.responsibility)
     rate = (state.steps + 1 + options.delay) ** -options.forgetting if state.statistics else 1.0
     seen = state.seen + corpus.total
@@ -117,7 +134,7 @@ def _step(
     )
     parameters = bank.maximise(state.parameters, tuple(each * whole for each in averages))
     alpha = state.alpha
-    if options.learn_alpha and bank.count > 1 and state.steps:
+    if learns_alpha and not settled:
         alpha = (1 - rate) * alpha + rate * learn_alpha(alpha, division.gamma)
     fresh = division.gamma - (state.alpha + carried)
     counts = dict(state.counts)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from taskmix.errors import InputError, ShapeError
 
 Observed = Literal["symbols", "vectors"]
+UNKNOWN = "\ufffd"  # the last symbol of an alphabet that is open: any that was never seen
 MISSING_SYMBOL = -1  # whatever looks for gaps asks for codes below 0
 
 
@@ -67,10 +68,12 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Alphabet:
-    """The symbols in the order of their codes.
+    """The symbols in the order of their codes. Where `UNKNOWN` is the last, it stands for all others.
 
     >>> Alphabet(("a", "b")).codes(["b", "a", None]).tolist()
     [1, 0, -1]
+    >>> Alphabet(("a", "b", UNKNOWN)).codes(["b", "x"]).tolist()
+    [1, 2]
     """
 
     symbols: tuple[Hashable, ...]
@@ -78,9 +81,20 @@ class Alphabet:
     def __len__(self) -> int:
         return len(self.symbols)
 
+    @property
+    def unknown(self) -> int | None:
+        """The code of all symbols that were never seen; None where these are refused."""
+        return len(self.symbols) - 1 if self.symbols and self.symbols[-1] == UNKNOWN else None
+
     def codes(self, words: Iterable[Any]) -> NDArray[np.int32]:
         """The code of each word; None is missing, and so is a number that is NaN."""
         known = {symbol: code for code, symbol in enumerate(self.symbols)}
+        other = self.unknown
+        if other is not None:
+            return np.array(
+                [MISSING_SYMBOL if is_missing(word) else known.get(word, other) for word in words],
+                np.int32,
+            )
         try:
             return np.array(
                 [MISSING_SYMBOL if is_missing(word) else known[word] for word in words], np.int32
@@ -99,7 +113,8 @@ def is_missing(word: Any) -> bool:
 
 
 def learn_alphabet(sequences: Iterable[Iterable[Any]]) -> Alphabet | None:
-    """The words that occur, in order; None where they are whole numbers, codes already."""
+    """The words that occur, in order, and `UNKNOWN` for all others; None where they are whole numbers,
+    codes already."""
     seen: set[Hashable] = set()
     for sequence in sequences:
         if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "iufb":
@@ -108,7 +123,8 @@ def learn_alphabet(sequences: Iterable[Iterable[Any]]) -> Alphabet | None:
     words = [word for word in seen if not is_missing(word)]
     if all(isinstance(word, int | float | np.integer | np.floating) for word in words):
         return None
-    return Alphabet(tuple(sorted(words, key=lambda word: (str(type(word)), word))))
+    words = [word for word in words if word != UNKNOWN]
+    return Alphabet((*sorted(words, key=lambda word: (str(type(word)), word)), UNKNOWN))
 
 
 def flatten_sequences(

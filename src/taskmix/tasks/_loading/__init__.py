@@ -13,6 +13,8 @@ from taskmix.tasks._loading._missing import empty_texts
 from taskmix.tasks._loading._multilabel import mark_labels, read_label_sets
 from taskmix.tasks._loading._names import called
 from taskmix.tasks._loading._notes import Notes
+from taskmix.tasks._loading._sequence_file import SequenceRows, read_sequences
+from taskmix.tasks._loading._sequences import cut_symbols
 from taskmix.tasks._loading._settings import TaskSettings
 from taskmix.tasks._loading._targets import Target, choose_metric, guess_kind
 from taskmix.tasks._loading._wanted import Wanted
@@ -23,12 +25,14 @@ __all__ = [
     "Notes",
     "Origin",
     "SeenFiles",
+    "SequenceRows",
     "Target",
     "TaskSettings",
     "Wanted",
     "build_inputs",
     "called",
     "choose_metric",
+    "cut_symbols",
     "empty_texts",
     "find_shapes",
     "guess_kind",
@@ -36,6 +40,7 @@ __all__ = [
     "make_tasks",
     "mark_labels",
     "read_label_sets",
+    "read_sequences",
     "remarks_on_cells",
     "split_pairs",
     "watching",

@@ -1,8 +1,9 @@
 """Sequences: from lines, cells or rows to one row a sequence.
 
 Three shapes are known. A text file has one sequence a line. A table may have a sequence in each cell
-of one column. A long table has one row for each time: a column that says which sequence, one that
-says when, and the values observed then (numbers, or one column of words).
+of one column: text that is cut, or a list of symbols or of vectors. A long table has one row for each
+time: a column that says which sequence, one that says when, and the values observed then (numbers, or
+one column of words).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from taskmix.errors import OptionError
+from taskmix.errors import OptionError, TaskFileError
 from taskmix.tasks._columns import StackedFiles, cell_family, match_column, spell
 from taskmix.tasks._loading._settings import Symbols, TaskSettings
 
@@ -45,8 +46,14 @@ def gather_sequences(
     is_lines = stack.parts[0].format == "txt"
     if time is not None and not is_lines:
         return _gather_rows(stack, settings, time, keep), None
-    column = "line" if is_lines else _sequence_column(stack, settings)
-    symbols = cut_symbols(stack.text(column, "as a sequence"), settings.symbols or "words")
+    column = "line" if is_lines else _sequence_column(stack, settings, keep)
+    if cell_family(stack.parts[0].table.column(column).type) == "list":
+        symbols = _listed(stack, column)
+        if not pa.types.is_string(symbols.type.value_type):
+            columns = {name: stack.column(name) for name in keep}
+            return _cut_again(stack, pa.table({**columns, "values": symbols}), stack.sizes), None
+    else:
+        symbols = cut_symbols(stack.text(column, "as a sequence"), settings.symbols or "words")
     should = f"`{column}` should have at least one symbol in every row."
     stack.bad_where(pc.equal(pc.list_value_length(symbols), 0), should, "none", _REMEDY)
     columns = {name: stack.column(name) for name in keep}
@@ -59,8 +66,54 @@ def gather_sequences(
     return _cut_again(stack, table, stack.sizes), "task" if "task" in columns else None
 
 
-def _sequence_column(stack: StackedFiles, settings: TaskSettings) -> str:
-    return settings.sequence or match_column(stack.names, "sequence") or "sequence"
+def _sequence_column(
+    stack: StackedFiles, settings: TaskSettings, keep: Sequence[str], *, long: bool = False
+) -> str:
+    """The column of the sequences, or of their names in a `long` table; the only one it can be."""
+    name = settings.sequence or "sequence"
+    if (found := match_column(stack.names, name)) is not None:
+        return found
+    others = [each for each in stack.names if each and each not in keep]
+    if settings.sequence is None and not long and len(others) == 1:
+        return others[0]
+    part = stack.parts[0]
+    listed = ", ".join(stack.names[:20]) + (", ..." if len(stack.names) > 20 else "")
+    remedy = "Name the column of the sequences with `sequence_column`"
+    if not keep:
+        remedy += ", and the one that says whose they are with `task_column`"
+    if part.begins_with_data():
+        remedy = "Write a first row with the names of the columns"
+    try:
+        part.bad(
+            f"There should be a column `{name}`.", f"the columns {listed or '(none)'}", f"{remedy}."
+        )
+    except TaskFileError as error:
+        error.arguments = ("sequence_column", "task_column")
+        raise
+
+
+def _listed(stack: StackedFiles, column: str) -> pa.ChunkedArray:
+    """Lists of words as they are, of whole numbers as words; of other numbers, vectors."""
+    cells = stack.column(column)
+    inner = cells.type.value_type
+    should = f"`{column}` should have a list of symbols or of vectors in every row."
+    stack.bad_where(pc.is_null(cells), should, "nothing", _REMEDY)
+    stack.bad_where(pc.equal(pc.list_value_length(cells), 0), should, "an empty one", _REMEDY)
+    family = cell_family(inner)
+    if family == "text" or pa.types.is_integer(inner):
+        return cells.cast(pa.list_(pa.string()))
+    if family == "number":
+        chunks = []
+        for chunk in cells.chunks:
+            numbers = chunk.cast(pa.list_(pa.float64())).flatten()
+            inside = pa.ListArray.from_arrays(np.arange(len(numbers) + 1, dtype=np.int32), numbers)
+            lengths = pc.list_value_length(chunk).to_numpy(zero_copy_only=False)
+            ends = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+            chunks.append(pa.ListArray.from_arrays(pa.array(ends), inside))
+        return pa.chunked_array(chunks, pa.list_(pa.list_(pa.float64())))
+    if family != "list" or cell_family(inner.value_type) != "number":
+        stack.bad(0, should, f"{inner} in it", "Write words, whole numbers, or lists of numbers.")
+    return cells.cast(pa.list_(pa.list_(pa.float64())))
 
 
 def _cut_again(stack: StackedFiles, table: pa.Table, sizes: NDArray[np.int64]) -> StackedFiles:
@@ -76,7 +129,12 @@ def _cut_again(stack: StackedFiles, table: pa.Table, sizes: NDArray[np.int64]) -
 
 
 def cut_symbols(cells: pa.ChunkedArray, how: Symbols) -> pa.ChunkedArray:
-    """A list of symbols for each cell: at white space, or every character by itself."""
+    """A list of symbols for each cell: at white space, or every character by itself.
+
+    >>> import pyarrow as pa
+    >>> cut_symbols(pa.chunked_array([["go on", "go"]]), "words").to_pylist()
+    [['go', 'on'], ['go']]
+    """
     cut = _words if how == "words" else _characters
     return pa.chunked_array([cut(chunk) for chunk in cells.chunks], pa.list_(pa.string()))
 
@@ -103,7 +161,7 @@ def _characters(cells: pa.StringArray) -> pa.ListArray:
 def _gather_rows(
     stack: StackedFiles, settings: TaskSettings, time: str, keep: Sequence[str]
 ) -> StackedFiles:
-    name = _sequence_column(stack, settings)
+    name = _sequence_column(stack, settings, keep, long=True)
     apart = {name, time, *keep, *(settings.ignore or ())}
     columns = settings.values or tuple(c for c in stack.names if c and c not in apart)
     if not columns:
