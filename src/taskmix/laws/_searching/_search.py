@@ -31,6 +31,7 @@ from taskmix.laws._forms import (
     raise_to,
 )
 from taskmix.laws._searching._extend import Vocabulary, extensions, replacements
+from taskmix.laws._searching._field import field_starts
 from taskmix.laws._searching._monomials import monomial_starts
 from taskmix.laws._searching._shapes import (
     cross_features,
@@ -259,6 +260,7 @@ def _first(few: Observations, is_enough: Callable[[Fit], bool] | None) -> _Pool:
         joint_starts,
         joint_factor_starts,
         inner_product_starts,
+        field_starts,
     ):
         pool.fit_best_starts(family(few))
         if pool.is_enough(is_enough):
