@@ -4,7 +4,7 @@
     with the gain-ratio rule for the damping of Nielsen, IMM-REP-1999-05, Eq. 2.21.
 
 Columns of the Jacobian are scaled to length one, so exponents and coefficients of any size are
-treated alike. A step that leads where the formula is not defined is refused like one that does harm.
+treated alike, and powers are centred where the data are (`_centred.py`). A step that leads where the formula is not defined is refused like one that does harm.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taskmix.laws._fitting._centred import Centring
 from taskmix.laws._forms import Array, Columns, Expression, Program, Sum, split_number
 
 PATIENCE = 6  # steps before a fit may be given up; forms that start badly need some
@@ -83,10 +84,11 @@ def fit_constants(
     if not np.isfinite(cost):
         return Fit(expression, float("inf"))
     damping, growth, floor = 1e-3, 2.0, data.floor
+    centring = Centring.of(program, data.columns)
     fresh = True
     for step in range(steps):
         if fresh:
-            weighted = jacobian * data.weight[:, None]
+            weighted = centring.turn(jacobian, constants) * data.weight[:, None]
             if not np.isfinite(weighted).all():
                 break
             scale = np.sqrt(np.einsum("nk,nk->k", weighted, weighted))
@@ -98,7 +100,7 @@ def fit_constants(
             move = -np.linalg.solve(gramian + damping * np.eye(len(gradient)), gradient)
         except np.linalg.LinAlgError:
             move = np.full_like(gradient, np.nan)
-        trial = constants + move / scale
+        trial = centring.moved(constants, move / scale)
         trial_values = program.values(data.columns, trial)
         trial_cost = data.mean_square(trial_values)
         if trial_cost < cost:

@@ -28,6 +28,7 @@ from taskmix.laws._forms._expression import (
     free,
     split_number,
 )
+from taskmix.laws._forms._field_form import is_field_form
 from taskmix.laws._forms._growth import Growth, growth
 from taskmix.laws._forms._normal import (
     add,
@@ -36,6 +37,7 @@ from taskmix.laws._forms._normal import (
     log,
     multiply,
     negative,
+    open_key,
     quotient,
     raise_to,
     substitute,
@@ -75,10 +77,12 @@ __all__ = [
     "free",
     "free_numbers",
     "growth",
+    "is_field_form",
     "leaves_positive",
     "log",
     "multiply",
     "negative",
+    "open_key",
     "parse_formula",
     "quotient",
     "raise_to",

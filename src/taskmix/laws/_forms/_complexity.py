@@ -11,6 +11,8 @@ signs cost. Prior knowledge of laws enters as the price of signs:
 - exponents are mostly simple fractions, so one that is not costs more, and one below 1/10, which is
   hardly told from a logarithm, more still;
 - a variable is mostly in one term of a sum;
+- one exponent for several factors is as much of a coincidence as two that agree, but for roots;
+- forms that laws of models mostly have (`_field_form.py`) need not be spelt out, so their signs cost less;
 - roots and reciprocals of sums are rarer than sums, other powers of sums, and powers of logarithms,
   rarer still;
 - what was measured is mostly positive and stays so: a law that leaves for minus infinity, as
@@ -37,6 +39,7 @@ from taskmix.laws._forms._expression import (
     Variable,
     split_number,
 )
+from taskmix.laws._forms._field_form import is_field_form
 from taskmix.laws._forms._growth import growth
 
 SIGN = 1.0  # nats for each sign of a formula
@@ -50,6 +53,9 @@ OTHER_POWER_OF_SUM = 3.0
 HILL = 1.0  # 1 / (x^p + c)
 LOGARITHM_OF_SUM = 2.0
 MIXED_POWERS = 1.0  # for each exponent beyond the first among the factors of a product
+SHARED_EXPONENT = 2.0  # for each factor beyond the first that has the exponent of another
+SHARED_FREELY = (0.5, 1.0)  # a root over a whole product, and no exponent at all
+FIELD_SHARE = 0.5  # of what signs and rarities cost, for forms that laws of models mostly have
 REPEATED = 3.0  # for each further term of a sum that a variable is in, but for polynomials
 LEAVES_POSITIVE = 4.0
 FAR = 1e6  # times a typical value
@@ -120,11 +126,28 @@ def _unsigned(term: Expression) -> Expression:
     return term
 
 
-def form_length(expression: Expression, rows: int) -> float:
-    """Nats for the formula: its signs, its constants and what is unusual in it."""
-    constants = len(expression.constants) + _arbitrary(expression)
-    total = SIGN * complexity(expression) + 0.5 * math.log(rows) * constants
-    return total + _unusual(expression)
+def form_length(expression: Expression, rows: int, *, named: bool = False) -> float:
+    """Nats for the formula: its signs, its constants and what is unusual in it.
+
+    With `named`, forms that laws of models mostly have cost less.
+    """
+    constants = len(expression.constants) + _arbitrary(expression) + _measured(expression)
+    spelt = SIGN * complexity(expression) + _unusual(expression)
+    if named and is_field_form(expression):
+        spelt *= FIELD_SHARE
+    return spelt + 0.5 * math.log(rows) * constants
+
+
+def _measured(node: Expression) -> int:
+    """Fixed exponents that are no whole numbers or roots beside a floor, where exponents are measured.
+
+    A floor and an exponent make up for each other, so an exponent that was only rounded moves the floor.
+    """
+    if not (isinstance(node, Sum) and any(isinstance(term, Number) for term in node.terms)):
+        return 0
+    powers = [child.exponent for child in node.walk() if isinstance(child, Power)]
+    sizes = {abs(p.value) for p in powers if isinstance(p, Number) and not p.free}
+    return sum(size not in SHARED_FREELY and size != 2.0 for size in sizes)
 
 
 def _arbitrary(node: Expression) -> int:
@@ -146,6 +169,11 @@ def _unusual(node: Expression, shared: set[float] | None = None) -> float:
             total += exponent_price(exponent.value)
             if shared is not None:
                 shared.add(abs(exponent.value))
+        elif abs(exponent.value) not in SHARED_FREELY:
+            total += SHARED_EXPONENT
+        if isinstance(node.base, Product):
+            moving = sum(not isinstance(factor, Number) for factor in node.base.factors)
+            total += SHARED_EXPONENT * (moving - 1)
         total += _base_price(node.base, exponent.value)
     if isinstance(node, Exponential) and any(
         isinstance(n, Power | Logarithm | Exponential) for n in node.of.walk()
@@ -222,11 +250,13 @@ def _far_value(expression: Expression, name: str, at: Mapping[str, float]) -> fl
     return float(Program(expression).values(columns)[0])
 
 
-def description_length(expression: Expression, *, mean_square: float, rows: int) -> float:
+def description_length(
+    expression: Expression, *, mean_square: float, rows: int, named: bool = False
+) -> float:
     """Nats for formula and data."""
     if not math.isfinite(mean_square):
         return math.inf
     count = len(expression.constants)
     # Few rows fit many constants too well: the correction of Hurvich and Tsai, Biometrika 76, 1989.
     few = count * (count + 1) / max(rows - count - 1, 0.5)
-    return 0.5 * rows * math.log(mean_square) + form_length(expression, rows) + few
+    return 0.5 * rows * math.log(mean_square) + form_length(expression, rows, named=named) + few

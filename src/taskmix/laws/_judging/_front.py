@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.laws._fitting import Fit, Noise, Observations, fit_constants
-from taskmix.laws._forms import Program, complexity
+from taskmix.laws._forms import Program, complexity, open_key
 from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._choose import choose_law
 from taskmix.laws._judging._disqualify import TargetFacts
@@ -23,6 +23,7 @@ from taskmix.laws._judging._stack import Stack, stack_of
 from taskmix.laws._searching import Describer
 
 JUDGED_LAWS = 12  # shortest descriptions that are judged, besides the best of each complexity
+JUDGED_FORMS = 20  # forms whose shortest description is judged, numbers left open
 LEAST_SAVING = 1e-3  # of the error, what a longer law has to save to be on the front
 
 
@@ -159,13 +160,17 @@ def _mean_square(fit: Fit, data: Observations) -> float:
 
 
 def _candidates(fits: Sequence[Fit]) -> list[Fit]:
-    """The shortest descriptions and, of each complexity, the one with the least error."""
+    """The shortest descriptions, of all and of each form, and of each complexity the least error."""
     best: dict[int, Fit] = {}
     for fit in fits:
         signs = complexity(fit.expression)
         if signs not in best or fit.mean_square < best[signs].mean_square:
             best[signs] = fit
-    wanted = {id(fit): fit for fit in (*fits[:JUDGED_LAWS], *best.values())}
+    forms: dict[str, Fit] = {}
+    for fit in fits:
+        forms.setdefault(open_key(fit.expression), fit)
+    distinct = list(forms.values())[:JUDGED_FORMS]
+    wanted = {id(fit): fit for fit in (*fits[:JUDGED_LAWS], *distinct, *best.values())}
     return list(wanted.values())
 
 

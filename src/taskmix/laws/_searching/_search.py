@@ -26,11 +26,13 @@ from taskmix.laws._forms import (
     Variable,
     description_length,
     free,
+    is_field_form,
     leaves_positive,
     multiply,
     raise_to,
 )
 from taskmix.laws._searching._extend import Vocabulary, extensions, replacements
+from taskmix.laws._searching._field import field_starts
 from taskmix.laws._searching._monomials import monomial_starts
 from taskmix.laws._searching._shapes import (
     cross_features,
@@ -57,6 +59,8 @@ STARTS_PER_FAMILY = 25  # forms fitted of each family of first guesses
 REFITTED_STARTS = 40  # first guesses fitted to all these rows
 REFITTED_IF_ENOUGH = 5  # the same where one of them is enough already
 LADDER_COLUMNS = 3  # at most, in the short products that a front begins with
+FIELD_FORMS = 12  # first guesses of forms of the field that are fitted in any case
+FIELD_FORMS_SIMPLIFIED = 4
 SIMPLIFIED_PER_ROUND = 16  # formulas simplified in each round
 
 
@@ -84,6 +88,9 @@ class Describer:
     at: Mapping[str, float]  # typical values of the columns
     unbounded: frozenset[str]  # columns that are no shares between 0 and 1
     positive: bool  # whether the target is
+    # Whether forms of the field are named, not spelt. A search spells them, since else it would find
+    # little beside them.
+    named: bool = True
 
     @classmethod
     def of(cls, data: Observations) -> Describer:
@@ -99,7 +106,9 @@ class Describer:
     def length(self, expression: Expression, mean_square: float) -> float:
         """Nats for formula and rows."""
         floored = max(mean_square, self.floor)
-        total = description_length(expression, mean_square=floored, rows=self.rows)
+        total = description_length(
+            expression, mean_square=floored, rows=self.rows, named=self.named
+        )
         if self.positive and leaves_positive(expression, self.at, self.unbounded):
             total += LEAVES_POSITIVE
         return total
@@ -160,6 +169,17 @@ class _Pool:
         for _, fit in self.ranked()[:count]:
             self.simplify(fit)
 
+    def fit_field_forms(self, found: Iterable[Fit]) -> None:
+        """Fits and simplifies the best forms of the field, as they are described by name."""
+        naming = replace(self.describer, named=True)
+        own = [fit for fit in found if is_field_form(fit.expression)]
+        self.fit(fit.expression for fit in own[:FIELD_FORMS])
+        own = [fit for _, fit in self.fits.values() if is_field_form(fit.expression)]
+        own.sort(key=lambda fit: naming.length(fit.expression, fit.mean_square))
+        for fit in own[:FIELD_FORMS_SIMPLIFIED]:
+            for shorter in simplify(fit, self.data, naming.length):
+                self.put(shorter)
+
     def unextended(self, count: int) -> Iterator[Fit]:
         """The best formulas that cannot be simplified and have not been given before."""
         ranked = self.ranked()
@@ -219,6 +239,8 @@ def search_laws(
             pool.fit(fit.expression for _, fit in again.ranked()[:REFITTED_STARTS])
             pool.simplify_best(SIMPLIFIED_PER_ROUND)
         _grow(pool, first.data, options, is_enough)
+    if not pool.is_enough(is_enough):
+        pool.fit_field_forms(fit for _, fit in first.ranked())
     pool.fit(_ladder(columns))
     return [fit for _, fit in pool.ranked()], data
 
@@ -239,7 +261,7 @@ def _few(count: int, most: int) -> NDArray[np.int64]:
 
 
 def _pool(data: Observations) -> _Pool:
-    pool = _Pool(data, Describer.of(data))
+    pool = _Pool(data, replace(Describer.of(data), named=False))
     pool.put(fit_constants(free(float(np.mean(data.target))), data))
     return pool
 
@@ -259,6 +281,7 @@ def _first(few: Observations, is_enough: Callable[[Fit], bool] | None) -> _Pool:
         joint_starts,
         joint_factor_starts,
         inner_product_starts,
+        field_starts,
     ):
         pool.fit_best_starts(family(few))
         if pool.is_enough(is_enough):
