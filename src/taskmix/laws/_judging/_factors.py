@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from taskmix.errors import InputError, ShapeError
 
 GROUP = "group"  # what the column is called where it has no name
+TARGET = "target"  # the column of what a row explains, where several columns are explained
 TOGETHER = " / "  # between the names of a cell
 
 

@@ -8,7 +8,8 @@ holds the spread between groups, and a few rows of it move its constants from th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from taskmix.laws._fitting import (
     as_columns,
     check_lengths,
     fit_constants,
+    linear_places,
     row_weights,
 )
-from taskmix.laws._forms import Array, Program
-from taskmix.laws._judging._factors import Factors
-from taskmix.laws._judging._law import Errors, Law, LawPrediction, law_of
+from taskmix.laws._forms import Array, Number, Product, Program, Sum
+from taskmix.laws._judging._factors import TARGET, Factors
+from taskmix.laws._judging._law import Law, LawPrediction, law_of
 from taskmix.laws._judging._rows import GroupRow, SharedRow, fitted_constants
 from taskmix.laws._judging._sharing import SharedFit, share_constants
 from taskmix.laws._searching import Describer, level_groups
@@ -42,11 +44,13 @@ class GroupedLaw:
     own: tuple[tuple[str, ...], ...]  # [constant], the columns by which it varies; none if shared
     counts: dict[str, int]  # rows of each group
     fit: SharedFit
+    # Of each column to explain, where several of them are groups and differ in unit.
+    units: Mapping[str, float] = field(default_factory=dict)
 
     def predict(self, table: Any, groups: Any) -> Array:
         """Values [row]; a group that was not there has the common law's."""
         columns, codes = self._rows(table, groups)
-        return self.fit.values(columns, codes)
+        return self.fit.values(columns, codes) * self._unit(codes)
 
     def law(self, group: str | dict[str, str]) -> Law:
         """The law of a group; of one that was not there, an interval holds the spread between groups.
@@ -65,7 +69,7 @@ class GroupedLaw:
         if self.fit.noise_column and (code := codes.codes[self.fit.noise_column][0]) >= 0:
             cells = self.fit.factors.codes[self.fit.noise_column] == code
             noise = float(self.fit.noises[self.fit.factors.cell[cells][0]])
-        return self._made(told, covariance, noise, freedom=_freedom(self.fit, codes))
+        return self._made(told, covariance, noise, codes, freedom=_freedom(self.fit, codes))
 
     def predict_group(
         self,
@@ -78,21 +82,27 @@ class GroupedLaw:
         """Values of one group with intervals, known or new."""
         return self.law(group).predict(table, level=level, measurement=measurement)
 
-    def adapt(self, X: Any, y: Any) -> Law:
-        """The law of a new group of which a few rows are known, from what the others tell of it."""
+    def adapt(self, X: Any, y: Any, group: Mapping[str, str] | None = None) -> Law:
+        """The law of a new group of which a few rows are known, from what the others tell of it.
+
+        With several columns of groups, `group` gives those that are known, such as the data set.
+        """
         columns = as_columns(X, sorted(self.fit.written.expression.variables) or None)
         target = as_columns({self.common.target: y})[self.common.target]
         check_lengths(columns, target)
-        unknown = self.fit.factors.named({name: [""] for name in self.fit.factors.columns}, 1)
-        prior, spread = _prior(self.fit, unknown)
-        told, covariance = _adapted(self.fit, prior, spread, columns, target, self._noise)
-        return self._made(told, covariance, 1.0, freedom=None)
+        labels = {name: [(group or {}).get(name, "")] for name in self.fit.factors.columns}
+        codes = self.fit.factors.named(labels, 1)
+        prior, spread = _prior(self.fit, codes)
+        levelled = target / self._unit(codes)[0]
+        told, covariance = _adapted(self.fit, prior, spread, columns, levelled, self._noise)
+        return self._made(told, covariance, 1.0, codes, freedom=None)
 
     def levelled(self, table: Any, y: Any, groups: Any) -> Array:
         """Each row's target as the mean group would have it, with the deviation the row has."""
         columns, codes = self._rows(table, groups)
         target = as_columns({self.common.target: y})[self.common.target]
         common = Program(self.common.expression).values(columns)
+        target = target / self._unit(codes)
         own = self.fit.values(columns, codes)
         share = np.where(own != 0, common / np.where(own == 0, 1.0, own), 1.0)
         scale = share if self.common.noise == "relative" else np.ones(len(target))
@@ -136,8 +146,33 @@ class GroupedLaw:
         count = max(len(column) for column in columns.values())
         return columns, self.fit.factors.named(groups, count)
 
-    def _made(self, told: Array, covariance: Array, noise: float, freedom: int | None) -> Law:
-        return _law_at(self.fit, self.common, told, covariance, noise, freedom)
+    def _made(
+        self, told: Array, covariance: Array, noise: float, codes: Factors, *, freedom: int | None
+    ) -> Law:
+        found = _law_at(self.fit, self.common, told, covariance, noise, freedom)
+        return law_in_unit(found, float(self._unit(codes)[0]))
+
+    def _unit(self, codes: Factors) -> Array:
+        """[row], of the column a row explains."""
+        if not self.units:
+            return np.ones(len(codes))
+        names = np.array([*(self.units[name] for name in codes.levels[TARGET]), 1.0])
+        return np.asarray(names[codes.codes[TARGET]])
+
+    def in_units(self, units: Mapping[str, float]) -> GroupedLaw:
+        """The laws of columns that were divided by their units, as the columns were."""
+        if all(unit == 1 for unit in units.values()):
+            return self
+        factors = self.fit.factors
+        unit = {
+            cell: units[factors.levels[TARGET][factors.of_cell(cell)[TARGET]]] for cell in self.groups
+        }
+        return replace(
+            self,
+            groups={cell: law_in_unit(law, unit[cell]) for cell, law in self.groups.items()},
+            alone={cell: law_in_unit(law, unit[cell]) for cell, law in self.alone.items()},
+            units=dict(units),
+        )
 
     def _noise(self, values: Array) -> Array:
         """[row], the standard deviation of one measurement."""
@@ -214,6 +249,27 @@ def grouped_law(fit: SharedFit, data: Observations, law: Law) -> GroupedLaw:
     return GroupedLaw(common, groups, alone, between, own_by, counts, fit)
 
 
+def law_in_unit(law: Law, unit: float) -> Law:
+    """A law of a target that was divided by a unit, as a law of the target."""
+    if unit == 1:
+        return law
+    places = linear_places(law.expression)
+    terms = law.expression.terms if isinstance(law.expression, Sum) else (law.expression,)
+    deviation = law.deviation * (unit if law.noise == "absolute" else 1.0)
+    if len(places) < len(terms):  # some term has no coefficient that could hold the unit
+        whole = Product((Number(unit), law.expression))
+        return replace(law, expression=whole, deviation=deviation)
+    scale = np.ones(len(law.expression.constants))
+    scale[places] = unit
+    constants = scale * np.array(law.expression.constants)
+    return replace(
+        law,
+        expression=law.expression.with_constants(constants.tolist()),
+        covariance=law.covariance * np.outer(scale, scale),
+        deviation=deviation,
+    )
+
+
 def _law_at(
     fit: SharedFit,
     law: Law,
@@ -230,7 +286,6 @@ def _law_at(
         covariance=slopes @ covariance @ slopes.T,
         deviation=law.deviation * noise,
         freedom=freedom,
-        errors=law.errors if law.errors is not None else Errors(),
     )
 
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from taskmix.laws._forms import Array
 
@@ -24,6 +23,7 @@ FIXED_POINTS = 40  # steps at most
 SETTLED = 1e-3  # relative change of the ratios, below which they have settled
 LEAST_RATIO = 1e-12  # of a variance, in units of what the rows tell: nothing varies
 FIRST_RATIO = 10.0  # in the same units
+RIDGE = 1e-9  # of a shared column's square: two constants that tell the same are both known
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,45 +55,49 @@ def fit_mixed(
     blocks: Sequence[NDArray[np.intp]],  # [block], its columns
     *,
     least: float,  # variance of the noise
-    ratios: Array | None = None,  # to begin with
-    hold: bool = False,  # the ratios as they are
+    ratios: Array | None = None,  # as they are; found where None
+    steps: int = FIXED_POINTS,
 ) -> MixedFit:
     """Means, effects and variances of the blocks."""
-    shared = np.arange(moments.shared)
-    chosen = np.concatenate([shared, *blocks]).astype(np.intp)
+    k = moments.shared
+    chosen = np.concatenate([np.arange(k), *blocks]).astype(np.intp)
     gram, told = moments.gram[np.ix_(chosen, chosen)], moments.told[chosen]
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    scale = np.sqrt(np.diag(gram))
+    told_by = scale**2
+    scale[scale == 0] = 1.0  # a level without rows, or a constant that nothing depends on
     gram, told = gram / np.outer(scale, scale), told / scale
-    sizes = [len(block) for block in blocks]
-    ends = np.cumsum([0, *sizes])
-    places = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    sizes = np.array([len(block) for block in blocks], dtype=np.intp)
+    ends = k + np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    places = [slice(a, b) for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
     # What rows tell of a level of the block, so that ratios of all blocks are of one size.
-    units = np.array([np.mean(scale[moments.shared :][place] ** 2) for place in places])
+    units = np.array([np.mean(told_by[place]) or 1.0 for place in places])
     found = FIRST_RATIO / units if ratios is None else np.maximum(ratios, LEAST_RATIO / units)
-    for _ in range(1 if hold or not blocks else FIXED_POINTS):
-        solved = _solve(moments, gram, told, scale, found, sizes, least)
-        if hold:
+    for step in range(steps if blocks and ratios is None else 1):
+        root, inverse, solved, square = _solve(moments, gram, told, scale, found, sizes)
+        variance = max(square / max(moments.rows - k, 1), least)
+        if ratios is not None or step == steps - 1:
             break
-        mean, effects, inverse, variance, _, _ = solved
-        before = found.copy()
-        for place, span in enumerate(places):
-            known = sizes[place] - float(np.trace(inverse[span, span])) / found[place]
-            spread = float(effects[span] @ effects[span])
-            found[place] = max(spread / (variance * max(known, 1e-9)), LEAST_RATIO / units[place])
+        # In units of each effect's own variance: squares of the effects, and what is open of them.
+        open_share, squares = np.diag(inverse), solved**2
+        moved = np.array(
+            [
+                np.sum(squares[place]) / variance / max(len(squares[place]) - np.sum(open_share[place]), 1e-9)
+                for place in places
+            ]
+        )
+        before, found = found, np.maximum(found * moved, LEAST_RATIO / units)
         if np.all(np.abs(np.log(found / before)) < SETTLED):
             break
-    if not hold:
-        solved = _solve(moments, gram, told, scale, found, sizes, least)
-    mean, effects, _, variance, covariance, volume = solved
-    square = moments.square - float(np.concatenate([mean, effects]) @ (told * scale))
-    likeliest = max(square / moments.rows, least)
+    inner = np.eye(len(root) - k) + gram[k:, k:] * np.outer(root[k:], root[k:])
+    volume = float(np.sum(np.log(np.diag(np.linalg.cholesky(inner))))) if len(blocks) else 0.0
+    back = root / scale
     return MixedFit(
-        mean,
-        tuple(effects[span] for span in places),
+        solved[:k] * back[:k],
+        tuple((solved * back)[place] for place in places),
         found,
         variance,
-        likeliest,
-        covariance * variance,
+        max(square / moments.rows, least),
+        inverse * np.outer(back, back) * variance,
         volume,
     )
 
@@ -104,29 +108,18 @@ def _solve(
     told: Array,
     scale: Array,
     ratios: Array,
-    sizes: Sequence[int],
-    least: float,
-) -> tuple[Array, Array, Array, float, Array, float]:
-    """Henderson's equations: means, effects, their posterior variance, the noise, all covariances."""
+    sizes: NDArray[np.intp],
+) -> tuple[Array, Array, Array, float]:
+    """Henderson's equations: the columns' units, the inverse, means and effects, what is left."""
     k = moments.shared
-    root = np.repeat(np.sqrt(ratios), sizes) * scale[k:]
-    across = gram[:k, k:] * root
-    inner = np.eye(len(root)) + gram[k:, k:] * np.outer(root, root)
-    factor = cho_factor(inner, lower=True) if len(root) else None
-    solved = cho_solve(factor, across.T) if factor else np.zeros((0, k))
-    outer = gram[:k, :k] - across @ solved
-    means = np.linalg.pinv((outer + outer.T) / 2, rcond=1e-13, hermitian=True)
-    rest = told[k:] * root
-    mean = means @ (told[:k] - solved.T @ rest)
-    told_inner = cho_solve(factor, rest) if factor else rest
-    effects = told_inner - solved @ mean
-    inverse = cho_solve(factor, np.eye(len(root))) if factor else np.zeros((0, 0))
-    inverse = inverse + solved @ means @ solved.T
-    whole = np.block([[means, -(solved @ means).T], [-solved @ means, inverse]])
-    unscale = np.concatenate([1 / scale[:k], root / scale[k:]])
-    covariance = whole * np.outer(unscale, unscale)
-    mean, effects = mean * unscale[:k], effects * unscale[k:]
-    square = moments.square - float(np.concatenate([mean, effects]) @ (told * scale))
-    variance = max(square / max(moments.rows - k, 1), least)
-    volume = float(np.sum(np.log(np.diag(factor[0])))) if factor else 0.0
-    return mean, effects, covariance[k:, k:], variance, covariance, volume
+    root = np.concatenate([np.ones(k), np.repeat(np.sqrt(ratios), sizes) * scale[k:]])
+    whole = gram * np.outer(root, root)
+    whole[np.diag_indices_from(whole)] += np.repeat([RIDGE, 1.0], [k, len(root) - k])
+    try:
+        inverse = np.linalg.inv(whole)
+    except np.linalg.LinAlgError:  # columns of very unequal size
+        inverse = np.linalg.pinv(whole, rcond=1e-14, hermitian=True)
+    solved = inverse @ (told * root)
+    # Not only its value at the very solution, which nearly equal columns leave inexact.
+    square = moments.square + float(solved @ (whole @ solved - 2 * told * root))
+    return root, inverse, solved, square

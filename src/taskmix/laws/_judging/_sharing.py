@@ -30,11 +30,13 @@ from taskmix.laws._searching import Describer
 
 Block = tuple[int, str]  # a constant, and the column whose levels have it of their own
 TANGENTS = 15  # at most, until the constants have settled
-CHOOSING = 4  # tangents at which the blocks are chosen anew
+CHOOSING = 3  # tangents at which the blocks are chosen anew
+TRIED_STEPS = 8  # towards the variances of blocks that are tried
 HALVINGS = 8  # of a step that does harm
 STILL = 1e-6  # relative change of the deviations, below which constants have settled
 SIGN_NATS = 1.0  # for a constant that is not shared, besides its variance
 NOISE_ROWS = 4.0  # that a group's own noise is drawn towards that of all by
+LARGEST_SQUARE = 1e100  # of all slopes: beyond it a form is about to leave what can be computed
 LEAST_NOISE = 1e-10  # of the mean square of the target: where laws are exact, they are known no better
 
 
@@ -118,21 +120,16 @@ def fit_shared(
     data: Observations,
     factors: Factors,
     *,
-    known: SharedFit | None = None,  # whose blocks, variances and noises are kept
-    noises: tuple[Array, str] | None = None,
+    known: SharedFit | None = None,  # whose blocks and noises are kept, and variances
+    again: bool = False,  # the variances anew
 ) -> SharedFit | None:
     """Tangent after tangent, from the constants of the form on; None where it has no value."""
-    noise, noise_column = noises or (np.ones(len(factors.cells)), "")
-    if known is not None:
-        noise, noise_column = known.noises, known.noise_column
-    data = Observations(data.columns, data.target, data.weight / noise[factors.cell])
     mean = written.told(np.array(written.expression.constants))
-    blocks = known.blocks if known else ()
-    effects = tuple(np.zeros(len(factors.levels[column])) for _, column in blocks)
-    if known is not None:
-        mean, effects = known.mixed.mean, known.mixed.effects
-    empty = MixedFit(mean, effects, np.zeros(len(blocks)), 1.0, 1.0, np.eye(len(mean)), 0.0)
-    state = SharedFit(written, factors, blocks, empty, noise, noise_column, len(data))
+    empty = MixedFit(mean, (), np.zeros(0), 1.0, 1.0, np.eye(len(mean)), 0.0)
+    first = SharedFit(written, factors, (), empty, np.ones(len(factors.cells)), "", len(data))
+    state = replace(known, factors=factors, rows=len(data)) if known is not None else first
+    noise = state.noises[factors.cell]
+    data = Observations(data.columns, data.target, data.weight / noise)
     least = LEAST_NOISE * float(np.mean((data.weight * data.target) ** 2)) + 1e-300
     everything = _all_blocks(written, factors)
     cost = np.inf
@@ -147,10 +144,8 @@ def fit_shared(
         else:
             is_new = False
         columns = [places[block] for block in state.blocks]
-        if known is not None:
-            solved = fit_mixed(moments, columns, least=least, ratios=known.mixed.ratios, hold=True)
-        else:
-            solved = fit_mixed(moments, columns, least=least)
+        ratios = known.mixed.ratios if known is not None and not again else None
+        solved = fit_mixed(moments, columns, least=least, ratios=ratios)
         state, before, cost = _stepped(state, solved, data)
         if not is_new and abs(before - cost) <= STILL * max(cost, least * len(data)):
             break
@@ -177,13 +172,13 @@ def _tangent(state: SharedFit, data: Observations) -> tuple[Array, Array] | None
     constants = state.written.constants(told)
     program = Program(state.written.expression)
     values, jacobian = program.jacobian(data.columns, list(constants.T))
-    inner = np.where(state.written.by_factor, constants, 1.0) * jacobian
-    slopes = inner @ state.written.back
     with np.errstate(all="ignore"):
+        inner = np.where(state.written.by_factor, constants, 1.0) * jacobian
+        slopes = inner @ state.written.back
         response = data.target - values + np.einsum("nk,nk->n", slopes, told)
-    if not (np.isfinite(slopes).all() and np.isfinite(response).all()):
-        return None
-    return slopes * data.weight[:, None], response * data.weight
+        slopes, response = slopes * data.weight[:, None], response * data.weight
+        fits = np.sum(slopes**2) < LARGEST_SQUARE and np.sum(response**2) < LARGEST_SQUARE
+    return (slopes, response) if fits else None
 
 
 def _moments(
@@ -208,7 +203,7 @@ def _moments(
 
 def _nats(moments: Moments, columns: Sequence[Any], least: float) -> float:
     """Of the rows under blocks, with the blocks' price."""
-    solved = fit_mixed(moments, columns, least=least)
+    solved = fit_mixed(moments, columns, least=least, steps=TRIED_STEPS)
     price = len(columns) * (0.5 * np.log(moments.rows) + SIGN_NATS)
     return 0.5 * moments.rows * float(np.log(solved.likeliest)) + solved.volume + float(price)
 
@@ -222,23 +217,35 @@ def _choose(
     """Blocks added and taken away one at a time, as long as the message gets shorter."""
     best = _nats(moments, [places[block] for block in blocks], least)
     while True:
-        trials = [(*blocks, block) for block in places if block not in blocks]
-        trials += [tuple(each for each in blocks if each != block) for block in blocks]
-        if len(blocks) < 4:
-            trials += [
-                (*(each for each in blocks if each != old), new)
-                for old in blocks
-                for new in places
-                if new not in blocks
-            ]
+        more = [(*blocks, block) for block in places if block not in blocks]
+        fewer = [tuple(each for each in blocks if each != block) for block in blocks]
         scored = [
             (_nats(moments, [places[block] for block in trial], least), sorted(trial))
-            for trial in trials
+            for trial in (*more, *fewer)
         ]
         nats, trial = min(scored, key=lambda entry: entry[0])
         if nats >= best - 1e-9:
-            return blocks
+            others = _exchanged(moments, places, blocks, best, least)
+            if others == blocks:
+                return blocks
+            nats, trial = _nats(moments, [places[each] for each in others], least), list(others)
         best, blocks = nats, tuple(trial)
+
+
+def _exchanged(
+    moments: Moments,
+    places: dict[Block, NDArray[np.intp]],
+    blocks: tuple[Block, ...],
+    best: float,
+    least: float,
+) -> tuple[Block, ...]:
+    """One block for another, where that makes the message shorter."""
+    for old, new in product(blocks, places):
+        if new not in blocks:
+            trial = tuple(sorted((*(each for each in blocks if each != old), new)))
+            if _nats(moments, [places[block] for block in trial], least) < best - 1e-9:
+                return trial
+    return blocks
 
 
 def _stepped(
@@ -288,17 +295,20 @@ def _with_noises(found: SharedFit, data: Observations, describer: Describer) -> 
     values = found.values(data.columns, found.factors)
     squares = (data.weight * (values - data.target)) ** 2
     overall = max(float(squares.mean()), found.mixed.likeliest)
-    best = found
+    best, price = found, 0.5 * np.log(found.rows)
     for column, levels in found.factors.levels.items():
         codes = found.factors.codes[column]
         counts = np.bincount(codes, minlength=len(levels))
         sums = np.bincount(codes, weights=squares, minlength=len(levels))
         own = np.sqrt((sums / overall + NOISE_ROWS) / (counts + NOISE_ROWS))
+        left = max(float(np.mean(squares / own[codes] ** 2)), 1e-300) / overall
+        gain = 0.5 * found.rows * np.log(left) + counts @ np.log(own) + (len(levels) - 1) * price
+        if gain >= 0:
+            continue
         cells = np.ones(len(found.factors.cells))
         cells[found.factors.cell] = own[codes]
-        current = found.written.expression.with_constants(found.expression.constants)
-        written = replace(found.written, expression=current)
-        again = fit_shared(written, data, found.factors, noises=(cells, column))
-        if again is not None and again.length(describer) < best.length(describer):
-            best = again
+        start = replace(found, noises=cells, noise_column=column)
+        noisy = fit_shared(found.written, data, found.factors, known=start, again=True)
+        if noisy is not None and noisy.length(describer) < best.length(describer):
+            best = noisy
     return best
