@@ -5,7 +5,7 @@ kind of their noise (`_noise.py`), and the constants of a form are fitted to the
 (`_fit.py`).
 """
 
-from taskmix.laws._fitting._fit import Fit, Observations, fit_constants, start_cost
+from taskmix.laws._fitting._fit import Fit, Observations, fit_constants, linear_places, start_cost
 from taskmix.laws._fitting._noise import Noise, row_weights
 from taskmix.laws._fitting._table import as_columns, check_lengths, check_rows, read_table
 
@@ -17,6 +17,7 @@ __all__ = [
     "check_lengths",
     "check_rows",
     "fit_constants",
+    "linear_places",
     "read_table",
     "row_weights",
     "start_cost",

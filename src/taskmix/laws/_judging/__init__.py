@@ -12,6 +12,7 @@ from taskmix.laws._judging._bootstrap import Bootstrap, bootstrap_law
 from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._compare import FormulaComparison, compare_formulas, paper_comparisons
 from taskmix.laws._judging._demands import Demands
+from taskmix.laws._judging._factors import TARGET, Factors
 from taskmix.laws._judging._front import Front, make_front
 from taskmix.laws._judging._given import fit_formula
 from taskmix.laws._judging._groups import GroupedLaw, fit_groups
@@ -23,6 +24,7 @@ from taskmix.laws._judging._rows import (
     FrontRow,
     GroupRow,
     LawRow,
+    SharedRow,
     StackRow,
     fitted_constants,
     law_row,
@@ -32,10 +34,12 @@ from taskmix.laws._judging._stack import Stack
 __all__ = [
     "BOUND_RATES",
     "PAPER_LAWS",
+    "TARGET",
     "Bootstrap",
     "Box",
     "Demands",
     "Errors",
+    "Factors",
     "FittedConstant",
     "FormulaComparison",
     "Front",
@@ -47,6 +51,7 @@ __all__ = [
     "Law",
     "LawPrediction",
     "LawRow",
+    "SharedRow",
     "Stack",
     "StackRow",
     "bootstrap_law",

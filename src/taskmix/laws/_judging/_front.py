@@ -14,6 +14,9 @@ from taskmix.laws._forms import Program, complexity, open_key
 from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._choose import choose_law
 from taskmix.laws._judging._disqualify import TargetFacts
+from taskmix.laws._judging._factors import Factors
+from taskmix.laws._judging._grouped_judge import judge_groups
+from taskmix.laws._judging._groups import GroupedLaw, grouped_law
 from taskmix.laws._judging._holding import Holding
 from taskmix.laws._judging._judge import judge_law
 from taskmix.laws._judging._law import Law, law_of
@@ -45,6 +48,7 @@ class Front(Sequence[Law]):
     ranges: tuple[str, ...] = ()  # all that were left out in turn, such as "largest n"
     warning: str = ""  # where the chosen law is disqualified
     stack: Stack | None = None  # of the laws that cannot be told from the chosen one
+    groups: GroupedLaw | None = None  # the chosen law in each group, where groups were named
 
     @property
     def chosen(self) -> Law:
@@ -105,33 +109,41 @@ def make_front(
     folds: int = 0,
     polish: bool = True,
     holding: Holding | None = None,
+    factors: Factors | None = None,
 ) -> Front:
-    """Judges the candidates and chooses; `fits` come with the shortest description first."""
+    """Judges the candidates and chooses; `fits` come with the shortest description first.
+
+    With `factors` constants may be those of groups, and the laws of the front have their means.
+    """
     beyond = largest_rows(range_input, data.columns[range_input])
     ranges = left_out_ranges(data.columns)
     holding = holding or Holding(unasked=Box.around(data.columns))
-    judged = [
-        judge_law(fit, data, train, held_out, beyond, ranges, folds=folds, polish=polish)
-        for fit in _candidates(fits)
-        if fit.is_usable(data)
-    ]
-    final = [_polished(each.fit, data) if polish else each.fit for each in judged]
-    facts = TargetFacts.of(data.target)
+    facts, shared = TargetFacts.of(data.target), []
+    if factors is None:
+        judged = [
+            judge_law(fit, data, train, held_out, beyond, ranges, folds=folds, polish=polish)
+            for fit in _candidates(fits)
+            if fit.is_usable(data)
+        ]
+        final = [_polished(each.fit, data) if polish else each.fit for each in judged]
+        nats = [describer.length(fit.expression, _mean_square(fit, data)) for fit in final]
+    else:
+        shared = judge_groups(
+            _candidates(fits), data, factors, train, held_out, beyond, ranges, describer, folds=folds
+        )
+        judged, nats = [each.judged for each in shared], [each.length for each in shared]
+        final = [each.fit for each in judged]
     verdicts = [holding.verdict(fit.expression, describer.at, facts) for fit in final]
     laws = [
         replace(
-            law_of(
-                fit,
-                data,
-                target=target,
-                length=describer.length(fit.expression, _mean_square(fit, data)),
-                noise=noise,
-                errors=each.errors,
-            ),
+            law_of(fit, data, target=target, length=length, noise=noise, errors=each.errors),
             disqualified=verdict.words,
         )
-        for fit, each, verdict in zip(final, judged, verdicts, strict=True)
+        for fit, length, each, verdict in zip(final, nats, judged, verdicts, strict=True)
     ]
+    grouped = [grouped_law(each.shared, data, law) for each, law in zip(shared, laws, strict=False)]
+    if grouped:
+        laws = [each.common for each in grouped]
     lengths = [law.length for law in laws]
     choice = choose_law(judged, lengths, verdicts, ranges, floor=data.floor)
     chosen = laws[choice.place]
@@ -146,6 +158,7 @@ def make_front(
         tuple(each.name for each in ranges),
         choice.warning,
         stack_of(laws, [each.left_out for each in judged], choice, points),
+        grouped[choice.place] if grouped else None,
     )
 
 

@@ -95,6 +95,7 @@ class Law:
     length: float  # nats, of the message that tells law and data
     errors: Errors = field(default_factory=Errors)
     disqualified: str = ""  # why it should not be used where it is asked to hold, in a sentence
+    freedom: int | None = None  # of the covariance, where it is not rows beyond the constants
 
     def __str__(self) -> str:
         return f"{self.target} = {as_formula(self.expression)}"
@@ -146,8 +147,8 @@ class Law:
 
     @property
     def degrees(self) -> int:
-        """Rows beyond the constants."""
-        return max(self.rows - len(self.expression.constants), 1)
+        """Rows beyond the constants, or groups beyond one where the spread between groups is in it."""
+        return self.freedom or max(self.rows - len(self.expression.constants), 1)
 
     def constants(self, level: float = 0.95) -> list[Interval]:
         """The free numbers, in the order in which the formula has them, with their intervals."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -14,8 +15,20 @@ from taskmix.errors import OptionError
 from taskmix.laws._engines import GplearnEngine, OperonEngine
 from taskmix.laws._fitting import Fit, Noise, Observations, as_columns, check_rows, row_weights
 from taskmix.laws._forms import Array, Columns, Program
-from taskmix.laws._judging import Box, Demands, Front, Holding, Law, Stack, make_front
-from taskmix.laws._searching import Describer, SearchOptions, search_laws
+from taskmix.laws._judging import (
+    TARGET,
+    Box,
+    Demands,
+    Factors,
+    Front,
+    GroupedLaw,
+    Holding,
+    Law,
+    Stack,
+    make_front,
+)
+from taskmix.laws._learning._targets import forms_of_all, group_weights, is_vector, long_table
+from taskmix.laws._searching import Describer, SearchOptions, level_groups, search_laws
 
 
 class FormulaEngine(Protocol):
@@ -100,12 +113,19 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         name: str | None = None,
         points: Iterable[Mapping[str, float]] = (),
+        groups: Any = None,
     ) -> LawRegressor:
         """Finds the laws of a table `X` (mapping, pandas, Arrow, array) and a column `y`.
 
         The target is called by `name`, or as pandas calls the column, or y. At `points` the law will be
         asked, so it has to hold between them and the data.
+
+        `groups` names the group of each row (or, a mapping, several columns of names). The form is then
+        searched on rows brought to one level, and each constant is shared or the groups' own by
+        evidence: `groups_`. Several columns `y` are taken for groups of one law (`targets_`).
         """
+        if is_vector(y):
+            return self._fit_targets(X, y, points=points, groups=groups)
         columns = as_columns(X)
         target_name = str(name or getattr(y, "name", None) or "y")
         target = as_columns({target_name: y})[target_name]
@@ -114,7 +134,13 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         holding = self._holding(columns, list(points))
         train, held_out = _divided(len(target), self.test_size, self.seed)
         seen = {name: column[train] for name, column in columns.items()}
-        fits, weight, polish = self._find(seen, target[train], columns, target, held_out)
+        factors = Factors.of(groups, len(target)) if groups is not None else None
+        flat = level_groups(columns, target, factors.cell) if factors else None
+        sought = flat.target if flat else target
+        fits, weight, polish = self._find(seen, sought[train], columns, sought, held_out)
+        if flat:
+            weight = group_weights(fits, columns, target, weight, flat)
+            fits = [*fits, *(Fit(form, np.inf) for form in forms_of_all(columns))]
         data = Observations(columns, target, weight)
         describer = Describer.of(data)
         for_train = Describer.of(data.rows(train))
@@ -131,19 +157,51 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             folds=self.folds,
             polish=polish,
             holding=holding,
+            factors=factors,
         )
         if self.front_.warning:
             self.notes_.append(self.front_.warning)
         self.law_: Law = self.front_.chosen
+        self.groups_: GroupedLaw | None = self.front_.groups
+        self.targets_: tuple[str, ...] = ()
         self.stack_: Stack = self.front_.stack or Stack((self.law_,), (1.0,))
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.n_features_in_ = len(columns)
         return self
 
-    def predict(self, X: Any) -> Array:
-        """The chosen law's values [row]."""
+    def predict(self, X: Any, groups: Any = None) -> Array:
+        """The chosen law's values [row], of the mean group where `groups` are not named.
+
+        Where several columns were explained, [row, column].
+        """
         check_is_fitted(self, "law_")
-        return self.law_.predict(X).values
+        if self.groups_ is None or (groups is None and not self.targets_):
+            return self.law_.predict(X).values
+        if not self.targets_:
+            return self.groups_.predict(X, groups)
+        columns = as_columns(X, list(self.feature_names_in_))
+        rows = max(map(len, columns.values()))
+        kept = self.groups_.fit.factors.columns
+        unnamed = {name: [""] * rows for name in kept if name != TARGET}
+        named = groups if isinstance(groups, Mapping) else dict.fromkeys(unnamed, groups)
+        labels = unnamed if groups is None else {name: list(named[name]) for name in unnamed}
+        found = [
+            self.groups_.predict(columns, {TARGET: [target] * rows, **labels})
+            for target in self.targets_
+        ]
+        return np.stack(found, axis=1)
+
+    def _fit_targets(
+        self, X: Any, Y: Any, *, points: Iterable[Mapping[str, float]], groups: Any
+    ) -> LawRegressor:
+        """Several columns as groups of one long table."""
+        table = long_table(X, Y, groups)
+        self.fit(table.columns, table.target, name=TARGET, points=points, groups=table.groups)
+        self.targets_ = table.names
+        if self.groups_ is not None:
+            self.groups_ = self.groups_.in_units(table.units)
+            self.front_ = replace(self.front_, groups=self.groups_)
+        return self
 
     def _holding(self, columns: Columns, points: list[Mapping[str, float]]) -> Holding:
         """Where laws have to hold: in the box and at the points, or past the data without a box."""
