@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.laws._fitting import Fit, Noise, Observations, fit_constants
-from taskmix.laws._forms import Program, complexity, open_key
+from taskmix.laws._forms import Array, Program, complexity, open_key
 from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._choose import choose_law
+from taskmix.laws._judging._discrepancy import discrepancy_rate
 from taskmix.laws._judging._disqualify import TargetFacts
 from taskmix.laws._judging._factors import Factors
 from taskmix.laws._judging._grouped_judge import judge_groups
@@ -20,7 +21,7 @@ from taskmix.laws._judging._groups import GroupedLaw, grouped_law
 from taskmix.laws._judging._holding import Holding
 from taskmix.laws._judging._judge import judge_law
 from taskmix.laws._judging._law import Law, law_of
-from taskmix.laws._judging._ranges import largest_rows, left_out_ranges
+from taskmix.laws._judging._ranges import RangeRows, largest_rows, left_out_ranges
 from taskmix.laws._judging._rows import FrontRow, StackRow, fitted_constants, growth_words
 from taskmix.laws._judging._stack import Stack, stack_of
 from taskmix.laws._searching import Describer
@@ -68,7 +69,7 @@ class Front(Sequence[Law]):
         if self.stack is None:
             return []
         return [
-            StackRow(law.text, weight, law is self.chosen)
+            StackRow(law.text, weight, law.expression is self.chosen.expression)
             for law, weight in zip(self.stack.laws, self.stack.weights, strict=True)
         ]
 
@@ -146,9 +147,13 @@ def make_front(
         laws = [each.common for each in grouped]
     lengths = [law.length for law in laws]
     choice = choose_law(judged, lengths, verdicts, ranges, floor=data.floor)
+    points = Box.around(data.columns).points(data.columns, describer.at)
+    stack = stack_of(laws, [each.left_out for each in judged], choice, points)
+    if factors is None:
+        tied = stack.laws if stack is not None else (laws[choice.place],)
+        laws, stack = _widened(laws, tied, stack, choice.scores, final, data, ranges, refit=polish)
     chosen = laws[choice.place]
     kept = _undominated(laws, chosen)
-    points = Box.around(data.columns).points(data.columns, describer.at)
     return Front(
         tuple(kept),
         kept.index(chosen),
@@ -157,9 +162,36 @@ def make_front(
         int(beyond.rows.sum()),
         tuple(each.name for each in ranges),
         choice.warning,
-        stack_of(laws, [each.left_out for each in judged], choice, points),
+        stack,
         grouped[choice.place] if grouped else None,
     )
+
+
+def _widened(
+    laws: Sequence[Law],
+    tied: Sequence[Law],  # the chosen one first
+    stack: Stack | None,
+    scores: Array,  # [law], nats
+    fits: Sequence[Fit],
+    data: Observations,
+    ranges: Sequence[RangeRows],
+    *,
+    refit: bool,
+) -> tuple[list[Law], Stack | None]:
+    """The laws with what their forms may be off by beyond the data, and the stack of these."""
+    wide: dict[int, Law] = {}
+    for law, fit in zip(laws, fits, strict=True):
+        if any(law is each for each in tied):
+            rate = discrepancy_rate(fit, data, ranges, refit=refit)
+            wide[id(law)] = replace(law, discrepancy=rate)
+    found = [wide.get(id(law), law) for law in laws]
+    if stack is None:
+        return found, None
+    stack = Stack(tuple(wide[id(law)] for law in tied), stack.weights)
+    places = [next(p for p, law in enumerate(laws) if law is each) for each in tied]
+    behind = [(float(scores[p] - scores[places[0]]), laws[p].expression) for p in places[1:]]
+    found[places[0]] = replace(found[places[0]], rivals=tuple(behind))
+    return found, stack
 
 
 def _polished(fit: Fit, data: Observations) -> Fit:

@@ -18,6 +18,7 @@ from taskmix.errors import InputError, OptionError
 from taskmix.laws._fitting import Fit, Noise, Observations, as_columns
 from taskmix.laws._forms import (
     Array,
+    Columns,
     Expression,
     Growth,
     Program,
@@ -28,8 +29,11 @@ from taskmix.laws._forms import (
     complexity,
     growth,
 )
+from taskmix.laws._judging._discrepancy import correlation_beyond, distance_beyond
 from taskmix.laws._judging._same_form import is_same_form
 from taskmix.numerics import Interval, student_quantile
+
+RIVAL_NATS = 2.0  # by which a tied form's description is longer where it counts 1/e of the chosen
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,10 @@ class Law:
     length: float  # nats, of the message that tells law and data
     errors: Errors = field(default_factory=Errors)
     disqualified: str = ""  # why it should not be used where it is asked to hold, in a sentence
+    # What its form may be off by beyond the data: deviations of a measurement a width of them away.
+    discrepancy: float = 0.0
+    # Forms that are tied with it, and the nats by which their descriptions are longer.
+    rivals: tuple[tuple[float, Expression], ...] = ()
     freedom: int | None = None  # of the covariance, where it is not rows beyond the constants
 
     def __str__(self) -> str:
@@ -170,9 +178,9 @@ class Law:
         program = Program(self.expression)
         values, jacobian = program.jacobian(columns, program.start)
         variance = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
+        variance = variance + self._form_variance(columns, values)
         if measurement:
-            size = np.abs(values) if self.noise == "relative" else 1.0
-            variance = variance + (self.deviation * size) ** 2
+            variance = variance + self.measurement_deviation(values) ** 2
         half = student_quantile(level, self.degrees) * np.sqrt(np.maximum(variance, 0.0))
         outside = self._outside(columns)
         return LawPrediction(
@@ -194,11 +202,42 @@ class Law:
         program = Program(self.expression)
         values, jacobian = program.jacobian(both, program.start)
         step = jacobian[1] - jacobian[0]
-        spread = float(np.sqrt(max(step @ self.covariance @ step, 0.0)))
+        variance = step @ self.covariance @ step + self._form_variance_of_step(both, values)
+        spread = float(np.sqrt(max(variance, 0.0)))
         half = student_quantile(level, self.degrees) * spread
         mean = float(values[1] - values[0])
         interval = Interval(mean, mean - half, mean + half, self.rows, level)
         return Gain(float(values[0]), float(values[1]), interval, self._warning(both))
+
+    def measurement_deviation(self, values: Array) -> Array:
+        """[row], the standard deviation of a measurement."""
+        return np.asarray(self.deviation * (np.abs(values) if self.noise == "relative" else 1.0))
+
+    def _form_variance(self, columns: Columns, values: Array) -> Array:
+        """[row], what another form might say: laws that are tied, and the left-out ranges."""
+        beyond = self.discrepancy * distance_beyond(columns, self._known) * self.measurement_deviation(values)
+        return np.asarray(beyond**2 + self._between(lambda other: other.values(columns) - values))
+
+    def _form_variance_of_step(self, both: Columns, values: Array) -> float:
+        """The same of the difference between two rows."""
+        away = self.discrepancy * distance_beyond(both, self._known) * self.measurement_deviation(values)
+        alike = float(correlation_beyond(both, both, self._known)[0, 1])
+        apart = self._between(lambda other: np.diff(other.values(both) - values))
+        return float(away @ away - 2 * alike * away[0] * away[1] + apart[0])
+
+    def _between(self, off: Callable[[Program], Array]) -> Array:
+        """The mean square of what the tied laws say otherwise, those left out that have no value."""
+        total: Array = np.zeros(1)
+        weights = [np.exp(-max(nats, 0.0) / RIVAL_NATS) for nats, _ in self.rivals]
+        for weight, (_, expression) in zip(weights, self.rivals, strict=True):
+            with np.errstate(all="ignore"):
+                square = off(Program(expression)) ** 2
+            total = total + weight * np.where(np.isfinite(square), square, 0.0)
+        return np.asarray(total / (1 + sum(weights)))
+
+    @property
+    def _known(self) -> dict[str, tuple[float, float]]:
+        return {name: self.ranges[name] for name in self.inputs}
 
     def same_form(self, formula: str) -> bool:
         """Whether the law is the formula but for the values of constants.
@@ -212,7 +251,13 @@ class Law:
         by_name = isinstance(table, Mapping) or hasattr(table, "columns")
         # A law that is a constant still needs to know how many rows are asked for.
         wanted = sorted(self.expression.variables) or None
-        return as_columns(table, wanted if by_name else list(self.ranges))
+        if not (by_name and self.rivals and wanted):
+            return as_columns(table, wanted if by_name else list(self.ranges))
+        others = {name for _, form in self.rivals for name in form.variables} - set(wanted)
+        there = sorted(name for name in others if name in getattr(table, "columns", table))
+        found = as_columns(table, [*wanted, *there])
+        rows = len(found[wanted[0]])
+        return {**{name: np.full(rows, self.typical[name]) for name in others}, **found}
 
     def _outside(self, columns: Mapping[str, Array]) -> NDArray[np.bool_]:
         result = np.zeros(max(map(len, columns.values())), dtype=np.bool_)

@@ -19,6 +19,7 @@ from taskmix.laws._judging import (
     FrontRow,
     GroupRow,
     LawRow,
+    NextLawRuns,
     StackRow,
 )
 from taskmix.laws._learning._picture import LawPicture
@@ -93,6 +94,8 @@ class LawsDocument:
     # Laws that cannot be told from the chosen one, and what their mean says at the point.
     stack: tuple[StackRow, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     stack_prediction: PredictionRow | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # Runs that would distinguish these, or narrow the interval of the one law.
+    next_runs: NextLawRuns | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     seconds: float
 
     def as_json(self) -> dict[str, Any]:

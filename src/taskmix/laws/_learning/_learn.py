@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,7 @@ def learn_laws(
         between_groups=tuple(grouped.between.tolist()) if grouped is not None else None,
         prediction=_prediction(front, at) if at else None,
         gain=_gain(law, at, to) if at and to else None,
+        next_runs=model.next_runs(at),
         picture=picture_laws(front, X, y),
         seconds=round(time.monotonic() - begin, 2),
     )
@@ -152,18 +153,14 @@ def _compared(formulas: Sequence[str], X: dict[str, Any], y: Any) -> list[Formul
 
 
 def _prediction(front: Front, point: Mapping[str, float]) -> PredictionRow:
-    """What the chosen law says; outside the data its interval covers that of the stack."""
+    """What the chosen law says; its interval holds what tied laws say otherwise."""
     law = front.chosen
     missing = [name for name in law.inputs if name not in point]
     if missing:
         raise OptionError(
             f"`at` should give every input of the law a value. Found none for {', '.join(missing)}."
         )
-    row = _asked(law, point)
-    if front.stack is None or not row.warning:
-        return row
-    stacked = _asked(front.stack, point)
-    return replace(row, low=min(row.low, stacked.low), high=max(row.high, stacked.high))
+    return _asked(law, point)
 
 
 def _asked(law: Law | Stack, point: Mapping[str, float]) -> PredictionRow:

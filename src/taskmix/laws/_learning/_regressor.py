@@ -24,8 +24,10 @@ from taskmix.laws._judging import (
     GroupedLaw,
     Holding,
     Law,
+    NextLawRuns,
     Stack,
     make_front,
+    next_law_runs,
 )
 from taskmix.laws._learning._targets import forms_of_all, group_weights, is_vector, long_table
 from taskmix.laws._searching import Describer, SearchOptions, level_groups, search_laws
@@ -165,6 +167,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.groups_: GroupedLaw | None = self.front_.groups
         self.targets_: tuple[str, ...] = ()
         self.stack_: Stack = self.front_.stack or Stack((self.law_,), (1.0,))
+        self._ends = {name: np.array([c.min(), c.max()]) for name, c in columns.items()}
+        self._whole = tuple(name for name, c in columns.items() if np.array_equal(c, np.round(c)))
         self.feature_names_in_ = np.array(list(columns), dtype=object)
         self.n_features_in_ = len(columns)
         return self
@@ -202,6 +206,19 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.groups_ = self.groups_.in_units(table.units)
             self.front_ = replace(self.front_, groups=self.groups_)
         return self
+
+    def next_runs(
+        self,
+        at: Mapping[str, float] | None = None,
+        box: Mapping[str, tuple[float, float]] | None = None,
+    ) -> NextLawRuns | None:
+        """Runs that would distinguish the tied laws, or make the one law surer `at` a point.
+
+        They lie in the `box`, or in that of the model, or in the range of the data.
+        """
+        check_is_fitted(self, "law_")
+        inside = Box.asked(self._ends, {**(self.box or {}), **(box or {})}, [at] if at else [])
+        return next_law_runs(self.stack_.laws, inside, at=at, whole=self._whole)
 
     def _holding(self, columns: Columns, points: list[Mapping[str, float]]) -> Holding:
         """Where laws have to hold: in the box and at the points, or past the data without a box."""

@@ -131,6 +131,8 @@ def _answer_lines(document: LawsDocument) -> list[str]:
         lines.append(
             f"Change to {_point(gain.to)}: {gain.value:+.4g} ({_ends(gain)}). {gain.warning}".strip()
         )
+    if document.next_runs is not None:
+        lines.append(document.next_runs.words)
     noise = f"{document.noise} noise"
     return [*lines, f"{document.rows} rows, {noise}, {document.seconds:.1f} s."]
 
