@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.laws._fitting import Fit, Noise, Observations, fit_constants
-from taskmix.laws._forms import Program, complexity, open_key
+from taskmix.laws._forms import Program, complexity, is_field_form, open_key
 from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._choose import choose_law
 from taskmix.laws._judging._disqualify import TargetFacts
@@ -20,10 +20,12 @@ from taskmix.laws._judging._law import Law, law_of
 from taskmix.laws._judging._ranges import largest_rows, left_out_ranges
 from taskmix.laws._judging._rows import FrontRow, StackRow, fitted_constants, growth_words
 from taskmix.laws._judging._stack import Stack, stack_of
+from taskmix.laws._judging._tied import tied_places
 from taskmix.laws._searching import Describer
 
 JUDGED_LAWS = 12  # shortest descriptions that are judged, besides the best of each complexity
 JUDGED_FORMS = 20  # forms whose shortest description is judged, numbers left open
+JUDGED_FIELD_FORMS = 12  # the same of published forms
 LEAST_SAVING = 1e-3  # of the error, what a longer law has to save to be on the front
 
 
@@ -44,7 +46,12 @@ class Front(Sequence[Law]):
     left_out_rows: int
     ranges: tuple[str, ...] = ()  # all that were left out in turn, such as "largest n"
     warning: str = ""  # where the chosen law is disqualified
-    stack: Stack | None = None  # of the laws that cannot be told from the chosen one
+    stack: Stack | None = (
+        None  # of the laws that cannot be told from the chosen one, the best of them
+    )
+    tied: tuple[
+        Law, ...
+    ] = ()  # all forms that cannot be told from the chosen one, which is the first
 
     @property
     def chosen(self) -> Law:
@@ -137,6 +144,8 @@ def make_front(
     chosen = laws[choice.place]
     kept = _undominated(laws, chosen)
     points = Box.around(data.columns).points(data.columns, describer.at)
+    deviations = [each.left_out for each in judged]
+    tied = tied_places(laws, deviations, choice, points)
     return Front(
         tuple(kept),
         kept.index(chosen),
@@ -145,7 +154,8 @@ def make_front(
         int(beyond.rows.sum()),
         tuple(each.name for each in ranges),
         choice.warning,
-        stack_of(laws, [each.left_out for each in judged], choice, points),
+        stack_of(laws, deviations, tied),
+        tuple(laws[place] for place in tied),
     )
 
 
@@ -169,9 +179,10 @@ def _candidates(fits: Sequence[Fit]) -> list[Fit]:
     forms: dict[str, Fit] = {}
     for fit in fits:
         forms.setdefault(open_key(fit.expression), fit)
-    distinct = list(forms.values())[:JUDGED_FORMS]
-    wanted = {id(fit): fit for fit in (*fits[:JUDGED_LAWS], *distinct, *best.values())}
-    return list(wanted.values())
+    distinct = list(forms.values())
+    known = [fit for fit in distinct if is_field_form(fit.expression)][:JUDGED_FIELD_FORMS]
+    wanted = (*fits[:JUDGED_LAWS], *distinct[:JUDGED_FORMS], *known, *best.values())
+    return list({id(fit): fit for fit in wanted}.values())
 
 
 def _undominated(laws: Sequence[Law], chosen: Law) -> list[Law]:
