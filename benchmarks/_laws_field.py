@@ -39,7 +39,9 @@ FIELD = {
     # Kaplan et al., 2020, Eq. 1.5.
     "kaplan joint": FieldLaw("((8.8e13/n)^0.8 + 5.4e13/d)^0.095"),
     # Muennighoff et al., 2023, Eq. 5, with total tokens and with passes.
-    "repetition, tokens": FieldLaw("1.87 + 521*n^-0.35 + 1488*(u + 15.4*u*(1 - exp((1 - d/u)/15.4)))^-0.35", True),
+    "repetition, tokens": FieldLaw(
+        "1.87 + 521*n^-0.35 + 1488*(u + 15.4*u*(1 - exp((1 - d/u)/15.4)))^-0.35", True
+    ),
     "repetition, passes": FieldLaw("1.9 + 1488*(u*(1 + 15.4*(1 - exp((1 - e)/15.4))))^-0.35"),
     # Saturation: Michaelis and Menten; Hill; an approach.
     "saturation": FieldLaw("0.92*n/(n + 3e8)"),
@@ -73,7 +75,11 @@ def make_field(name: str, seed: int, *, rows: int = 1000, noise: float = NOISE) 
 
 
 def _drawn(
-    names: frozenset[str] | set[str], generator: np.random.Generator, rows: int, part: int, repeated: bool
+    names: frozenset[str] | set[str],
+    generator: np.random.Generator,
+    rows: int,
+    part: int,
+    repeated: bool,
 ) -> Columns:
     columns: Columns = {}
     for name in sorted(names):

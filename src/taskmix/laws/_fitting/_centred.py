@@ -48,10 +48,11 @@ class Centring:
         if not self.middles:
             return jacobian
         turned = jacobian.copy()
-        for coefficient, exponent, middle in zip(
-            self.coefficients, self.exponents, self.middles, strict=True
-        ):
-            turned[:, exponent] -= constants[coefficient] * middle * jacobian[:, coefficient]
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the fit
+            for coefficient, exponent, middle in zip(
+                self.coefficients, self.exponents, self.middles, strict=True
+            ):
+                turned[:, exponent] -= constants[coefficient] * middle * jacobian[:, coefficient]
         return turned
 
     def moved(self, constants: Array, move: Array) -> Array:

@@ -8,9 +8,11 @@ Formulas are read (`_parse.py`), written (`_print.py`), evaluated with their der
 from taskmix.laws._forms._complexity import (
     LEAVES_POSITIVE,
     SIMPLE_EXPONENTS,
+    UNMEASURED,
     complexity,
     description_length,
     form_length,
+    has_rounded_exponent,
     leaves_positive,
 )
 from taskmix.laws._forms._evaluate import Array, Columns, Program, evaluate_formula
@@ -50,6 +52,7 @@ __all__ = [
     "LEAVES_POSITIVE",
     "ONE",
     "SIMPLE_EXPONENTS",
+    "UNMEASURED",
     "ZERO",
     "Array",
     "Columns",
@@ -77,6 +80,7 @@ __all__ = [
     "free",
     "free_numbers",
     "growth",
+    "has_rounded_exponent",
     "is_field_form",
     "leaves_positive",
     "log",

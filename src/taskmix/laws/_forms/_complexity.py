@@ -55,6 +55,7 @@ LOGARITHM_OF_SUM = 2.0
 MIXED_POWERS = 1.0  # for each exponent beyond the first among the factors of a product
 SHARED_EXPONENT = 2.0  # for each factor beyond the first that has the exponent of another
 SHARED_FREELY = (0.5, 1.0)  # a root over a whole product, and no exponent at all
+UNMEASURED = (0.5, 1.0, 2.0)  # exponents that may be meant as they are, beside a floor too
 FIELD_SHARE = 0.5  # of what signs and rarities cost, for forms that laws of models mostly have
 REPEATED = 3.0  # for each further term of a sum that a variable is in, but for polynomials
 LEAVES_POSITIVE = 4.0
@@ -126,28 +127,45 @@ def _unsigned(term: Expression) -> Expression:
     return term
 
 
-def form_length(expression: Expression, rows: int, *, named: bool = False) -> float:
+def form_length(expression: Expression, rows: int, *, choosing: bool = False) -> float:
     """Nats for the formula: its signs, its constants and what is unusual in it.
 
-    With `named`, forms that laws of models mostly have cost less.
+    Some prices are for `choosing` a law only. In a search they would close roads: the way to one root
+    over three factors is by one free exponent over them.
     """
-    constants = len(expression.constants) + _arbitrary(expression) + _measured(expression)
+    constants = len(expression.constants) + _arbitrary(expression)
     spelt = SIGN * complexity(expression) + _unusual(expression)
-    if named and is_field_form(expression):
-        spelt *= FIELD_SHARE
+    if choosing:
+        spelt += SHARED_EXPONENT * _sharing(expression)
+        if is_field_form(expression):
+            spelt *= FIELD_SHARE
     return spelt + 0.5 * math.log(rows) * constants
 
 
-def _measured(node: Expression) -> int:
-    """Fixed exponents that are no whole numbers or roots beside a floor, where exponents are measured.
+def _sharing(node: Expression) -> int:
+    """Factors that have the exponent of another, but for roots over products."""
+    total = sum(map(_sharing, node.children))
+    if isinstance(node, Power) and isinstance(node.base, Product):
+        total += sum(not isinstance(factor, Number) for factor in node.base.factors) - 1
+    if isinstance(node, Product):
+        powers = [factor.exponent for factor in node.factors if isinstance(factor, Power)]
+        sizes = [abs(p.value) for p in powers if isinstance(p, Number) and not p.free]
+        odd = [size for size in sizes if size not in SHARED_FREELY]
+        total += len(odd) - len(set(odd))
+    return total
 
-    A floor and an exponent make up for each other, so an exponent that was only rounded moves the floor.
+
+def has_rounded_exponent(node: Expression) -> bool:
+    """Whether a fixed exponent that is neither whole nor a root is in a sum with a floor.
+
+    A floor and an exponent make up for each other, so one that was only rounded moves the floor, and
+    with it all that is said beyond the data. There, exponents are measured.
     """
     if not (isinstance(node, Sum) and any(isinstance(term, Number) for term in node.terms)):
-        return 0
+        return False
     powers = [child.exponent for child in node.walk() if isinstance(child, Power)]
-    sizes = {abs(p.value) for p in powers if isinstance(p, Number) and not p.free}
-    return sum(size not in SHARED_FREELY and size != 2.0 for size in sizes)
+    sizes = [abs(p.value) for p in powers if isinstance(p, Number) and not p.free]
+    return any(size not in UNMEASURED for size in sizes)
 
 
 def _arbitrary(node: Expression) -> int:
@@ -169,11 +187,6 @@ def _unusual(node: Expression, shared: set[float] | None = None) -> float:
             total += exponent_price(exponent.value)
             if shared is not None:
                 shared.add(abs(exponent.value))
-        elif abs(exponent.value) not in SHARED_FREELY:
-            total += SHARED_EXPONENT
-        if isinstance(node.base, Product):
-            moving = sum(not isinstance(factor, Number) for factor in node.base.factors)
-            total += SHARED_EXPONENT * (moving - 1)
         total += _base_price(node.base, exponent.value)
     if isinstance(node, Exponential) and any(
         isinstance(n, Power | Logarithm | Exponential) for n in node.of.walk()
@@ -251,7 +264,7 @@ def _far_value(expression: Expression, name: str, at: Mapping[str, float]) -> fl
 
 
 def description_length(
-    expression: Expression, *, mean_square: float, rows: int, named: bool = False
+    expression: Expression, *, mean_square: float, rows: int, choosing: bool = False
 ) -> float:
     """Nats for formula and data."""
     if not math.isfinite(mean_square):
@@ -259,4 +272,6 @@ def description_length(
     count = len(expression.constants)
     # Few rows fit many constants too well: the correction of Hurvich and Tsai, Biometrika 76, 1989.
     few = count * (count + 1) / max(rows - count - 1, 0.5)
-    return 0.5 * rows * math.log(mean_square) + form_length(expression, rows, named=named) + few
+    return (
+        0.5 * rows * math.log(mean_square) + form_length(expression, rows, choosing=choosing) + few
+    )

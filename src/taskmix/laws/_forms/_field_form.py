@@ -28,7 +28,7 @@ from taskmix.laws._forms._expression import (
     split_number,
 )
 
-POWER, SHAPE, INTERACTION = "power", "shape", "interaction"
+POWER, SHAPE, INTERACTION, JOINT = "power", "shape", "interaction", "joint"
 
 
 def is_field_form(expression: Expression) -> bool:
@@ -40,7 +40,7 @@ def is_field_form(expression: Expression) -> bool:
     shapes, seen = 0, set[str]()
     for term in moving:
         kinds = [_kind(factor) for factor in _factors(split_number(term)[1])]
-        if None in kinds or seen & term.variables:
+        if None in kinds or seen & term.variables or (JOINT in kinds and len(kinds) > 1):
             return False
         if len(moving) > 1 and len(term.variables) > 1 and set(kinds) == {POWER}:
             return False
@@ -78,7 +78,7 @@ def _kind(factor: Expression) -> str | None:
         return SHAPE if _is_plain_exponential(base) else None
     known = isinstance(base, Sum) and (_is_bend(base) or _is_approach(base))
     if isinstance(base, Sum) and _is_joint(base):
-        return INTERACTION
+        return JOINT
     return SHAPE if known else None
 
 

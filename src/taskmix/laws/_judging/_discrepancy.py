@@ -7,7 +7,7 @@ Here the discrepancy is a Gaussian process that is 0 among the data and grows wi
 them, rate · d(x) · g(x). The ranges that were left out in turn say what its rate is: with constants of
 the other rows, the law's deviations there should be explained by noise and by the uncertainty of these
 constants; what is smooth beyond both is the form's. The rate has a prior, so that a form about which
-few ranges speak stays a little suspect, and its mean square under the posterior widens the interval.
+few ranges speak stays a little suspect; its mean square under the posterior widens the interval.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from taskmix.laws._fitting import Fit, Observations, fit_constants
-from taskmix.laws._forms import Array, Columns, Program
+from taskmix.laws._fitting import Observations, fit_constants
+from taskmix.laws._forms import Array, Columns, Expression, Program
 from taskmix.laws._judging._ranges import RangeRows
 
 MOST_ROWS = 80  # of a range, spread evenly: more tell little of something smooth
@@ -46,62 +46,55 @@ def correlation_beyond(
 
 
 def discrepancy_rate(
-    fit: Fit, data: Observations, ranges: Sequence[RangeRows], *, refit: bool = True
+    expression: Expression, data: Observations, ranges: Sequence[RangeRows]
 ) -> float:
     """Deviations of a measurement by which the form may be off a width of the data away."""
-    deviation = np.sqrt(
-        fit_mean_square(fit, data) * len(data) / max(len(data) - len(fit.expression.constants), 1)
-    )
-    if not deviation > 0 or not np.isfinite(deviation):
+    free = max(len(data) - len(expression.constants), 1)
+    square = data.mean_square(Program(expression).values(data.columns)) * len(data) / free
+    if not data.floor < square < np.inf:
         return 0.0
-    logs = np.where(RATES == 0, np.log(NO_DISCREPANCY), np.log((1 - NO_DISCREPANCY) / (len(RATES) - 1)))
+    logs = -np.log1p(RATES)  # with equal steps of their logarithms, a prior with a long tail
+    logs[0] = np.log(NO_DISCREPANCY / (1 - NO_DISCREPANCY) * np.exp(logs[1:]).sum())
     for each in ranges:
-        found = _range_likelihood(fit, data, each, float(deviation), refit=refit)
-        if found is not None:
-            logs = logs + found
+        logs = logs + _range_likelihood(expression, data, each, float(np.sqrt(square)))
     weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
-    return float(np.sqrt(weights @ RATES**2))
-
-
-def fit_mean_square(fit: Fit, data: Observations) -> float:
-    return data.mean_square(Program(fit.expression).values(data.columns))
+    return float(np.sqrt(weights @ RATES**2 / weights.sum()))
 
 
 def _range_likelihood(
-    fit: Fit, data: Observations, each: RangeRows, deviation: float, *, refit: bool
-) -> Array | None:
-    """[rate], the log-likelihood of a range's deviations; None where it says nothing."""
+    expression: Expression, data: Observations, each: RangeRows, deviation: float
+) -> Array:
+    """[rate], the log-likelihood of a range's deviations; 0 where it says nothing."""
+    nothing = np.zeros(len(RATES))
     rest = data.rows(np.flatnonzero(~each.rows))
-    if len(rest) <= len(fit.expression.constants) + 1:
-        return None
-    fitted = fit_constants(fit.expression, rest, tolerance=1e-6) if refit else fit
     places = np.flatnonzero(each.rows)
-    if len(places) > MOST_ROWS:
-        places = places[np.linspace(0, len(places) - 1, MOST_ROWS).astype(int)]
-    far = data.rows(places)
-    used = {name: far.columns[name] for name in far.columns if name in fit.expression.variables}
-    known = {name: (float(rest.columns[name].min()), float(rest.columns[name].max())) for name in used}
-    if any(low == high for low, high in known.values()):
-        return None
-    distance = distance_beyond(used, known)
-    if not distance.any():
-        return None
-    program = Program(fitted.expression)
+    far = data.rows(places[np.linspace(0, len(places) - 1, min(len(places), MOST_ROWS)).astype(int)])
+    known = {
+        name: (float(rest.columns[name].min()), float(rest.columns[name].max()))
+        for name in data.columns
+        if name in expression.variables
+    }
+    distance = distance_beyond(far.columns, known)
+    if len(rest) <= len(expression.constants) + 1 or not distance.any():
+        return nothing
+    program = Program(fit_constants(expression, rest, tolerance=1e-6).expression)
     values, jacobian = program.jacobian(far.columns, program.start)
     _, inner = program.jacobian(rest.columns, program.start)
     off = far.weight * (values - far.target) / deviation
     moves, weighted = far.weight[:, None] * jacobian, rest.weight[:, None] * inner
-    if not (np.isfinite(off).all() and np.isfinite(moves).all() and np.isfinite(weighted).all()):
-        return None
     scale = np.linalg.norm(weighted, axis=0)
     scale[scale == 0] = 1.0
-    inverse = np.linalg.pinv((weighted / scale).T @ (weighted / scale), rcond=1e-12)
+    if not all(np.isfinite(some).all() for some in (off, moves, weighted)):
+        return nothing
+    inverse = np.linalg.pinv((weighted / scale).T @ (weighted / scale), rcond=1e-10, hermitian=True)
     noise = np.eye(len(off)) + (moves / scale) @ inverse @ (moves / scale).T
-    at = _places(used, known)
+    at = _places(far.columns, known)
     smooth = distance[:, None] * distance * _correlation(at, at)
     # In the axes where both are diagonal every rate costs a sum.
-    lower = np.linalg.cholesky(noise)
+    try:
+        lower = np.linalg.cholesky(noise)
+    except np.linalg.LinAlgError:  # the constants are so uncertain that the range says nothing
+        return nothing
     half = np.linalg.solve(lower, smooth)
     sizes, axes = np.linalg.eigh(np.linalg.solve(lower, half.T))
     along = axes.T @ np.linalg.solve(lower, off)

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.laws._fitting import Fit, Noise, Observations, fit_constants
-from taskmix.laws._forms import Array, Program, complexity, open_key
+from taskmix.laws._forms import Program, complexity, is_field_form, open_key
 from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._choose import choose_law
-from taskmix.laws._judging._discrepancy import discrepancy_rate
 from taskmix.laws._judging._disqualify import TargetFacts
 from taskmix.laws._judging._factors import Factors
 from taskmix.laws._judging._grouped_judge import judge_groups
@@ -21,13 +20,16 @@ from taskmix.laws._judging._groups import GroupedLaw, grouped_law
 from taskmix.laws._judging._holding import Holding
 from taskmix.laws._judging._judge import judge_law
 from taskmix.laws._judging._law import Law, law_of
-from taskmix.laws._judging._ranges import RangeRows, largest_rows, left_out_ranges
+from taskmix.laws._judging._ranges import largest_rows, left_out_ranges
 from taskmix.laws._judging._rows import FrontRow, StackRow, fitted_constants, growth_words
 from taskmix.laws._judging._stack import Stack, stack_of
+from taskmix.laws._judging._tied import tied_places
+from taskmix.laws._judging._widened import widened
 from taskmix.laws._searching import Describer
 
 JUDGED_LAWS = 12  # shortest descriptions that are judged, besides the best of each complexity
 JUDGED_FORMS = 20  # forms whose shortest description is judged, numbers left open
+JUDGED_FIELD_FORMS = 12  # the same of published forms
 LEAST_SAVING = 1e-3  # of the error, what a longer law has to save to be on the front
 
 
@@ -48,8 +50,9 @@ class Front(Sequence[Law]):
     left_out_rows: int
     ranges: tuple[str, ...] = ()  # all that were left out in turn, such as "largest n"
     warning: str = ""  # where the chosen law is disqualified
-    stack: Stack | None = None  # of the laws that cannot be told from the chosen one
+    stack: Stack | None = None  # of the chosen law and the best of those tied with it
     groups: GroupedLaw | None = None  # the chosen law in each group, where groups were named
+    tied: tuple[Law, ...] = ()  # all forms that cannot be told from the chosen one, it first
 
     @property
     def chosen(self) -> Law:
@@ -148,11 +151,20 @@ def make_front(
     lengths = [law.length for law in laws]
     choice = choose_law(judged, lengths, verdicts, ranges, floor=data.floor)
     points = Box.around(data.columns).points(data.columns, describer.at)
-    stack = stack_of(laws, [each.left_out for each in judged], choice, points)
-    if factors is None:
-        tied = stack.laws if stack is not None else (laws[choice.place],)
-        laws, stack = _widened(laws, tied, stack, choice.scores, final, data, ranges, refit=polish)
+    deviations = [each.left_out for each in judged]
+    tied = tied_places(laws, deviations, choice, points)
+    stack = stack_of(laws, deviations, tied)
     chosen = laws[choice.place]
+    if factors is None and polish:
+        rivals = [
+            (float(choice.scores[place] - choice.scores[choice.place]), laws[place])
+            for place in tied[1:]
+        ]
+        chosen = widened(chosen, rivals, data, ranges, describer)
+        laws[choice.place] = chosen
+        if stack is not None:
+            wide = [replace(law, discrepancy=chosen.discrepancy) for law in stack.laws]
+            stack = Stack(tuple(wide), stack.weights)
     kept = _undominated(laws, chosen)
     return Front(
         tuple(kept),
@@ -164,34 +176,8 @@ def make_front(
         choice.warning,
         stack,
         grouped[choice.place] if grouped else None,
+        tuple(laws[place] for place in tied),
     )
-
-
-def _widened(
-    laws: Sequence[Law],
-    tied: Sequence[Law],  # the chosen one first
-    stack: Stack | None,
-    scores: Array,  # [law], nats
-    fits: Sequence[Fit],
-    data: Observations,
-    ranges: Sequence[RangeRows],
-    *,
-    refit: bool,
-) -> tuple[list[Law], Stack | None]:
-    """The laws with what their forms may be off by beyond the data, and the stack of these."""
-    wide: dict[int, Law] = {}
-    for law, fit in zip(laws, fits, strict=True):
-        if any(law is each for each in tied):
-            rate = discrepancy_rate(fit, data, ranges, refit=refit)
-            wide[id(law)] = replace(law, discrepancy=rate)
-    found = [wide.get(id(law), law) for law in laws]
-    if stack is None:
-        return found, None
-    stack = Stack(tuple(wide[id(law)] for law in tied), stack.weights)
-    places = [next(p for p, law in enumerate(laws) if law is each) for each in tied]
-    behind = [(float(scores[p] - scores[places[0]]), laws[p].expression) for p in places[1:]]
-    found[places[0]] = replace(found[places[0]], rivals=tuple(behind))
-    return found, stack
 
 
 def _polished(fit: Fit, data: Observations) -> Fit:
@@ -214,9 +200,10 @@ def _candidates(fits: Sequence[Fit]) -> list[Fit]:
     forms: dict[str, Fit] = {}
     for fit in fits:
         forms.setdefault(open_key(fit.expression), fit)
-    distinct = list(forms.values())[:JUDGED_FORMS]
-    wanted = {id(fit): fit for fit in (*fits[:JUDGED_LAWS], *distinct, *best.values())}
-    return list(wanted.values())
+    distinct = list(forms.values())
+    known = [fit for fit in distinct if is_field_form(fit.expression)][:JUDGED_FIELD_FORMS]
+    wanted = (*fits[:JUDGED_LAWS], *distinct[:JUDGED_FORMS], *known, *best.values())
+    return list({id(fit): fit for fit in wanted}.values())
 
 
 def _undominated(laws: Sequence[Law], chosen: Law) -> list[Law]:

@@ -101,8 +101,8 @@ class Law:
     disqualified: str = ""  # why it should not be used where it is asked to hold, in a sentence
     # What its form may be off by beyond the data: deviations of a measurement a width of them away.
     discrepancy: float = 0.0
-    # Forms that are tied with it, and the nats by which their descriptions are longer.
-    rivals: tuple[tuple[float, Expression], ...] = ()
+    # Laws of other forms that may be the true one, and the nats by which their descriptions are longer.
+    rivals: tuple[tuple[float, Law], ...] = ()
     freedom: int | None = None  # of the covariance, where it is not rows beyond the constants
 
     def __str__(self) -> str:
@@ -177,8 +177,7 @@ class Law:
         columns = self._columns(table)
         program = Program(self.expression)
         values, jacobian = program.jacobian(columns, program.start)
-        variance = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
-        variance = variance + self._form_variance(columns, values)
+        variance = self._variance(columns, values, jacobian)
         if measurement:
             variance = variance + self.measurement_deviation(values) ** 2
         half = student_quantile(level, self.degrees) * np.sqrt(np.maximum(variance, 0.0))
@@ -202,8 +201,13 @@ class Law:
         program = Program(self.expression)
         values, jacobian = program.jacobian(both, program.start)
         step = jacobian[1] - jacobian[0]
-        variance = step @ self.covariance @ step + self._form_variance_of_step(both, values)
-        spread = float(np.sqrt(max(variance, 0.0)))
+        away = self._beyond(both, values)
+        alike = float(correlation_beyond(both, both, self._known)[0, 1])
+        variance = float(away @ away - 2 * alike * away[0] * away[1]) + self._over_forms(
+            np.array([step @ self.covariance @ step]),
+            lambda other: other.step_from(both, values[1] - values[0]),
+        )
+        spread = float(np.sqrt(max(float(variance[0]), 0.0)))
         half = student_quantile(level, self.degrees) * spread
         mean = float(values[1] - values[0])
         interval = Interval(mean, mean - half, mean + half, self.rows, level)
@@ -213,27 +217,46 @@ class Law:
         """[row], the standard deviation of a measurement."""
         return np.asarray(self.deviation * (np.abs(values) if self.noise == "relative" else 1.0))
 
-    def _form_variance(self, columns: Columns, values: Array) -> Array:
-        """[row], what another form might say: laws that are tied, and the left-out ranges."""
-        beyond = self.discrepancy * distance_beyond(columns, self._known) * self.measurement_deviation(values)
-        return np.asarray(beyond**2 + self._between(lambda other: other.values(columns) - values))
+    def _variance(self, columns: Columns, values: Array, jacobian: Array) -> Array:
+        """[row], of constants, of the form and of what all forms may miss beyond the data."""
+        own = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
+        return np.asarray(
+            self._over_forms(own, lambda other: other.values_from(columns, values))
+            + self._beyond(columns, values) ** 2
+        )
 
-    def _form_variance_of_step(self, both: Columns, values: Array) -> float:
-        """The same of the difference between two rows."""
-        away = self.discrepancy * distance_beyond(both, self._known) * self.measurement_deviation(values)
-        alike = float(correlation_beyond(both, both, self._known)[0, 1])
-        apart = self._between(lambda other: np.diff(other.values(both) - values))
-        return float(away @ away - 2 * alike * away[0] * away[1] + apart[0])
+    def _beyond(self, columns: Columns, values: Array) -> Array:
+        """[row], the deviation that the left-out ranges speak for."""
+        if not self.discrepancy:
+            return np.zeros(len(values))
+        away = distance_beyond(columns, self._known)
+        return np.asarray(self.discrepancy * away * self.measurement_deviation(values))
 
-    def _between(self, off: Callable[[Program], Array]) -> Array:
-        """The mean square of what the tied laws say otherwise, those left out that have no value."""
-        total: Array = np.zeros(1)
-        weights = [np.exp(-max(nats, 0.0) / RIVAL_NATS) for nats, _ in self.rivals]
-        for weight, (_, expression) in zip(weights, self.rivals, strict=True):
+    def _over_forms(self, own: Array, squares: Callable[[Law], Array]) -> Array:
+        """The mean over forms of squares about this law's values, those left out that have none."""
+        total, whole = own, np.ones_like(own)
+        for nats, other in self.rivals:
+            weight = np.exp(-max(nats, 0.0) / RIVAL_NATS)
             with np.errstate(all="ignore"):
-                square = off(Program(expression)) ** 2
-            total = total + weight * np.where(np.isfinite(square), square, 0.0)
-        return np.asarray(total / (1 + sum(weights)))
+                found = squares(other)
+            known = np.isfinite(found)
+            total = total + np.where(known, weight * np.where(known, found, 0.0), 0.0)
+            whole = whole + weight * known
+        return np.asarray(total / whole)
+
+    def values_from(self, columns: Columns, values: Array) -> Array:
+        """[row], expected squares of what this law has about other values."""
+        program = Program(self.expression)
+        own, jacobian = program.jacobian(columns, program.start)
+        variance = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
+        return np.asarray(variance + (own - values) ** 2)
+
+    def step_from(self, both: Columns, change: float) -> Array:
+        """[1], the same of the difference between two rows."""
+        program = Program(self.expression)
+        own, jacobian = program.jacobian(both, program.start)
+        step = jacobian[1] - jacobian[0]
+        return np.array([step @ self.covariance @ step + (own[1] - own[0] - change) ** 2])
 
     @property
     def _known(self) -> dict[str, tuple[float, float]]:
@@ -253,7 +276,7 @@ class Law:
         wanted = sorted(self.expression.variables) or None
         if not (by_name and self.rivals and wanted):
             return as_columns(table, wanted if by_name else list(self.ranges))
-        others = {name for _, form in self.rivals for name in form.variables} - set(wanted)
+        others = {name for _, law in self.rivals for name in law.inputs} - set(wanted)
         there = sorted(name for name in others if name in getattr(table, "columns", table))
         found = as_columns(table, [*wanted, *there])
         rows = len(found[wanted[0]])

@@ -66,6 +66,14 @@ def field_starts(data: Observations) -> Iterator[Expression]:
     )
 
 
+def plainest_field_forms(data: Observations) -> list[Expression]:
+    """A floor with a sum and with a product of power laws of all inputs, judged whatever comes of them."""
+    if not all(np.all(column > 0) for column in data.columns.values()):
+        return []
+    powers = [raise_to(Variable(name), free(OTHER_POWER)) for name in data.columns]
+    return [add(free(1.0), *_power_laws(data, ())), add(free(1.0), multiply(free(1.0), *powers))]
+
+
 def _spreads(column: Array) -> bool:
     return bool(np.all(column > 0) and column.max() >= LEAST_SPREAD * column.min())
 
@@ -137,7 +145,9 @@ def _products(
     data: Observations,
     scale: Scale,
     logs: dict[str, Array],
-    rivals: list[tuple[Array, Expression]],  # each the logarithm of a further factor, and the factor
+    rivals: list[
+        tuple[Array, Expression]
+    ],  # each the logarithm of a further factor, and the factor
     bases: dict[str, Expression] | None = None,  # of powers, where they are no bare inputs
 ) -> Iterator[Expression]:
     """Products of powers and one further factor, all exponents by regression of logarithms."""
@@ -166,7 +176,9 @@ def _bowls(data: Observations, names: list[str]) -> Iterator[Expression]:
         for moving in (None, *(other for other in names if other != name)):
             others = _power_laws(data, (name,))
             columns = [np.ones(len(data)), own, own**2]
-            columns += [data.columns[n] ** OTHER_POWER for n in data.columns if n in names and n != name]
+            columns += [
+                data.columns[n] ** OTHER_POWER for n in data.columns if n in names and n != name
+            ]
             if moving is not None:
                 columns.append(own * np.log(data.columns[moving]))
             design = np.column_stack(columns) * data.weight[:, None]
@@ -177,6 +189,8 @@ def _bowls(data: Observations, names: list[str]) -> Iterator[Expression]:
                 continue
             inside = [log(Variable(name)), free(float(solved[1] / (2 * solved[2])))]
             if moving is not None:
-                inside.append(multiply(free(float(solved[-1] / (2 * solved[2]))), log(Variable(moving))))
+                inside.append(
+                    multiply(free(float(solved[-1] / (2 * solved[2]))), log(Variable(moving)))
+                )
             bowl = multiply(free(float(solved[2])), raise_to(add(*inside), Number(2.0)))
             yield add(free(1.0), bowl, *others)

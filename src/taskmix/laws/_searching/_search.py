@@ -26,13 +26,15 @@ from taskmix.laws._forms import (
     Variable,
     description_length,
     free,
+    has_rounded_exponent,
     is_field_form,
     leaves_positive,
     multiply,
+    open_key,
     raise_to,
 )
 from taskmix.laws._searching._extend import Vocabulary, extensions, replacements
-from taskmix.laws._searching._field import field_starts
+from taskmix.laws._searching._field import field_starts, plainest_field_forms
 from taskmix.laws._searching._monomials import monomial_starts
 from taskmix.laws._searching._shapes import (
     cross_features,
@@ -40,7 +42,7 @@ from taskmix.laws._searching._shapes import (
     joint_factors,
     term_features,
 )
-from taskmix.laws._searching._simplify import simplify
+from taskmix.laws._searching._simplify import simplify, unrounded
 from taskmix.laws._searching._split import split_starts
 from taskmix.laws._searching._starts import (
     inner_product_starts,
@@ -61,6 +63,7 @@ REFITTED_IF_ENOUGH = 5  # the same where one of them is enough already
 LADDER_COLUMNS = 3  # at most, in the short products that a front begins with
 FIELD_FORMS = 12  # first guesses of forms of the field that are fitted in any case
 FIELD_FORMS_SIMPLIFIED = 4
+UNROUNDED = 20  # formulas with an exponent beside a floor that it is measured in
 SIMPLIFIED_PER_ROUND = 16  # formulas simplified in each round
 
 
@@ -88,9 +91,7 @@ class Describer:
     at: Mapping[str, float]  # typical values of the columns
     unbounded: frozenset[str]  # columns that are no shares between 0 and 1
     positive: bool  # whether the target is
-    # Whether forms of the field are named, not spelt. A search spells them, since else it would find
-    # little beside them.
-    named: bool = True
+    choosing: bool = True  # with the prices that only a choice should see
 
     @classmethod
     def of(cls, data: Observations) -> Describer:
@@ -107,7 +108,7 @@ class Describer:
         """Nats for formula and rows."""
         floored = max(mean_square, self.floor)
         total = description_length(
-            expression, mean_square=floored, rows=self.rows, named=self.named
+            expression, mean_square=floored, rows=self.rows, choosing=self.choosing
         )
         if self.positive and leaves_positive(expression, self.at, self.unbounded):
             total += LEAVES_POSITIVE
@@ -170,15 +171,34 @@ class _Pool:
             self.simplify(fit)
 
     def fit_field_forms(self, found: Iterable[Fit]) -> None:
-        """Fits and simplifies the best forms of the field, as they are described by name."""
-        naming = replace(self.describer, named=True)
-        own = [fit for fit in found if is_field_form(fit.expression)]
-        self.fit(fit.expression for fit in own[:FIELD_FORMS])
-        own = [fit for _, fit in self.fits.values() if is_field_form(fit.expression)]
-        own.sort(key=lambda fit: naming.length(fit.expression, fit.mean_square))
-        for fit in own[:FIELD_FORMS_SIMPLIFIED]:
-            for shorter in simplify(fit, self.data, naming.length):
+        """Fits and simplifies the best forms of the field, at the prices they are chosen by."""
+        forms: dict[str, Expression] = {}
+        for fit in found:
+            if is_field_form(fit.expression):
+                forms.setdefault(open_key(fit.expression), fit.expression)
+        self.fit([*list(forms.values())[:FIELD_FORMS], *plainest_field_forms(self.data)])
+        for fit in self._field_forms()[:FIELD_FORMS_SIMPLIFIED]:
+            for shorter in simplify(fit, self.data, self._chooser.length):
                 self.put(shorter)
+
+    def measure_exponents(self) -> None:
+        """Takes out what has a rounded exponent beside a floor, and fits the best with it free."""
+        length = self._chooser.length
+        rounded = [fit for _, fit in self.fits.values() if has_rounded_exponent(fit.expression)]
+        rounded.sort(key=lambda fit: length(fit.expression, fit.mean_square))
+        for fit in rounded:
+            del self.fits[fit.expression.key]
+        self.fit([unrounded(fit.expression) for fit in rounded[:UNROUNDED]])
+
+    @property
+    def _chooser(self) -> Describer:
+        return replace(self.describer, choosing=True)
+
+    def _field_forms(self) -> list[Fit]:
+        """Those at hand, best first."""
+        own = [fit for _, fit in self.fits.values() if is_field_form(fit.expression)]
+        length = self._chooser.length
+        return sorted(own, key=lambda fit: length(fit.expression, fit.mean_square))
 
     def unextended(self, count: int) -> Iterator[Fit]:
         """The best formulas that cannot be simplified and have not been given before."""
@@ -230,6 +250,9 @@ def search_laws(
     pool = _pool(data.rows(_few(len(data), COMPARISON_ROWS)))
     count = REFITTED_IF_ENOUGH if first.is_enough(is_enough) else REFITTED_STARTS
     pool.fit(fit.expression for _, fit in first.ranked()[:count])
+    if len(data) <= SCREENING_ROWS:  # the first guesses were fitted to all rows already
+        for _, fit in first.ranked():
+            pool.put(fit)
     if not pool.is_enough(is_enough):
         pool.simplify_best(SIMPLIFIED_PER_ROUND)
         used = pool.ranked()[0][1].expression.variables
@@ -241,6 +264,7 @@ def search_laws(
         _grow(pool, first.data, options, is_enough)
     if not pool.is_enough(is_enough):
         pool.fit_field_forms(fit for _, fit in first.ranked())
+    pool.measure_exponents()
     pool.fit(_ladder(columns))
     return [fit for _, fit in pool.ranked()], data
 
@@ -261,7 +285,7 @@ def _few(count: int, most: int) -> NDArray[np.int64]:
 
 
 def _pool(data: Observations) -> _Pool:
-    pool = _Pool(data, replace(Describer.of(data), named=False))
+    pool = _Pool(data, replace(Describer.of(data), choosing=False))
     pool.put(fit_constants(free(float(np.mean(data.target))), data))
     return pool
 
