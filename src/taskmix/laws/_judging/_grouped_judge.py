@@ -21,6 +21,8 @@ from taskmix.laws._judging._ranges import RangeRows, typical_error
 from taskmix.laws._judging._sharing import SharedFit, fit_shared, share_constants
 from taskmix.laws._searching import Describer
 
+MOST_JUDGED = 12  # forms, by their length
+
 
 @dataclass(frozen=True, eq=False)
 class JudgedGroups:
@@ -44,14 +46,20 @@ def judge_groups(
     folds: int,
 ) -> list[JudgedGroups]:
     """Every form that has a value on every row."""
-    found = []
+    best: dict[str, tuple[float, SharedFit]] = {}  # of each form, from where it began best
     for fit in fits:
         shared = share_constants(fit.expression, data, factors, describer)
         # The mean over groups is a law of its own, for groups that were not there.
         if shared is not None and Fit(shared.expression, 0.0).is_usable(data):
-            judged = _judged(shared, data, train, held_out, beyond, ranges, folds)
-            found.append(JudgedGroups(judged, shared, shared.length(describer)))
-    return found
+            length, key = shared.length(describer), fit.expression.key
+            if length < best.get(key, (np.inf, shared))[0]:
+                best[key] = (length, shared)
+    ranked = sorted(best.values(), key=lambda entry: entry[0])
+    return [
+        JudgedGroups(_judged(shared, data, train, held_out, beyond, ranges, folds), shared, length)
+        for place, (length, shared) in enumerate(ranked)
+        if place < MOST_JUDGED or len(shared.mixed.mean) <= 2  # a front begins with short ones
+    ]
 
 
 def _judged(

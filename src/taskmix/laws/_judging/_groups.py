@@ -200,11 +200,7 @@ def fit_groups(law: Law, X: Any, y: Any, groups: Any) -> GroupedLaw:
     # Deviations are in proportion to a row's own value, so its group's level has to be known first.
     flat = level_groups(columns, target, factors.cell)
     start = Observations(columns, flat.target, row_weights(columns, flat.target, law.noise))
-    pooled = Observations(
-        columns,
-        target,
-        row_weights(columns, target, law.noise, flat.back(Program(law.expression).values(columns))),
-    )
+    pooled = Observations(columns, target, row_weights(columns, target, law.noise, flat.values))
     describer = Describer.of(pooled)
     found = []
     for expression in (law.expression, fit_constants(law.expression, start).expression):

@@ -31,6 +31,8 @@ from taskmix.laws._searching import Describer
 Block = tuple[int, str]  # a constant, and the column whose levels have it of their own
 TANGENTS = 15  # at most, until the constants have settled
 CHOOSING = 3  # tangents at which the blocks are chosen anew
+PASSES = 8  # over all blocks, at most
+FEW_BLOCKS = 4  # that are exchanged for others; of more, too many pairs
 TRIED_STEPS = 8  # towards the variances of blocks that are tried
 HALVINGS = 8  # of a step that does harm
 STILL = 1e-6  # relative change of the deviations, below which constants have settled
@@ -101,7 +103,7 @@ def share_constants(
         plain = Written.of(
             found.expression, [False] * len(expression.constants), data.columns, centred=False
         )
-        tried.append(fit_shared(plain, data, factors) or found)
+        tried.append(fit_shared(plain, data, factors, blocks=found.blocks) or found)
     best = min(tried, key=lambda each: each.length(describer))
     varying = np.zeros(len(expression.constants), dtype=np.bool_)
     varying[sorted(own)] = True
@@ -109,7 +111,7 @@ def share_constants(
     if logs.any():
         centred = not np.array_equal(best.written.back, np.eye(len(logs)))
         factored = Written.of(best.expression, logs.tolist(), data.columns, centred=centred)
-        again = fit_shared(factored, data, factors)
+        again = fit_shared(factored, data, factors, blocks=best.blocks)
         if again is not None and again.length(describer) < best.length(describer):
             best = again
     return _with_noises(best, data, describer)
@@ -122,12 +124,15 @@ def fit_shared(
     *,
     known: SharedFit | None = None,  # whose blocks and noises are kept, and variances
     again: bool = False,  # the variances anew
+    blocks: tuple[Block, ...] = (),  # to begin with, where none are known
 ) -> SharedFit | None:
     """Tangent after tangent, from the constants of the form on; None where it has no value."""
     mean = written.told(np.array(written.expression.constants))
     empty = MixedFit(mean, (), np.zeros(0), 1.0, 1.0, np.eye(len(mean)), 0.0)
     first = SharedFit(written, factors, (), empty, np.ones(len(factors.cells)), "", len(data))
-    state = replace(known, factors=factors, rows=len(data)) if known is not None else first
+    state = _reblocked(first, blocks)
+    if known is not None:
+        state = replace(known, factors=factors, rows=len(data))
     noise = state.noises[factors.cell]
     data = Observations(data.columns, data.target, data.weight / noise)
     least = LEAST_NOISE * float(np.mean((data.weight * data.target) ** 2)) + 1e-300
@@ -214,38 +219,33 @@ def _choose(
     blocks: tuple[Block, ...],
     least: float,
 ) -> tuple[Block, ...]:
-    """Blocks added and taken away one at a time, as long as the message gets shorter."""
-    best = _nats(moments, [places[block] for block in blocks], least)
-    while True:
-        more = [(*blocks, block) for block in places if block not in blocks]
-        fewer = [tuple(each for each in blocks if each != block) for block in blocks]
-        scored = [
-            (_nats(moments, [places[block] for block in trial], least), sorted(trial))
-            for trial in (*more, *fewer)
-        ]
-        nats, trial = min(scored, key=lambda entry: entry[0])
-        if nats >= best - 1e-9:
-            others = _exchanged(moments, places, blocks, best, least)
-            if others == blocks:
-                return blocks
-            nats, trial = _nats(moments, [places[each] for each in others], least), list(others)
-        best, blocks = nats, tuple(trial)
+    """Blocks added, taken away and exchanged one at a time, as long as the message gets shorter."""
 
+    def nats(trial: tuple[Block, ...]) -> float:
+        return _nats(moments, [places[block] for block in trial], least)
 
-def _exchanged(
-    moments: Moments,
-    places: dict[Block, NDArray[np.intp]],
-    blocks: tuple[Block, ...],
-    best: float,
-    least: float,
-) -> tuple[Block, ...]:
-    """One block for another, where that makes the message shorter."""
-    for old, new in product(blocks, places):
-        if new not in blocks:
-            trial = tuple(sorted((*(each for each in blocks if each != old), new)))
-            if _nats(moments, [places[block] for block in trial], least) < best - 1e-9:
-                return trial
-    return blocks
+    best = nats(blocks)
+    for _ in range(PASSES):
+        before = blocks
+        more = sorted((nats((*blocks, block)), block) for block in places if block not in blocks)
+        for alone, block in more:
+            if alone < best and (shorter := nats(trial := (*blocks, block))) < best:
+                best, blocks = shorter, trial
+        for block in blocks:
+            trial = tuple(each for each in blocks if each != block)
+            if (shorter := nats(trial)) < best:
+                best, blocks = shorter, trial
+        if blocks == before and len(blocks) <= FEW_BLOCKS:
+            trials = [
+                (*(each for each in blocks if each != old), new)
+                for old, new in product(blocks, places)
+                if new not in blocks
+            ]
+            found = [(nats(trial), trial) for trial in trials]
+            best, blocks = min([(best, blocks), *found])
+        if blocks == before:
+            break
+    return tuple(sorted(blocks))
 
 
 def _stepped(
