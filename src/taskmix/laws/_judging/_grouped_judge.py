@@ -18,7 +18,7 @@ from taskmix.laws._judging._factors import Factors
 from taskmix.laws._judging._judge import JudgedLaw
 from taskmix.laws._judging._law import Errors
 from taskmix.laws._judging._ranges import RangeRows, typical_error
-from taskmix.laws._judging._sharing import SharedFit, fit_shared, share_constants
+from taskmix.laws._judging._sharing import SharedFit, fit_shared, share_further, share_shifts
 from taskmix.laws._searching import Describer
 
 MOST_JUDGED = 12  # forms, by their length
@@ -48,18 +48,21 @@ def judge_groups(
     """Every form that has a value on every row."""
     best: dict[str, tuple[float, SharedFit]] = {}  # of each form, from where it began best
     for fit in fits:
-        shared = share_constants(fit.expression, data, factors, describer)
+        shared = share_shifts(fit.expression, data, factors)
         # The mean over groups is a law of its own, for groups that were not there.
         if shared is not None and Fit(shared.expression, 0.0).is_usable(data):
             length, key = shared.length(describer), fit.expression.key
             if length < best.get(key, (np.inf, shared))[0]:
                 best[key] = (length, shared)
-    ranked = sorted(best.values(), key=lambda entry: entry[0])
-    return [
-        JudgedGroups(_judged(shared, data, train, held_out, beyond, ranges, folds), shared, length)
-        for place, (length, shared) in enumerate(ranked)
-        if place < MOST_JUDGED or len(shared.mixed.mean) <= 2  # a front begins with short ones
-    ]
+    ranked = [shared for _, shared in sorted(best.values(), key=lambda entry: entry[0])]
+    found = []
+    for place, shared in enumerate(ranked):
+        if place < MOST_JUDGED or len(shared.mixed.mean) <= 2:  # a front begins with short ones
+            whole = share_further(shared, data, describer)
+            whole = whole if Fit(whole.expression, 0.0).is_usable(data) else shared
+            judged = _judged(whole, data, train, held_out, beyond, ranges, folds)
+            found.append(JudgedGroups(judged, whole, whole.length(describer)))
+    return found
 
 
 def _judged(
@@ -98,7 +101,9 @@ def _judged(
             ranges=typical_error(every, plain, ranges),
         )
     squares = (data.weight[held_out] / noise[held_out] * held) ** 2
-    return JudgedLaw(Fit(shared.expression, plain.mean_square(values)), errors, squares, tuple(every))
+    return JudgedLaw(
+        Fit(shared.expression, plain.mean_square(values)), errors, squares, tuple(every)
+    )
 
 
 def _without(shared: SharedFit, data: Observations, aside: NDArray[np.int64]) -> Array:

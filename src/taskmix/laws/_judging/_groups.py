@@ -60,7 +60,9 @@ class GroupedLaw:
         """
         if isinstance(group, str) and group in self.groups:
             return self.groups[group]
-        labels = {name: [each] for name, each in group.items()} if isinstance(group, dict) else [group]
+        labels = (
+            {name: [each] for name, each in group.items()} if isinstance(group, dict) else [group]
+        )
         codes = self.fit.factors.named(labels, 1)
         if codes.cell[0] >= 0:
             return self.groups[self.fit.factors.cells[codes.cell[0]]]
@@ -165,7 +167,8 @@ class GroupedLaw:
             return self
         factors = self.fit.factors
         unit = {
-            cell: units[factors.levels[TARGET][factors.of_cell(cell)[TARGET]]] for cell in self.groups
+            cell: units[factors.levels[TARGET][factors.of_cell(cell)[TARGET]]]
+            for cell in self.groups
         }
         return replace(
             self,

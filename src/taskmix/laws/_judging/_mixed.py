@@ -75,16 +75,12 @@ def fit_mixed(
     for step in range(steps if blocks and ratios is None else 1):
         root, inverse, solved, square = _solve(moments, gram, told, scale, found, sizes)
         variance = max(square / max(moments.rows - k, 1), least)
-        if ratios is not None or step == steps - 1:
+        if ratios is not None or not blocks or step == steps - 1:
             break
         # In units of each effect's own variance: squares of the effects, and what is open of them.
-        open_share, squares = np.diag(inverse), solved**2
-        moved = np.array(
-            [
-                np.sum(squares[place]) / variance / max(len(squares[place]) - np.sum(open_share[place]), 1e-9)
-                for place in places
-            ]
-        )
+        known = np.add.reduceat(1 - np.diag(inverse), ends[:-1])
+        squares = np.add.reduceat(solved**2, ends[:-1])
+        moved = squares / variance / np.maximum(known, 1e-9)
         before, found = found, np.maximum(found * moved, LEAST_RATIO / units)
         if np.all(np.abs(np.log(found / before)) < SETTLED):
             break
@@ -122,4 +118,4 @@ def _solve(
     solved = inverse @ (told * root)
     # Not only its value at the very solution, which nearly equal columns leave inexact.
     square = moments.square + float(solved @ (whole @ solved - 2 * told * root))
-    return root, inverse, solved, square
+    return root, np.asarray(inverse, dtype=np.float64), np.asarray(solved), square

@@ -46,12 +46,12 @@ class Written:
                     added = added if logs[place] else added * constants[place]
                 if np.isfinite(added).all():
                     there[place, inside] = added
-        return cls(expression, logs, np.linalg.inv(there), np.sign(constants))
+        return cls(expression, logs, np.asarray(np.linalg.inv(there), np.float64), np.sign(constants))
 
     def told(self, constants: Array) -> Array:
         """Constants [constant] as groups have them."""
         plain = np.where(self.by_factor, np.log(np.abs(constants) + 1e-300), constants)
-        return np.linalg.solve(self.back, plain)
+        return np.asarray(np.linalg.solve(self.back, plain), dtype=np.float64)
 
     def constants(
         self,
@@ -76,10 +76,7 @@ class Written:
 def may_vary_by_factor(expression: Expression) -> NDArray[np.bool_]:
     """[constant], whether it is no exponent, and not zero."""
     exponents = {id(node.exponent) for node in expression.walk() if isinstance(node, Power)}
-    found = [
-        id(node) not in exponents and node.value != 0
-        for node in _free_numbers(expression)
-    ]
+    found = [id(node) not in exponents and node.value != 0 for node in _free_numbers(expression)]
     return np.array(found, dtype=np.bool_)
 
 

@@ -39,7 +39,9 @@ STILL = 1e-6  # relative change of the deviations, below which constants have se
 SIGN_NATS = 1.0  # for a constant that is not shared, besides its variance
 NOISE_ROWS = 4.0  # that a group's own noise is drawn towards that of all by
 LARGEST_SQUARE = 1e100  # of all slopes: beyond it a form is about to leave what can be computed
-LEAST_NOISE = 1e-10  # of the mean square of the target: where laws are exact, they are known no better
+LEAST_NOISE = (
+    1e-10  # of the mean square of the target: where laws are exact, they are known no better
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,22 +88,31 @@ class SharedFit:
             levels = len(self.factors.levels[self.noise_column])
             noise = float(counts @ np.log(self.noises)) + (levels - 1) * price
         varying = len(self.blocks) * (price + SIGN_NATS) + self.mixed.volume
-        return describer.length(self.expression, self.mixed.likeliest) + varying + noise
+        return float(describer.length(self.expression, self.mixed.likeliest) + varying + noise)
 
 
 def share_constants(
     expression: Expression, data: Observations, factors: Factors, describer: Describer
 ) -> SharedFit | None:
     """The form with its constants shared or of each group; None where it has no value on some row."""
-    shifts = Written.of(expression, [False] * len(expression.constants), data.columns, centred=True)
-    found = fit_shared(shifts, data, factors)
-    if found is None:
-        return None
+    first = share_shifts(expression, data, factors)
+    return None if first is None else share_further(first, data, describer)
+
+
+def share_shifts(expression: Expression, data: Observations, factors: Factors) -> SharedFit | None:
+    """The same where groups differ by differences, with one noise: a first look."""
+    shifts = [False] * len(expression.constants)
+    return fit_shared(Written.of(expression, shifts, data.columns, centred=True), data, factors)
+
+
+def share_further(found: SharedFit, data: Observations, describer: Describer) -> SharedFit:
+    """Other ways in which groups may differ, each where it makes the message shorter."""
+    expression, factors = found.expression, found.factors
     own = {place for place, _ in found.blocks}
     tried = [found]
     if own - _coefficient_places(found.written):  # a shape is own: the unit of its term matters
         plain = Written.of(
-            found.expression, [False] * len(expression.constants), data.columns, centred=False
+            expression, [False] * len(expression.constants), data.columns, centred=False
         )
         tried.append(fit_shared(plain, data, factors, blocks=found.blocks) or found)
     best = min(tried, key=lambda each: each.length(describer))

@@ -60,7 +60,9 @@ def long_table(X: Any, Y: Any, groups: Any = None) -> LongTable:
     """The columns of `Y` below each other, with the inputs of their rows."""
     inputs, targets = as_columns(X), as_columns(Y, None if _has_names(Y) else _names(Y))
     if len(targets) < 2:
-        raise InputError("There should be two columns to explain, or one alone. Found a table of one.")
+        raise InputError(
+            "There should be two columns to explain, or one alone. Found a table of one."
+        )
     clash = sorted(set(targets) & set(inputs))
     if clash:
         raise OptionError(
@@ -97,8 +99,14 @@ def forms_of_all(columns: Columns) -> list[Expression]:
     for power in (1.0, 0.5) if shares else (1.0,):
         terms = [raise_to(Variable(name), Number(power)) for name in names]
         for rate in RATES:
-            fall = exp(add(*(multiply(free(-rate / np.max(np.abs(columns[name])) ** power), term)
-                             for name, term in zip(names, terms, strict=True))))
+            fall = exp(
+                add(
+                    *(
+                        multiply(free(-rate / np.max(np.abs(columns[name])) ** power), term)
+                        for name, term in zip(names, terms, strict=True)
+                    )
+                )
+            )
             found += [multiply(free(1.0), fall), add(free(1.0), multiply(free(1.0), fall))]
         found.append(add(free(1.0), *(multiply(free(-0.1), term) for term in terms)))
     if shares:

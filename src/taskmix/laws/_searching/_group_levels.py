@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from taskmix.laws._forms import Array, Columns
 
 ALTERNATIONS = 20  # of the common curve and the groups' lines through it
-LEAST_FACTOR = 1e-2  # of the mean size of the groups' slopes: a flat group tells nothing of the curve
+LEAST_FACTOR = (
+    1e-2  # of the mean size of the groups' slopes: a flat group tells nothing of the curve
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,11 @@ def level_groups(
     groups = np.zeros((len(target), int(cells.max()) + 1))
     groups[np.arange(len(target)), cells] = 1.0
     groups = groups[:, groups.any(axis=0)]
-    found = [_same(curve, target), _differences(curve, groups, target), _both(curve, groups, target)]
+    found = [
+        _same(curve, target),
+        _differences(curve, groups, target),
+        _both(curve, groups, target),
+    ]
     if np.all(target > 0):
         found.append(_factors(curve, groups, target))
     return min(found, key=lambda each: each.nats)
