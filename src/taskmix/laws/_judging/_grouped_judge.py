@@ -1,7 +1,8 @@
 """How far off a form is over groups: on rows held out and ranges left out, with constants of groups.
 
-The same errors as `_judge.py` finds for one group, so the same rule chooses. Which constants groups share
-is decided once, on all rows; means and groups' constants are fitted anew to the rows that remain.
+The same errors as `_judge.py` finds for one group, so the same rule chooses. Which constants groups
+share is decided once, on all rows; means and groups' constants are fitted anew to the rows that
+remain.
 """
 
 from __future__ import annotations

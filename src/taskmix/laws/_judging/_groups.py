@@ -1,9 +1,10 @@
 r"""One form for several groups of rows: constants that all share, and constants of each, shrunk.
 
-Which is which is chosen by evidence (`_sharing.py`). Constants of a group are drawn towards their mean over
-groups as far as its own rows leave them open: few rows lean on the others, many speak for themselves
-(Dempster, Rubin and Tsutakawa, JASA 76, 1981). A group that was not there has the mean, with an interval that
-holds the spread between groups, and a few rows of it move its constants from there (`GroupedLaw.adapt`).
+Which is which is chosen by evidence (`_sharing.py`). Constants of a group are drawn towards their
+mean over groups as far as its own rows leave them open: few rows lean on the others, many speak for
+themselves (Dempster, Rubin and Tsutakawa, JASA 76, 1981). A group that was not there has the mean,
+with an interval that holds the spread between groups, and a few rows of it move its constants from
+there (`GroupedLaw.adapt`).
 """
 
 from __future__ import annotations

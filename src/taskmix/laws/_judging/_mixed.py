@@ -1,4 +1,4 @@
-r"""A linear mixed model: coefficients that all rows share, and some that vary between levels of a column.
+r"""A linear mixed model: coefficients that rows share, and some that vary between levels of a column.
 
 $$w = X μ + Σ_b Z_b u_b + e, \quad u_b ∼ N(0, λ_b σ²), \quad e ∼ N(0, σ²)$$
 
@@ -6,7 +6,8 @@ $$w = X μ + Σ_b Z_b u_b + e, \quad u_b ∼ N(0, λ_b σ²), \quad e ∼ N(0, �
     1975, for μ and u together; Harville, JASA 72, 1977, Section 5, for the fixed point that gives the
     variances by restricted maximum likelihood.
 
-Only inner products of the columns are needed, so trying which coefficients vary costs no pass over rows.
+Only inner products of the columns are needed, so trying which coefficients vary costs no pass over
+rows.
 """
 
 from __future__ import annotations
@@ -81,9 +82,10 @@ def fit_mixed(
         known = np.add.reduceat(1 - np.diag(inverse), ends[:-1])
         squares = np.add.reduceat(solved**2, ends[:-1])
         moved = squares / variance / np.maximum(known, 1e-9)
-        before, found = found, np.maximum(found * moved, LEAST_RATIO / units)
-        if np.all(np.abs(np.log(found / before)) < SETTLED):
+        moved = np.maximum(found * moved, LEAST_RATIO / units)
+        if np.all(np.abs(np.log(moved / found)) < SETTLED):
             break
+        found = moved
     inner = np.eye(len(root) - k) + gram[k:, k:] * np.outer(root[k:], root[k:])
     volume = float(np.sum(np.log(np.diag(np.linalg.cholesky(inner))))) if len(blocks) else 0.0
     back = root / scale

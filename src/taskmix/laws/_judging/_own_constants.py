@@ -1,11 +1,11 @@
 r"""The constants of a form as numbers that may vary between groups.
 
-A form a + b n^c has constants that a group may have of its own, and which of them vary depends on how they
-are written: with n in the thousands, a group with another exponent has another b as well, by a factor
-of thousands, though its values near the data hardly differ. So a coefficient is taken as the value of its
-term at a typical point (φ = ψ + C ψ, where ψ are the constants and C what a constant inside the term adds
-to the term's logarithm there). Positive (or negative) coefficients may vary by factors: ψ is then their
-logarithm.
+A form a + b n^c has constants that a group may have of its own, and which of them vary depends on how
+they are written: with n in the thousands, a group with another exponent has another b as well, by a
+factor of thousands, though its values near the data hardly differ. So a coefficient is taken as the
+value of its term at a typical point (φ = ψ + C ψ, where ψ are the constants and C what a constant
+inside the term adds to the term's logarithm there). Positive (or negative) coefficients may vary by
+factors: ψ is then their logarithm.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Written:
                     added = added if logs[place] else added * constants[place]
                 if np.isfinite(added).all():
                     there[place, inside] = added
-        return cls(expression, logs, np.asarray(np.linalg.inv(there), np.float64), np.sign(constants))
+        return cls(
+            expression, logs, np.asarray(np.linalg.inv(there), np.float64), np.sign(constants)
+        )
 
     def told(self, constants: Array) -> Array:
         """Constants [constant] as groups have them."""

@@ -1,14 +1,16 @@
 r"""Which constants of a form groups share, and which each has of its own, by evidence.
 
-A group's own constants are drawn about a mean with a variance that the groups tell. The law is replaced
-by its tangent at the current constants, the linear mixed model there is solved, and so on:
+A group's own constants are drawn about a mean with a variance that the groups tell. The law is
+replaced by its tangent at the current constants, the linear mixed model there is solved, and so on:
 
-    Lindstrom and Bates, "Nonlinear Mixed Effects Models for Repeated Measures Data", Biometrics 46, 1990.
+    Lindstrom and Bates, "Nonlinear Mixed Effects Models for Repeated Measures Data", Biometrics 46,
+    1990.
 
-A constant is its groups' own where the marginal likelihood of the rows (groups' constants integrated out,
-by the same tangent) grows by more than the price of one more variance, as BIC prices it for all rows, which
-is dearer than the number of groups would make it (Delattre, Lavielle and Poursat, EJS 8, 2014). So are
-the noise of each group, and whether coefficients vary by factors rather than by differences.
+A constant is its groups' own where the marginal likelihood of the rows (groups' constants integrated
+out, by the same tangent) grows by more than the price of one more variance, as BIC prices it for all
+rows, which is dearer than the number of groups would make it (Delattre, Lavielle and Poursat, EJS 8,
+2014). So are the noise of each group, and whether coefficients vary by factors rather than by
+differences.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def learn_laws(
     groups = {name: table[name] for name in columns} or None
     at, asked = split_point(at, columns, has_targets=len(targets) > 1)
     begin = time.monotonic()
-    compared = _compared(compare, X, y)
+    compared = _compared(compare, X, y) if compare else []
     model = model or LawRegressor()
     points = [point for point in (at, {**at, **to} if at and to else None) if point]
     model.fit(X, y, name=targets[0], points=points, groups=groups)

@@ -1,8 +1,8 @@
 """Several columns to explain under one form: each is a group of rows of one long table.
 
-Losses of many data sets, or many measures of one model, follow one form whose constants are their own or
-shared. Where the columns differ in size by more than `SAME_UNIT`, each is divided by its typical size first,
-and laws come back in the column's own unit (`GroupedLaw.units`).
+Losses of many data sets, or many measures of one model, follow one form whose constants are their own
+or shared. Where the columns differ in size by more than `SAME_UNIT`, each is divided by its typical
+size first, and laws come back in the column's own unit (`GroupedLaw.units`).
 """
 
 from __future__ import annotations
