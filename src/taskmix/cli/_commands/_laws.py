@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -90,9 +91,15 @@ class AskOptions:
         typer.Option("--formula", help="A formula to judge on the same rows, or `paper`."),
     ] = None
     group: Annotated[
-        str | None, typer.Option("--group", help="Constants of each value of this column, shrunk.")
+        str | None,
+        typer.Option(
+            "--group", help="The column of groups, or several: model,data. They share a form."
+        ),
     ] = None
-    at: Annotated[str | None, typer.Option("--at", help="Predict here: n=2000,ami=0.6,T=2")] = None
+    at: Annotated[
+        str | None,
+        typer.Option("--at", help="Predict here: n=2000,T=2; of a group: n=2000,model=70M"),
+    ] = None
     to: Annotated[
         str | None, typer.Option("--to", help="And the gain of this change from there: T=5")
     ] = None
@@ -110,7 +117,9 @@ def laws(
     table: Annotated[
         Path, typer.Argument(help="A .csv, .jsonl or .parquet file, one row a result.")
     ],
-    explain: Annotated[str, typer.Option("--explain", help="The column to explain.")],
+    explain: Annotated[
+        str, typer.Option("--explain", help="The column to explain, or several: loss_a,loss_b")
+    ],
     inputs: Annotated[str, typer.Option("--inputs", help="The columns it may depend on: n,ami,T")],
     asked: AskOptions,
     search: SearcherOptions,
@@ -136,26 +145,30 @@ def laws(
         taskmix laws results.csv --explain f1 --inputs n,ami,T --page laws.html
 
         taskmix laws results.csv --explain f1 --inputs n,T --formula "a*sqrt(n)" --at n=2000,T=2 --to T=5
+
+        taskmix laws results.csv --explain loss --inputs n --group model --at n=2000,model=70M
     """
     from taskmix.laws import learn_laws, read_table, write_laws
     from taskmix.report import front_chart, write_chart, write_laws_page
 
     _check(search.searcher, plot, page, document)
-    names = _names(inputs)
-    start, change = _point("--at", asked.at, names), _point("--to", asked.to, names)
+    names, targets, groups = _names(inputs), _names(explain), _names(asked.group)
+    named = [*groups, "group", "target"] if groups or len(targets) > 1 else []
+    start, change = _point("--at", asked.at, names, named), _point("--to", asked.to, names)
+    change_to = {name: float(value) for name, value in change.items()}
     box = _box(asked.box, names)
-    columns = read_table(table, [*names, explain, *([asked.group] if asked.group else [])])
-    if not json_:
-        echo(_reading_words(table, explain, names, asked.group, len(columns[explain])))
+    columns = read_table(table, [*names, *targets, *groups])
+    if not json_ and targets:
+        echo(_reading_words(table, targets, names, groups, len(columns[targets[0]])))
     found = learn_laws(
         columns,
-        target=explain,
+        target=targets,
         inputs=names,
         model=search.model(box),
         compare=asked.formula or (),
-        group=asked.group,
+        group=groups or None,
         at=start,
-        to=change,
+        to=change_to,
         bootstrap=asked.bootstrap,
     )
     learned = replace(found.document, command=this_command())
@@ -217,12 +230,17 @@ def _check(engine: LawEngine, plot: Path | None, page: Path | None, out: Path | 
         require(package, purpose=f"`--searcher {engine.value}`")
 
 
-def _reading_words(table: Path, target: str, names: list[str], group: str | None, rows: int) -> str:
-    inputs = ", ".join(f"`{name}`" for name in names)
-    grouped_by = f", groups by `{group}`" if group else ""
+def _reading_words(
+    table: Path, targets: list[str], names: list[str], groups: list[str], rows: int
+) -> str:
+    target, inputs, group = (
+        ", ".join(f"`{name}`" for name in each) for each in (targets, names, groups)
+    )
+    grouped_by = f", groups by {group}" if groups else ""
+    word = "targets" if len(targets) > 1 else "target"
     return (
-        f"Read {table.name}: target `{target}`, inputs {inputs}{grouped_by}; {rows:,} rows, none "
-        "left out."
+        f"Read {table.name}: {word} {target}, inputs {inputs}{grouped_by}; {rows:,} rows, none left "
+        "out."
     )
 
 
@@ -231,16 +249,21 @@ def _names(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
-def _point(option: str, text: str | None, names: list[str]) -> dict[str, float]:
-    """`n=2000,T=2` as numbers."""
-    point: dict[str, float] = {}
+def _point(
+    option: str, text: str | None, names: list[str], groups: Sequence[str] = ()
+) -> dict[str, float | str]:
+    """`n=2000,T=2` as numbers, and what names a group as a word."""
+    point: dict[str, float | str] = {}
     for part in (text or "").split(",") if text else ():
-        name, sign, value = part.partition("=")
+        name, sign, value = (each.strip() for each in part.partition("="))
+        if sign and name in groups and name not in names:
+            point[name] = value
+            continue
         try:
-            point[name.strip()] = float(value)
+            point[name] = float(value)
         except ValueError:
             sign = ""
-        if not sign or name.strip() not in names:
+        if not sign or name not in names:
             example = f", such as {names[0]}=100" if names else ""
             raise OptionError(f"`{option}` should give inputs values{example}. Found {part!r}.")
     return point

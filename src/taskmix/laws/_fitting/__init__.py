@@ -7,9 +7,16 @@ kind of their noise (`_noise.py`), and the constants of a form are fitted to the
 
 from taskmix.laws._fitting._fit import Fit, Observations, fit_constants, linear_places, start_cost
 from taskmix.laws._fitting._noise import Noise, row_weights
-from taskmix.laws._fitting._table import as_columns, check_lengths, check_rows, read_table
+from taskmix.laws._fitting._table import (
+    LEAST_ROWS,
+    as_columns,
+    check_lengths,
+    check_rows,
+    read_table,
+)
 
 __all__ = [
+    "LEAST_ROWS",
     "Fit",
     "Noise",
     "Observations",

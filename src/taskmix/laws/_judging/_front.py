@@ -114,10 +114,12 @@ def make_front(
     polish: bool = True,
     holding: Holding | None = None,
     factors: Factors | None = None,
+    also: Sequence[Fit] = (),
 ) -> Front:
     """Judges the candidates and chooses; `fits` come with the shortest description first.
 
-    With `factors` constants may be those of groups, and the laws of the front have their means.
+    With `factors` constants may be those of groups, and the laws of the front have their means; `also`
+    are forms that are judged besides.
     """
     beyond = largest_rows(range_input, data.columns[range_input])
     ranges = left_out_ranges(data.columns)
@@ -132,8 +134,9 @@ def make_front(
         final = [_polished(each.fit, data) if polish else each.fit for each in judged]
         nats = [describer.length(fit.expression, _mean_square(fit, data)) for fit in final]
     else:
+        forms = [*_candidates(fits), *also]
         shared = judge_groups(
-            _candidates(fits), data, factors, train, held_out, beyond, ranges, describer, folds=folds
+            forms, data, factors, train, held_out, beyond, ranges, describer, folds=folds
         )
         judged, nats = [each.judged for each in shared], [each.length for each in shared]
         final = [each.fit for each in judged]

@@ -1,7 +1,8 @@
 """How far off a form is over groups: on rows held out and ranges left out, with constants of groups.
 
-The same errors as `_judge.py` finds for one group, so the same rule chooses. Which constants groups share
-is decided once, on all rows; means and groups' constants are fitted anew to the rows that remain.
+The same errors as `_judge.py` finds for one group, so the same rule chooses. Which constants groups
+share is decided once, on all rows; means and groups' constants are fitted anew to the rows that
+remain.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from taskmix.laws._judging._factors import Factors
 from taskmix.laws._judging._judge import JudgedLaw
 from taskmix.laws._judging._law import Errors
 from taskmix.laws._judging._ranges import RangeRows, typical_error
-from taskmix.laws._judging._sharing import SharedFit, fit_shared, share_constants
+from taskmix.laws._judging._sharing import SharedFit, fit_shared, share_further, share_shifts
 from taskmix.laws._searching import Describer
+
+MOST_JUDGED = 12  # forms, by their length
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +47,22 @@ def judge_groups(
     folds: int,
 ) -> list[JudgedGroups]:
     """Every form that has a value on every row."""
-    found = []
+    best: dict[str, tuple[float, SharedFit]] = {}  # of each form, from where it began best
     for fit in fits:
-        shared = share_constants(fit.expression, data, factors, describer)
+        shared = share_shifts(fit.expression, data, factors)
         # The mean over groups is a law of its own, for groups that were not there.
         if shared is not None and Fit(shared.expression, 0.0).is_usable(data):
-            judged = _judged(shared, data, train, held_out, beyond, ranges, folds)
-            found.append(JudgedGroups(judged, shared, shared.length(describer)))
+            length, key = shared.length(describer), fit.expression.key
+            if length < best.get(key, (np.inf, shared))[0]:
+                best[key] = (length, shared)
+    ranked = [shared for _, shared in sorted(best.values(), key=lambda entry: entry[0])]
+    found = []
+    for place, shared in enumerate(ranked):
+        if place < MOST_JUDGED or len(shared.mixed.mean) <= 2:  # a front begins with short ones
+            whole = share_further(shared, data, describer)
+            whole = whole if Fit(whole.expression, 0.0).is_usable(data) else shared
+            judged = _judged(whole, data, train, held_out, beyond, ranges, folds)
+            found.append(JudgedGroups(judged, whole, whole.length(describer)))
     return found
 
 
@@ -90,7 +102,9 @@ def _judged(
             ranges=typical_error(every, plain, ranges),
         )
     squares = (data.weight[held_out] / noise[held_out] * held) ** 2
-    return JudgedLaw(Fit(shared.expression, plain.mean_square(values)), errors, squares, tuple(every))
+    return JudgedLaw(
+        Fit(shared.expression, plain.mean_square(values)), errors, squares, tuple(every)
+    )
 
 
 def _without(shared: SharedFit, data: Observations, aside: NDArray[np.int64]) -> Array:

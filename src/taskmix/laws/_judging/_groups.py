@@ -1,9 +1,10 @@
 r"""One form for several groups of rows: constants that all share, and constants of each, shrunk.
 
-Which is which is chosen by evidence (`_sharing.py`). Constants of a group are drawn towards their mean over
-groups as far as its own rows leave them open: few rows lean on the others, many speak for themselves
-(Dempster, Rubin and Tsutakawa, JASA 76, 1981). A group that was not there has the mean, with an interval that
-holds the spread between groups, and a few rows of it move its constants from there (`GroupedLaw.adapt`).
+Which is which is chosen by evidence (`_sharing.py`). Constants of a group are drawn towards their
+mean over groups as far as its own rows leave them open: few rows lean on the others, many speak for
+themselves (Dempster, Rubin and Tsutakawa, JASA 76, 1981). A group that was not there has the mean,
+with an interval that holds the spread between groups, and a few rows of it move its constants from
+there (`GroupedLaw.adapt`).
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ class GroupedLaw:
         """
         if isinstance(group, str) and group in self.groups:
             return self.groups[group]
-        labels = {name: [each] for name, each in group.items()} if isinstance(group, dict) else [group]
+        labels = (
+            {name: [each] for name, each in group.items()} if isinstance(group, dict) else [group]
+        )
         codes = self.fit.factors.named(labels, 1)
         if codes.cell[0] >= 0:
             return self.groups[self.fit.factors.cells[codes.cell[0]]]
@@ -165,7 +168,8 @@ class GroupedLaw:
             return self
         factors = self.fit.factors
         unit = {
-            cell: units[factors.levels[TARGET][factors.of_cell(cell)[TARGET]]] for cell in self.groups
+            cell: units[factors.levels[TARGET][factors.of_cell(cell)[TARGET]]]
+            for cell in self.groups
         }
         return replace(
             self,
@@ -200,11 +204,7 @@ def fit_groups(law: Law, X: Any, y: Any, groups: Any) -> GroupedLaw:
     # Deviations are in proportion to a row's own value, so its group's level has to be known first.
     flat = level_groups(columns, target, factors.cell)
     start = Observations(columns, flat.target, row_weights(columns, flat.target, law.noise))
-    pooled = Observations(
-        columns,
-        target,
-        row_weights(columns, target, law.noise, flat.back(Program(law.expression).values(columns))),
-    )
+    pooled = Observations(columns, target, row_weights(columns, target, law.noise, flat.values))
     describer = Describer.of(pooled)
     found = []
     for expression in (law.expression, fit_constants(law.expression, start).expression):

@@ -1,4 +1,4 @@
-r"""A linear mixed model: coefficients that all rows share, and some that vary between levels of a column.
+r"""A linear mixed model: coefficients that rows share, and some that vary between levels of a column.
 
 $$w = X μ + Σ_b Z_b u_b + e, \quad u_b ∼ N(0, λ_b σ²), \quad e ∼ N(0, σ²)$$
 
@@ -6,7 +6,8 @@ $$w = X μ + Σ_b Z_b u_b + e, \quad u_b ∼ N(0, λ_b σ²), \quad e ∼ N(0, �
     1975, for μ and u together; Harville, JASA 72, 1977, Section 5, for the fixed point that gives the
     variances by restricted maximum likelihood.
 
-Only inner products of the columns are needed, so trying which coefficients vary costs no pass over rows.
+Only inner products of the columns are needed, so trying which coefficients vary costs no pass over
+rows.
 """
 
 from __future__ import annotations
@@ -75,19 +76,16 @@ def fit_mixed(
     for step in range(steps if blocks and ratios is None else 1):
         root, inverse, solved, square = _solve(moments, gram, told, scale, found, sizes)
         variance = max(square / max(moments.rows - k, 1), least)
-        if ratios is not None or step == steps - 1:
+        if ratios is not None or not blocks or step == steps - 1:
             break
         # In units of each effect's own variance: squares of the effects, and what is open of them.
-        open_share, squares = np.diag(inverse), solved**2
-        moved = np.array(
-            [
-                np.sum(squares[place]) / variance / max(len(squares[place]) - np.sum(open_share[place]), 1e-9)
-                for place in places
-            ]
-        )
-        before, found = found, np.maximum(found * moved, LEAST_RATIO / units)
-        if np.all(np.abs(np.log(found / before)) < SETTLED):
+        known = np.add.reduceat(1 - np.diag(inverse), ends[:-1])
+        squares = np.add.reduceat(solved**2, ends[:-1])
+        moved = squares / variance / np.maximum(known, 1e-9)
+        moved = np.maximum(found * moved, LEAST_RATIO / units)
+        if np.all(np.abs(np.log(moved / found)) < SETTLED):
             break
+        found = moved
     inner = np.eye(len(root) - k) + gram[k:, k:] * np.outer(root[k:], root[k:])
     volume = float(np.sum(np.log(np.diag(np.linalg.cholesky(inner))))) if len(blocks) else 0.0
     back = root / scale
@@ -122,4 +120,4 @@ def _solve(
     solved = inverse @ (told * root)
     # Not only its value at the very solution, which nearly equal columns leave inexact.
     square = moments.square + float(solved @ (whole @ solved - 2 * told * root))
-    return root, inverse, solved, square
+    return root, np.asarray(inverse, dtype=np.float64), np.asarray(solved), square

@@ -1,11 +1,11 @@
 r"""The constants of a form as numbers that may vary between groups.
 
-A form a + b n^c has constants that a group may have of its own, and which of them vary depends on how they
-are written: with n in the thousands, a group with another exponent has another b as well, by a factor
-of thousands, though its values near the data hardly differ. So a coefficient is taken as the value of its
-term at a typical point (φ = ψ + C ψ, where ψ are the constants and C what a constant inside the term adds
-to the term's logarithm there). Positive (or negative) coefficients may vary by factors: ψ is then their
-logarithm.
+A form a + b n^c has constants that a group may have of its own, and which of them vary depends on how
+they are written: with n in the thousands, a group with another exponent has another b as well, by a
+factor of thousands, though its values near the data hardly differ. So a coefficient is taken as the
+value of its term at a typical point (φ = ψ + C ψ, where ψ are the constants and C what a constant
+inside the term adds to the term's logarithm there). Positive (or negative) coefficients may vary by
+factors: ψ is then their logarithm.
 """
 
 from __future__ import annotations
@@ -46,12 +46,14 @@ class Written:
                     added = added if logs[place] else added * constants[place]
                 if np.isfinite(added).all():
                     there[place, inside] = added
-        return cls(expression, logs, np.linalg.inv(there), np.sign(constants))
+        return cls(
+            expression, logs, np.asarray(np.linalg.inv(there), np.float64), np.sign(constants)
+        )
 
     def told(self, constants: Array) -> Array:
         """Constants [constant] as groups have them."""
         plain = np.where(self.by_factor, np.log(np.abs(constants) + 1e-300), constants)
-        return np.linalg.solve(self.back, plain)
+        return np.asarray(np.linalg.solve(self.back, plain), dtype=np.float64)
 
     def constants(
         self,
@@ -76,10 +78,7 @@ class Written:
 def may_vary_by_factor(expression: Expression) -> NDArray[np.bool_]:
     """[constant], whether it is no exponent, and not zero."""
     exponents = {id(node.exponent) for node in expression.walk() if isinstance(node, Power)}
-    found = [
-        id(node) not in exponents and node.value != 0
-        for node in _free_numbers(expression)
-    ]
+    found = [id(node) not in exponents and node.value != 0 for node in _free_numbers(expression)]
     return np.array(found, dtype=np.bool_)
 
 

@@ -1,14 +1,16 @@
 r"""Which constants of a form groups share, and which each has of its own, by evidence.
 
-A group's own constants are drawn about a mean with a variance that the groups tell. The law is replaced
-by its tangent at the current constants, the linear mixed model there is solved, and so on:
+A group's own constants are drawn about a mean with a variance that the groups tell. The law is
+replaced by its tangent at the current constants, the linear mixed model there is solved, and so on:
 
-    Lindstrom and Bates, "Nonlinear Mixed Effects Models for Repeated Measures Data", Biometrics 46, 1990.
+    Lindstrom and Bates, "Nonlinear Mixed Effects Models for Repeated Measures Data", Biometrics 46,
+    1990.
 
-A constant is its groups' own where the marginal likelihood of the rows (groups' constants integrated out,
-by the same tangent) grows by more than the price of one more variance, as BIC prices it for all rows, which
-is dearer than the number of groups would make it (Delattre, Lavielle and Poursat, EJS 8, 2014). So are
-the noise of each group, and whether coefficients vary by factors rather than by differences.
+A constant is its groups' own where the marginal likelihood of the rows (groups' constants integrated
+out, by the same tangent) grows by more than the price of one more variance, as BIC prices it for all
+rows, which is dearer than the number of groups would make it (Delattre, Lavielle and Poursat, EJS 8,
+2014). So are the noise of each group, and whether coefficients vary by factors rather than by
+differences.
 """
 
 from __future__ import annotations
@@ -31,13 +33,17 @@ from taskmix.laws._searching import Describer
 Block = tuple[int, str]  # a constant, and the column whose levels have it of their own
 TANGENTS = 15  # at most, until the constants have settled
 CHOOSING = 3  # tangents at which the blocks are chosen anew
+PASSES = 8  # over all blocks, at most
+FEW_BLOCKS = 4  # that are exchanged for others; of more, too many pairs
 TRIED_STEPS = 8  # towards the variances of blocks that are tried
 HALVINGS = 8  # of a step that does harm
 STILL = 1e-6  # relative change of the deviations, below which constants have settled
 SIGN_NATS = 1.0  # for a constant that is not shared, besides its variance
 NOISE_ROWS = 4.0  # that a group's own noise is drawn towards that of all by
 LARGEST_SQUARE = 1e100  # of all slopes: beyond it a form is about to leave what can be computed
-LEAST_NOISE = 1e-10  # of the mean square of the target: where laws are exact, they are known no better
+LEAST_NOISE = (
+    1e-10  # of the mean square of the target: where laws are exact, they are known no better
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,24 +90,33 @@ class SharedFit:
             levels = len(self.factors.levels[self.noise_column])
             noise = float(counts @ np.log(self.noises)) + (levels - 1) * price
         varying = len(self.blocks) * (price + SIGN_NATS) + self.mixed.volume
-        return describer.length(self.expression, self.mixed.likeliest) + varying + noise
+        return float(describer.length(self.expression, self.mixed.likeliest) + varying + noise)
 
 
 def share_constants(
     expression: Expression, data: Observations, factors: Factors, describer: Describer
 ) -> SharedFit | None:
     """The form with its constants shared or of each group; None where it has no value on some row."""
-    shifts = Written.of(expression, [False] * len(expression.constants), data.columns, centred=True)
-    found = fit_shared(shifts, data, factors)
-    if found is None:
-        return None
+    first = share_shifts(expression, data, factors)
+    return None if first is None else share_further(first, data, describer)
+
+
+def share_shifts(expression: Expression, data: Observations, factors: Factors) -> SharedFit | None:
+    """The same where groups differ by differences, with one noise: a first look."""
+    shifts = [False] * len(expression.constants)
+    return fit_shared(Written.of(expression, shifts, data.columns, centred=True), data, factors)
+
+
+def share_further(found: SharedFit, data: Observations, describer: Describer) -> SharedFit:
+    """Other ways in which groups may differ, each where it makes the message shorter."""
+    expression, factors = found.expression, found.factors
     own = {place for place, _ in found.blocks}
     tried = [found]
     if own - _coefficient_places(found.written):  # a shape is own: the unit of its term matters
         plain = Written.of(
-            found.expression, [False] * len(expression.constants), data.columns, centred=False
+            expression, [False] * len(expression.constants), data.columns, centred=False
         )
-        tried.append(fit_shared(plain, data, factors) or found)
+        tried.append(fit_shared(plain, data, factors, blocks=found.blocks) or found)
     best = min(tried, key=lambda each: each.length(describer))
     varying = np.zeros(len(expression.constants), dtype=np.bool_)
     varying[sorted(own)] = True
@@ -109,7 +124,7 @@ def share_constants(
     if logs.any():
         centred = not np.array_equal(best.written.back, np.eye(len(logs)))
         factored = Written.of(best.expression, logs.tolist(), data.columns, centred=centred)
-        again = fit_shared(factored, data, factors)
+        again = fit_shared(factored, data, factors, blocks=best.blocks)
         if again is not None and again.length(describer) < best.length(describer):
             best = again
     return _with_noises(best, data, describer)
@@ -122,12 +137,15 @@ def fit_shared(
     *,
     known: SharedFit | None = None,  # whose blocks and noises are kept, and variances
     again: bool = False,  # the variances anew
+    blocks: tuple[Block, ...] = (),  # to begin with, where none are known
 ) -> SharedFit | None:
     """Tangent after tangent, from the constants of the form on; None where it has no value."""
     mean = written.told(np.array(written.expression.constants))
     empty = MixedFit(mean, (), np.zeros(0), 1.0, 1.0, np.eye(len(mean)), 0.0)
     first = SharedFit(written, factors, (), empty, np.ones(len(factors.cells)), "", len(data))
-    state = replace(known, factors=factors, rows=len(data)) if known is not None else first
+    state = _reblocked(first, blocks)
+    if known is not None:
+        state = replace(known, factors=factors, rows=len(data))
     noise = state.noises[factors.cell]
     data = Observations(data.columns, data.target, data.weight / noise)
     least = LEAST_NOISE * float(np.mean((data.weight * data.target) ** 2)) + 1e-300
@@ -214,38 +232,33 @@ def _choose(
     blocks: tuple[Block, ...],
     least: float,
 ) -> tuple[Block, ...]:
-    """Blocks added and taken away one at a time, as long as the message gets shorter."""
-    best = _nats(moments, [places[block] for block in blocks], least)
-    while True:
-        more = [(*blocks, block) for block in places if block not in blocks]
-        fewer = [tuple(each for each in blocks if each != block) for block in blocks]
-        scored = [
-            (_nats(moments, [places[block] for block in trial], least), sorted(trial))
-            for trial in (*more, *fewer)
-        ]
-        nats, trial = min(scored, key=lambda entry: entry[0])
-        if nats >= best - 1e-9:
-            others = _exchanged(moments, places, blocks, best, least)
-            if others == blocks:
-                return blocks
-            nats, trial = _nats(moments, [places[each] for each in others], least), list(others)
-        best, blocks = nats, tuple(trial)
+    """Blocks added, taken away and exchanged one at a time, as long as the message gets shorter."""
 
+    def nats(trial: tuple[Block, ...]) -> float:
+        return _nats(moments, [places[block] for block in trial], least)
 
-def _exchanged(
-    moments: Moments,
-    places: dict[Block, NDArray[np.intp]],
-    blocks: tuple[Block, ...],
-    best: float,
-    least: float,
-) -> tuple[Block, ...]:
-    """One block for another, where that makes the message shorter."""
-    for old, new in product(blocks, places):
-        if new not in blocks:
-            trial = tuple(sorted((*(each for each in blocks if each != old), new)))
-            if _nats(moments, [places[block] for block in trial], least) < best - 1e-9:
-                return trial
-    return blocks
+    best = nats(blocks)
+    for _ in range(PASSES):
+        before = blocks
+        more = sorted((nats((*blocks, block)), block) for block in places if block not in blocks)
+        for alone, block in more:
+            if alone < best and (shorter := nats(trial := (*blocks, block))) < best:
+                best, blocks = shorter, trial
+        for block in blocks:
+            trial = tuple(each for each in blocks if each != block)
+            if (shorter := nats(trial)) < best:
+                best, blocks = shorter, trial
+        if blocks == before and len(blocks) <= FEW_BLOCKS:
+            trials = [
+                (*(each for each in blocks if each != old), new)
+                for old, new in product(blocks, places)
+                if new not in blocks
+            ]
+            found = [(nats(trial), trial) for trial in trials]
+            best, blocks = min([(best, blocks), *found])
+        if blocks == before:
+            break
+    return tuple(sorted(blocks))
 
 
 def _stepped(

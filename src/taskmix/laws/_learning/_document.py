@@ -20,6 +20,7 @@ from taskmix.laws._judging import (
     GroupRow,
     LawRow,
     NextLawRuns,
+    SharedRow,
     StackRow,
 )
 from taskmix.laws._learning._picture import LawPicture
@@ -43,6 +44,8 @@ class PredictionRow:
     low: float
     high: float
     warning: str
+    # The group that was asked about, by the columns that name groups.
+    group: Mapping[str, str] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,13 @@ class LawsDocument:
         default=None, metadata=LEFT_OUT_IF_NONE
     )
     groups: tuple[GroupRow, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # The columns that name groups, and which constants all groups share.
+    group_columns: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    shared: tuple[SharedRow, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # What is said of each column at the point, where several were explained.
+    target_predictions: tuple[PredictionRow, ...] | None = field(
+        default=None, metadata=LEFT_OUT_IF_NONE
+    )
     # Standard deviations of the constants.
     between_groups: tuple[float, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     prediction: PredictionRow | None = field(default=None, metadata=LEFT_OUT_IF_NONE)

@@ -29,7 +29,12 @@ from taskmix.laws._judging import (
     make_front,
     next_law_runs,
 )
-from taskmix.laws._learning._targets import forms_of_all, group_weights, is_vector, long_table
+from taskmix.laws._learning._targets import (
+    forms_of_all,
+    is_vector,
+    long_table,
+    rows_to_search,
+)
 from taskmix.laws._searching import Describer, SearchOptions, level_groups, search_laws
 
 
@@ -48,6 +53,7 @@ ENGINES: dict[str, Any] = {
     "operon": OperonEngine,
     "gplearn": GplearnEngine,
 }
+FORMS_OF_A_GROUP = 4  # that are judged on all rows, where groups were searched alone
 
 
 def engine_name(engine: Any) -> str:
@@ -137,12 +143,11 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         train, held_out = _divided(len(target), self.test_size, self.seed)
         seen = {name: column[train] for name, column in columns.items()}
         factors = Factors.of(groups, len(target)) if groups is not None else None
-        flat = level_groups(columns, target, factors.cell) if factors else None
-        sought = flat.target if flat else target
-        fits, weight, polish = self._find(seen, sought[train], columns, sought, held_out)
-        if flat:
-            weight = group_weights(fits, columns, target, weight, flat)
-            fits = [*fits, *(Fit(form, np.inf) for form in forms_of_all(columns))]
+        if factors is None:
+            fits, weight, polish = self._find(seen, target[train], columns, target, held_out)
+            also: list[Fit] = []
+        else:
+            fits, weight, polish, also = self._find_grouped(columns, target, factors, held_out)
         data = Observations(columns, target, weight)
         describer = Describer.of(data)
         for_train = Describer.of(data.rows(train))
@@ -160,6 +165,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             polish=polish,
             holding=holding,
             factors=factors,
+            also=also,
         )
         if self.front_.warning:
             self.notes_.append(self.front_.warning)
@@ -283,6 +289,25 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         guess = Program(fits[0].expression).values(columns)
         weight = row_weights(columns, whole, self.noise, guess)
         return fits, weight, bool(engine.polish)
+
+    def _find_grouped(
+        self, columns: Columns, target: Array, factors: Factors, held_out: NDArray[np.int64]
+    ) -> tuple[list[Fit], Array, bool, list[Fit]]:
+        """The same over groups; forms that other rows gave, or that hold every input, come last."""
+        flat = level_groups(columns, target, factors.cell)
+        kinds, found, also = [], [], [Fit(form, np.inf) for form in forms_of_all(columns)]
+        for rows in rows_to_search(columns, target, factors, flat):
+            inside = {name: column[rows.places] for name, column in columns.items()}
+            aside = np.flatnonzero(np.isin(rows.places, held_out))
+            train = np.setdiff1d(np.arange(len(rows.places)), aside)
+            seen = {name: column[train] for name, column in inside.items()}
+            aside = aside if len(aside) > 1 else train[-2:]
+            fits, weight, polish = self._find(seen, rows.target[train], inside, rows.target, aside)
+            kinds.append(np.ptp(weight) > 0)
+            found.append(fits)
+        noise: Noise = "relative" if kinds[0] else "absolute"
+        also += [fit for fits in found[1:] for fit in fits[:FORMS_OF_A_GROUP]]
+        return found[0], row_weights(columns, target, noise, flat.values), polish, also
 
 
 def _divided(count: int, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -115,11 +115,11 @@ def _law_lines(document: LawsDocument) -> list[str]:
 
 def _answer_lines(document: LawsDocument) -> list[str]:
     """What was asked of the law: its groups, a prediction, a gain."""
-    lines = [f"  {row.group} ({row.rows} rows): {row.formula}" for row in document.groups or ()]
-    if (found := document.prediction) is not None:
-        lines.append(
-            f"At {_point(found.at)}: {found.value:.4g} ({_ends(found)}). {found.warning}".strip()
-        )
+    lines = group_lines(document)
+    asked = [document.prediction] if document.prediction is not None else []
+    for row in document.target_predictions or asked:
+        value = f"{row.value:.4g} ({_ends(row)})"
+        lines.append(f"At {_point(row.at, row.group)}: {value}. {row.warning}".strip())
     if document.stack:
         lines.append(
             "Laws that cannot be distinguished from it, weighted by their errors beyond the ranges:"
@@ -142,8 +142,23 @@ def _shown(value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else f"{value:.4g}"
 
 
-def _point(point: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} = {value:g}" for name, value in point.items())
+def group_lines(document: LawsDocument) -> list[str]:
+    """Which constants groups share, and each group's law."""
+    lines = [f"Constants over {len(document.groups or ())} groups:"] if document.shared else []
+    for row in document.shared or ():
+        words = "the same in all"
+        if not row.shared:
+            kind = "by factors, " if row.by_factor else ""
+            words = f"of each {' and '.join(row.by)}, {kind}standard deviation {row.between:.3g}"
+        lines.append(f"  {row.value:.5g}: {words}")
+    return lines + [
+        f"  {row.group} ({row.rows} rows): {row.formula}" for row in document.groups or ()
+    ]
+
+
+def _point(point: Mapping[str, float], group: Mapping[str, str] | None = None) -> str:
+    named = [f"{name} = {value}" for name, value in (group or {}).items()]
+    return ", ".join([*named, *(f"{name} = {value:g}" for name, value in point.items())])
 
 
 def _ends(row: PredictionRow | GainRow) -> str:

@@ -1,25 +1,26 @@
 """Several columns to explain under one form: each is a group of rows of one long table.
 
-Losses of many data sets, or many measures of one model, follow one form whose constants are their own or
-shared. Where the columns differ in size by more than `SAME_UNIT`, each is divided by its typical size first,
-and laws come back in the column's own unit (`GroupedLaw.units`).
+Losses of many data sets, or many measures of one model, follow one form whose constants are their own
+or shared. Where the columns differ in size by more than `SAME_UNIT`, each is divided by its typical
+size first, and laws come back in the column's own unit (`GroupedLaw.units`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taskmix.errors import InputError, OptionError
-from taskmix.laws._fitting import Fit, Noise, as_columns, check_lengths, row_weights
+from taskmix.laws._fitting import LEAST_ROWS, as_columns, check_lengths
 from taskmix.laws._forms import (
     Array,
     Columns,
     Expression,
-    Program,
+    Number,
     Variable,
     add,
     exp,
@@ -28,9 +29,12 @@ from taskmix.laws._forms import (
     raise_to,
 )
 from taskmix.laws._judging import TARGET, Factors
-from taskmix.laws._searching import LevelledRows
+from taskmix.laws._searching import LevelledRows, have_own_curves, level_groups
 
 SAME_UNIT = 10.0  # times, by which typical sizes of columns in one unit may differ
+SEARCHED_ALONE = 3  # groups, at most, where their curves differ
+FEW_INPUTS = 3  # up to which so many are; with more a search takes longer
+RATES = (0.3, 2.0)  # at which forms fall over the range of an input, to begin with
 MOST_INPUTS = 8  # in the forms that hold all of them
 
 
@@ -56,7 +60,9 @@ def long_table(X: Any, Y: Any, groups: Any = None) -> LongTable:
     """The columns of `Y` below each other, with the inputs of their rows."""
     inputs, targets = as_columns(X), as_columns(Y, None if _has_names(Y) else _names(Y))
     if len(targets) < 2:
-        raise InputError("There should be two columns to explain, or one alone. Found a table of one.")
+        raise InputError(
+            "There should be two columns to explain, or one alone. Found a table of one."
+        )
     clash = sorted(set(targets) & set(inputs))
     if clash:
         raise OptionError(
@@ -88,12 +94,24 @@ def forms_of_all(columns: Columns) -> list[Expression]:
     if len(columns) > MOST_INPUTS or len(columns) < 2:
         return []
     names = list(columns)
-    linear = [multiply(free(-0.1), Variable(name)) for name in names]
-    found = [
-        add(free(1.0), *linear),
-        multiply(free(1.0), exp(add(*linear))),
-        add(free(1.0), multiply(free(1.0), exp(add(*linear)))),
-    ]
+    found: list[Expression] = []
+    shares = all(np.all(column >= 0) for column in columns.values())
+    for power in (1.0, 0.5) if shares else (1.0,):
+        terms = [raise_to(Variable(name), Number(power)) for name in names]
+        for rate in RATES:
+            fall = exp(
+                add(
+                    *(
+                        multiply(free(-rate / np.max(np.abs(columns[name])) ** power), term)
+                        for name, term in zip(names, terms, strict=True)
+                    )
+                )
+            )
+            found += [multiply(free(1.0), fall), add(free(1.0), multiply(free(1.0), fall))]
+        found.append(add(free(1.0), *(multiply(free(-0.1), term) for term in terms)))
+    if shares:
+        roots = [raise_to(Variable(name), free(0.5)) for name in names]
+        found.append(add(free(1.0), *(multiply(free(-0.1), root) for root in roots)))
     if all(np.all(column > 0) for column in columns.values()):
         powers = [raise_to(Variable(name), free(-0.1)) for name in names]
         found += [
@@ -104,13 +122,37 @@ def forms_of_all(columns: Columns) -> list[Expression]:
     return found
 
 
-def group_weights(
-    fits: Sequence[Fit], columns: Columns, target: Array, weight: Array, flat: LevelledRows
-) -> Array:
-    """[row], one over the noise, where rows of groups are at their own levels again."""
-    noise: Noise = "absolute" if np.ptp(weight) == 0 else "relative"
-    guess = flat.back(Program(fits[0].expression).values(columns))
-    return row_weights(columns, target, noise, guess)
+@dataclass(frozen=True, eq=False)
+class SearchedRows:
+    """Rows in which a form is looked for, at one level."""
+
+    places: NDArray[np.int64]
+    target: Array  # [place]
+
+
+def rows_to_search(
+    columns: Columns, target: Array, factors: Factors, flat: LevelledRows
+) -> list[SearchedRows]:
+    """All rows at one level; where curves of groups differ, some groups alone too.
+
+    Columns to explain whose curves differ have no curve in common, so there it is only these.
+    """
+    whole = SearchedRows(np.arange(len(target)), flat.target)
+    by = factors.codes[TARGET] if TARGET in factors.columns else factors.cell
+    if not have_own_curves(columns, target, factors.cell, by, flat):
+        return [whole]
+    counts = np.bincount(by)
+    least = LEAST_ROWS + 4 * len(columns)
+    most = np.argsort(-counts, kind="stable")[: SEARCHED_ALONE if len(columns) <= FEW_INPUTS else 1]
+    found = []
+    for place in most[counts[most] >= least].tolist():
+        here = np.flatnonzero(by == place)
+        cells = np.unique(factors.cell[here], return_inverse=True)[1]
+        inside = {name: column[here] for name, column in columns.items()}
+        alone = level_groups(inside, target[here], cells).target if cells.any() else target[here]
+        if np.ptp(alone) > 0 and all(np.ptp(column) > 0 for column in inside.values()):
+            found.append(SearchedRows(here, alone))
+    return found if found and TARGET in factors.columns else [whole, *found]
 
 
 def _has_names(Y: Any) -> bool:

@@ -7,7 +7,18 @@ The loop is in `_search.py`. First guesses are products and sums under a change 
 `_rewrite.py`). Rows of several groups are brought to one level first (`_group_levels.py`).
 """
 
-from taskmix.laws._searching._group_levels import LevelledRows, level_groups
+from taskmix.laws._searching._group_levels import (
+    LevelledRows,
+    have_own_curves,
+    level_groups,
+)
 from taskmix.laws._searching._search import Describer, SearchOptions, search_laws
 
-__all__ = ["Describer", "LevelledRows", "SearchOptions", "level_groups", "search_laws"]
+__all__ = [
+    "Describer",
+    "LevelledRows",
+    "SearchOptions",
+    "have_own_curves",
+    "level_groups",
+    "search_laws",
+]
