@@ -68,7 +68,9 @@ def _range_likelihood(
     nothing = np.zeros(len(RATES))
     rest = data.rows(np.flatnonzero(~each.rows))
     places = np.flatnonzero(each.rows)
-    far = data.rows(places[np.linspace(0, len(places) - 1, min(len(places), MOST_ROWS)).astype(int)])
+    far = data.rows(
+        places[np.linspace(0, len(places) - 1, min(len(places), MOST_ROWS)).astype(int)]
+    )
     known = {
         name: (float(rest.columns[name].min()), float(rest.columns[name].max()))
         for name in data.columns

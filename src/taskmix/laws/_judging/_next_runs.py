@@ -117,11 +117,13 @@ def _to_distinguish(laws: Sequence[Law], points: Columns, most: int) -> NextLawR
     with np.errstate(all="ignore"):
         apart = (values[1:] - values[0]) ** 2 / (2 * (noise + variances[0] + variances[1:]))
     apart = np.where(np.isfinite(apart), apart, 0.0)  # [rival, point], nats a run
-    together, picked = np.zeros(len(apart)), []
+    picked: list[int] = []
+    together = np.zeros(len(apart))
     while len(picked) < most and (together < ENOUGH).any():
-        gain = np.minimum(together[:, None] + apart, ENOUGH).sum(axis=0) - np.minimum(
-            together, ENOUGH
-        ).sum()
+        gain = (
+            np.minimum(together[:, None] + apart, ENOUGH).sum(axis=0)
+            - np.minimum(together, ENOUGH).sum()
+        )
         best = int(np.argmax(gain))
         if not gain[best] > 1e-3:
             break
@@ -181,9 +183,7 @@ def _to_narrow(
     return NextLawRuns(_counted(picked, points, [law]), narrower=after)
 
 
-def _counted(
-    picked: Sequence[int], points: Columns, laws: Sequence[Law]
-) -> tuple[NextLawRun, ...]:
+def _counted(picked: Sequence[int], points: Columns, laws: Sequence[Law]) -> tuple[NextLawRun, ...]:
     names = [name for name in laws[0].ranges if any(name in law.inputs for law in laws)]
     return tuple(
         NextLawRun({name: float(points[name][place]) for name in names}, list(picked).count(place))

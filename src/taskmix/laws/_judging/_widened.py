@@ -52,6 +52,4 @@ def _measured(law: Law, data: Observations, describer: Describer) -> Law | None:
     if not fit.is_usable(data):
         return None
     length = describer.length(fit.expression, fit.mean_square)
-    return law_of(
-        fit, data, target=law.target, length=length, noise=law.noise, errors=law.errors
-    )
+    return law_of(fit, data, target=law.target, length=length, noise=law.noise, errors=law.errors)
