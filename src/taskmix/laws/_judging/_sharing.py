@@ -313,7 +313,8 @@ def _with_noises(found: SharedFit, data: Observations, describer: Describer) -> 
         codes = found.factors.codes[column]
         counts = np.bincount(codes, minlength=len(levels))
         sums = np.bincount(codes, weights=squares, minlength=len(levels))
-        own = np.sqrt((sums / overall + NOISE_ROWS) / (counts + NOISE_ROWS))
+        logs = np.log(sums / np.maximum(counts, 1) / overall + LEAST_NOISE)
+        own = np.exp(0.5 * logs * counts / (counts + NOISE_ROWS))
         left = max(float(np.mean(squares / own[codes] ** 2)), 1e-300) / overall
         gain = 0.5 * found.rows * np.log(left) + counts @ np.log(own) + (len(levels) - 1) * price
         if gain >= 0:
