@@ -10,10 +10,10 @@ ranges left out of the *train* rows of these tables and of the tables of the stu
 best law on its front there. The test rows are for this measurement alone. `--nested` measures on such
 ranges of the train rows, where the peer is the best law on the front.
 
-Besides, groups: five losses of domain mixtures explained by one form, with four models as groups, and each
-model left out in turn, to be told from the others and 0, 3 or 5 rows of its own. The forms that hold every
-input (`laws/_learning/_targets.py`) were written while looking at this table, its test rows included; the
-choice among them is made on the train rows.
+Besides, groups: five losses of domain mixtures explained by one form, with four models as groups, and
+each model left out in turn, to be told from the others and 0, 3 or 5 rows of its own. The forms that hold
+every input (`laws/_learning/_targets.py`) were written while looking at this table, its test rows
+included; the choice among them is made on the train rows.
 
     TASKMIX_DATA=... python benchmarks/laws_tables.py [--nested] [--quick] [--json]
 

@@ -352,6 +352,12 @@ def _adapted(
         gain = np.linalg.solve(total, across).T
         moved = prior + gain @ (target - values - slopes @ (prior - told))
         covariance = spread - gain @ across
+        for _ in range(ADAPTING):  # back from where the form has no value
+            if np.isfinite(program.values(columns, fit.written.constants(moved))).all():
+                break
+            moved = (moved + told) / 2
+        else:
+            break
         settled = np.allclose(moved, told, rtol=1e-8, atol=1e-12)
         told = moved
         if settled:

@@ -39,6 +39,7 @@ TRIED_STEPS = 8  # towards the variances of blocks that are tried
 HALVINGS = 8  # of a step that does harm
 STILL = 1e-6  # relative change of the deviations, below which constants have settled
 SIGN_NATS = 1.0  # for a constant that is not shared, besides its variance
+NOISE_STEPS = 3  # towards the noise of each group
 NOISE_ROWS = 4.0  # that a group's own noise is drawn towards that of all by
 LARGEST_SQUARE = 1e100  # of all slopes: beyond it a form is about to leave what can be computed
 LEAST_NOISE = (
@@ -305,24 +306,28 @@ def _of_one_sign(found: SharedFit) -> NDArray[np.bool_]:
 
 def _with_noises(found: SharedFit, data: Observations, describer: Describer) -> SharedFit:
     """With a noise of each level of a column, where that makes the message shorter."""
-    values = found.values(data.columns, found.factors)
-    squares = (data.weight * (values - data.target)) ** 2
-    overall = max(float(squares.mean()), found.mixed.likeliest)
     best, price = found, 0.5 * np.log(found.rows)
     for column, levels in found.factors.levels.items():
-        codes = found.factors.codes[column]
+        codes, noisy = found.factors.codes[column], found
         counts = np.bincount(codes, minlength=len(levels))
-        sums = np.bincount(codes, weights=squares, minlength=len(levels))
-        logs = np.log(sums / np.maximum(counts, 1) / overall + LEAST_NOISE)
-        own = np.exp(0.5 * logs * counts / (counts + NOISE_ROWS))
-        left = max(float(np.mean(squares / own[codes] ** 2)), 1e-300) / overall
-        gain = 0.5 * found.rows * np.log(left) + counts @ np.log(own) + (len(levels) - 1) * price
-        if gain >= 0:
-            continue
-        cells = np.ones(len(found.factors.cells))
-        cells[found.factors.cell] = own[codes]
-        start = replace(found, noises=cells, noise_column=column)
-        noisy = fit_shared(found.written, data, found.factors, known=start, again=True)
-        if noisy is not None and noisy.length(describer) < best.length(describer):
+        for _ in range(NOISE_STEPS):  # the noise of a quiet group is seen where it counts for more
+            values = noisy.values(data.columns, found.factors)
+            squares = (data.weight * (values - data.target)) ** 2
+            overall = max(float(squares.mean()), found.mixed.likeliest)
+            sums = np.bincount(codes, weights=squares, minlength=len(levels))
+            logs = np.log(sums / np.maximum(counts, 1) / overall + LEAST_NOISE)
+            own = np.exp(0.5 * logs * counts / (counts + NOISE_ROWS))
+            left = max(float(np.mean(squares / own[codes] ** 2)), 1e-300) / overall
+            gain = 0.5 * found.rows * np.log(left) + counts @ np.log(own)
+            if gain + (len(levels) - 1) * price >= 0:
+                break
+            cells = np.ones(len(found.factors.cells))
+            cells[found.factors.cell] = own[codes]
+            start = replace(noisy, noises=cells, noise_column=column)
+            again = fit_shared(found.written, data, found.factors, known=start, again=True)
+            if again is None:
+                break
+            noisy = again
+        if noisy.length(describer) < best.length(describer):
             best = noisy
     return best
