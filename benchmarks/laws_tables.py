@@ -11,7 +11,7 @@ best law on its front there. The test rows are for this measurement alone. `--ne
 ranges of the train rows, where the peer is the best law on the front.
 
 Besides, groups: five losses of domain mixtures explained by one form, with four models as groups, and
-each model left out in turn, to be told from the others and 0, 3 or 5 rows of its own. The forms that hold
+each model left out in turn, told from the others and from 0, 3 or 5 rows of its own. The forms that hold
 every input (`laws/_learning/_targets.py`) were written while looking at this table, its test rows
 included; the choice among them is made on the train rows.
 
