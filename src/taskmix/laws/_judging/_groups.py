@@ -200,7 +200,7 @@ def fit_groups(law: Law, X: Any, y: Any, groups: Any) -> GroupedLaw:
     >>> y = 2 * n + np.where(kind == "a", 1, 5) + np.tile([0.01, -0.01], 6)
     >>> found = fit_groups(fit_formula("2*n + 3", {"n": n}, y), {"n": n}, y, kind)
     >>> found.groups["b"], [row.shared for row in found.shared_rows()]
-    (Law('y = 1.999*n + 5.005'), [True, False])
+    (Law('y = 1.998*n + 5.006'), [True, False])
     """
     columns = as_columns(X)
     target = as_columns({law.target: y})[law.target]
