@@ -14,7 +14,7 @@ from taskmix.laws._judging._bootstrap import Bootstrap, bootstrap_law
 from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._compare import FormulaComparison, compare_formulas, paper_comparisons
 from taskmix.laws._judging._demands import Demands
-from taskmix.laws._judging._factors import TARGET, Factors
+from taskmix.laws._judging._factors import TARGET, GroupFactors
 from taskmix.laws._judging._front import Front, make_front
 from taskmix.laws._judging._given import fit_formula
 from taskmix.laws._judging._groups import GroupedLaw, fit_groups
@@ -42,12 +42,12 @@ __all__ = [
     "Box",
     "Demands",
     "Errors",
-    "Factors",
     "FittedConstant",
     "FormulaComparison",
     "Front",
     "FrontRow",
     "Gain",
+    "GroupFactors",
     "GroupRow",
     "GroupedLaw",
     "Holding",

@@ -17,7 +17,7 @@ TOGETHER = " / "  # between the names of a cell
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
+class GroupFactors:
     """The levels of each column of groups, and of all together where there are several."""
 
     levels: Mapping[str, tuple[str, ...]]  # [column][level], names
@@ -25,7 +25,7 @@ class Factors:
     columns: tuple[str, ...]  # without the one of all together
 
     @classmethod
-    def of(cls, groups: Any, rows: int) -> Factors:
+    def of(cls, groups: Any, rows: int) -> GroupFactors:
         """From labels, or from several columns of labels by name."""
         labels = _labels(groups)
         for name, column in labels.items():
@@ -62,12 +62,12 @@ class Factors:
     def __len__(self) -> int:
         return len(self.cell)
 
-    def rows(self, places: NDArray[np.integer[Any]]) -> Factors:
+    def rows(self, places: NDArray[np.integer[Any]]) -> GroupFactors:
         """Of some rows, the levels as they were."""
         codes = {name: column[places] for name, column in self.codes.items()}
-        return Factors(self.levels, codes, self.columns)
+        return GroupFactors(self.levels, codes, self.columns)
 
-    def named(self, groups: Any, rows: int) -> Factors:
+    def named(self, groups: Any, rows: int) -> GroupFactors:
         """Other rows by their labels; groups that were not there have no place."""
         labels = _labels(groups)
         if len(self.columns) == 1 and len(labels) == 1:
@@ -92,7 +92,7 @@ class Factors:
                 raise ShapeError(
                     f"`{name}` should name a group for each of the {rows} rows. Found {len(column)}."
                 )
-        return Factors(self.levels, _coded(kept, self.levels), self.columns)
+        return GroupFactors(self.levels, _coded(kept, self.levels), self.columns)
 
     def of_cell(self, cell: str) -> dict[str, int]:
         """The places of one cell in every column, from a row that has it."""

@@ -14,7 +14,7 @@ from taskmix.laws._forms import Program, complexity, is_field_form, open_key
 from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._choose import choose_law
 from taskmix.laws._judging._disqualify import TargetFacts
-from taskmix.laws._judging._factors import Factors
+from taskmix.laws._judging._factors import GroupFactors
 from taskmix.laws._judging._grouped_judge import judge_groups
 from taskmix.laws._judging._groups import GroupedLaw, grouped_law
 from taskmix.laws._judging._holding import Holding
@@ -113,7 +113,7 @@ def make_front(
     folds: int = 0,
     polish: bool = True,
     holding: Holding | None = None,
-    factors: Factors | None = None,
+    factors: GroupFactors | None = None,
     also: Sequence[Fit] = (),
 ) -> Front:
     """Judges the candidates and chooses; `fits` come with the shortest description first.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from taskmix.laws._fitting import Fit, Observations
 from taskmix.laws._forms import Array
-from taskmix.laws._judging._factors import Factors
+from taskmix.laws._judging._factors import GroupFactors
 from taskmix.laws._judging._judge import JudgedLaw
 from taskmix.laws._judging._law import Errors
 from taskmix.laws._judging._ranges import RangeRows, typical_error
@@ -37,7 +37,7 @@ class JudgedGroups:
 def judge_groups(
     fits: Sequence[Fit],
     data: Observations,
-    factors: Factors,
+    factors: GroupFactors,
     train: NDArray[np.int64],
     held_out: NDArray[np.int64],
     beyond: RangeRows,

@@ -28,7 +28,7 @@ RIDGE = 1e-9  # of a shared column's square: two constants that tell the same ar
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class MixedMoments:
     """Inner products of weighted columns and of the response: the first columns are those shared."""
 
     gram: Array  # [column, column]
@@ -52,7 +52,7 @@ class MixedFit:
 
 
 def fit_mixed(
-    moments: Moments,
+    moments: MixedMoments,
     blocks: Sequence[NDArray[np.intp]],  # [block], its columns
     *,
     least: float,  # variance of the noise
@@ -101,7 +101,7 @@ def fit_mixed(
 
 
 def _solve(
-    moments: Moments,
+    moments: MixedMoments,
     gram: Array,
     told: Array,
     scale: Array,

@@ -20,7 +20,7 @@ from taskmix.laws._forms import Array, Columns, Expression, Number, Power, Produ
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class WrittenConstants:
     """How the constants of a form are written for groups, and back."""
 
     expression: Expression
@@ -31,7 +31,7 @@ class Written:
     @classmethod
     def of(
         cls, expression: Expression, by_factor: Sequence[bool], columns: Columns, *, centred: bool
-    ) -> Written:
+    ) -> WrittenConstants:
         """`centred` tells coefficients at a typical point of the columns."""
         logs = np.array(by_factor, dtype=np.bool_)
         constants = np.array(expression.constants)

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from taskmix.laws._fitting import Observations
 from taskmix.laws._forms import Array, Columns, Expression, Program
-from taskmix.laws._judging._factors import Factors
-from taskmix.laws._judging._mixed import MixedFit, Moments, fit_mixed
-from taskmix.laws._judging._own_constants import Written, may_vary_by_factor
+from taskmix.laws._judging._factors import GroupFactors
+from taskmix.laws._judging._mixed import MixedFit, MixedMoments, fit_mixed
+from taskmix.laws._judging._own_constants import WrittenConstants, may_vary_by_factor
 from taskmix.laws._searching import Describer
 
 Block = tuple[int, str]  # a constant, and the column whose levels have it of their own
@@ -39,6 +39,7 @@ TRIED_STEPS = 8  # towards the variances of blocks that are tried
 HALVINGS = 8  # of a step that does harm
 STILL = 1e-6  # relative change of the deviations, below which constants have settled
 SIGN_NATS = 1.0  # for a constant that is not shared, besides its variance
+NOISE_STEPS = 3  # towards the noise of each group
 NOISE_ROWS = 4.0  # that a group's own noise is drawn towards that of all by
 LARGEST_SQUARE = 1e100  # of all slopes: beyond it a form is about to leave what can be computed
 LEAST_NOISE = (
@@ -50,8 +51,8 @@ LEAST_NOISE = (
 class SharedFit:
     """A form over groups: means of its constants, and what varies between groups."""
 
-    written: Written
-    factors: Factors  # of the rows it was fitted to
+    written: WrittenConstants
+    factors: GroupFactors  # of the rows it was fitted to
     blocks: tuple[Block, ...]
     mixed: MixedFit
     noises: Array  # [cell], of its rows over that of all
@@ -64,7 +65,7 @@ class SharedFit:
         constants = self.written.constants(self.mixed.mean)
         return self.written.expression.with_constants(constants.tolist())
 
-    def told(self, codes: Factors) -> Array:
+    def told(self, codes: GroupFactors) -> Array:
         """[row, constant] as groups have them; what is not known of a group is at the mean."""
         found = np.repeat(self.mixed.mean[None, :], len(codes), axis=0)
         for (place, column), effect in zip(self.blocks, self.mixed.effects, strict=True):
@@ -72,12 +73,12 @@ class SharedFit:
             found[:, place] += np.where(code >= 0, effect[code], 0.0)
         return found
 
-    def values(self, columns: Columns, codes: Factors) -> Array:
+    def values(self, columns: Columns, codes: GroupFactors) -> Array:
         """[row], each with the constants of its group."""
         constants = self.written.constants(self.told(codes))
         return Program(self.written.expression).values(columns, list(constants.T))
 
-    def row_noise(self, codes: Factors) -> Array:
+    def row_noise(self, codes: GroupFactors) -> Array:
         """[row], noise over that of all; 1 for groups that were not there."""
         return np.where(codes.cell >= 0, self.noises[codes.cell], 1.0)
 
@@ -94,17 +95,21 @@ class SharedFit:
 
 
 def share_constants(
-    expression: Expression, data: Observations, factors: Factors, describer: Describer
+    expression: Expression, data: Observations, factors: GroupFactors, describer: Describer
 ) -> SharedFit | None:
     """The form with its constants shared or of each group; None where it has no value on some row."""
     first = share_shifts(expression, data, factors)
     return None if first is None else share_further(first, data, describer)
 
 
-def share_shifts(expression: Expression, data: Observations, factors: Factors) -> SharedFit | None:
+def share_shifts(
+    expression: Expression, data: Observations, factors: GroupFactors
+) -> SharedFit | None:
     """The same where groups differ by differences, with one noise: a first look."""
     shifts = [False] * len(expression.constants)
-    return fit_shared(Written.of(expression, shifts, data.columns, centred=True), data, factors)
+    return fit_shared(
+        WrittenConstants.of(expression, shifts, data.columns, centred=True), data, factors
+    )
 
 
 def share_further(found: SharedFit, data: Observations, describer: Describer) -> SharedFit:
@@ -113,7 +118,7 @@ def share_further(found: SharedFit, data: Observations, describer: Describer) ->
     own = {place for place, _ in found.blocks}
     tried = [found]
     if own - _coefficient_places(found.written):  # a shape is own: the unit of its term matters
-        plain = Written.of(
+        plain = WrittenConstants.of(
             expression, [False] * len(expression.constants), data.columns, centred=False
         )
         tried.append(fit_shared(plain, data, factors, blocks=found.blocks) or found)
@@ -123,7 +128,9 @@ def share_further(found: SharedFit, data: Observations, describer: Describer) ->
     logs = varying & may_vary_by_factor(best.expression) & _of_one_sign(best)
     if logs.any():
         centred = not np.array_equal(best.written.back, np.eye(len(logs)))
-        factored = Written.of(best.expression, logs.tolist(), data.columns, centred=centred)
+        factored = WrittenConstants.of(
+            best.expression, logs.tolist(), data.columns, centred=centred
+        )
         again = fit_shared(factored, data, factors, blocks=best.blocks)
         if again is not None and again.length(describer) < best.length(describer):
             best = again
@@ -131,9 +138,9 @@ def share_further(found: SharedFit, data: Observations, describer: Describer) ->
 
 
 def fit_shared(
-    written: Written,
+    written: WrittenConstants,
     data: Observations,
-    factors: Factors,
+    factors: GroupFactors,
     *,
     known: SharedFit | None = None,  # whose blocks and noises are kept, and variances
     again: bool = False,  # the variances anew
@@ -170,7 +177,7 @@ def fit_shared(
     return state
 
 
-def _all_blocks(written: Written, factors: Factors) -> tuple[Block, ...]:
+def _all_blocks(written: WrittenConstants, factors: GroupFactors) -> tuple[Block, ...]:
     count = len(written.by_factor)
     return tuple(product(range(count), factors.levels))
 
@@ -200,8 +207,12 @@ def _tangent(state: SharedFit, data: Observations) -> tuple[Array, Array] | None
 
 
 def _moments(
-    slopes: Array, response: Array, data: Observations, factors: Factors, blocks: Sequence[Block]
-) -> tuple[Moments, dict[Block, NDArray[np.intp]]]:
+    slopes: Array,
+    response: Array,
+    data: Observations,
+    factors: GroupFactors,
+    blocks: Sequence[Block],
+) -> tuple[MixedMoments, dict[Block, NDArray[np.intp]]]:
     """Inner products of the slopes and of each block's columns, and where these are."""
     count = slopes.shape[1]
     columns, places, first = [slopes], {}, count
@@ -213,13 +224,13 @@ def _moments(
         places[place, name] = np.arange(first, first + levels)
         first += levels
     whole = np.concatenate(columns, axis=1)
-    moments = Moments(
+    moments = MixedMoments(
         whole.T @ whole, whole.T @ response, float(response @ response), len(data), count
     )
     return moments, places
 
 
-def _nats(moments: Moments, columns: Sequence[Any], least: float) -> float:
+def _nats(moments: MixedMoments, columns: Sequence[Any], least: float) -> float:
     """Of the rows under blocks, with the blocks' price."""
     solved = fit_mixed(moments, columns, least=least, steps=TRIED_STEPS)
     price = len(columns) * (0.5 * np.log(moments.rows) + SIGN_NATS)
@@ -227,7 +238,7 @@ def _nats(moments: Moments, columns: Sequence[Any], least: float) -> float:
 
 
 def _choose(
-    moments: Moments,
+    moments: MixedMoments,
     places: dict[Block, NDArray[np.intp]],
     blocks: tuple[Block, ...],
     least: float,
@@ -292,7 +303,7 @@ def _cost(state: SharedFit, solved: MixedFit, data: Observations) -> float:
     return total if np.isfinite(total) else np.inf
 
 
-def _coefficient_places(written: Written) -> set[int]:
+def _coefficient_places(written: WrittenConstants) -> set[int]:
     """Constants that only scale a term or stand alone: no shape depends on them."""
     return set(np.flatnonzero(may_vary_by_factor(written.expression)).tolist())
 
@@ -305,23 +316,28 @@ def _of_one_sign(found: SharedFit) -> NDArray[np.bool_]:
 
 def _with_noises(found: SharedFit, data: Observations, describer: Describer) -> SharedFit:
     """With a noise of each level of a column, where that makes the message shorter."""
-    values = found.values(data.columns, found.factors)
-    squares = (data.weight * (values - data.target)) ** 2
-    overall = max(float(squares.mean()), found.mixed.likeliest)
     best, price = found, 0.5 * np.log(found.rows)
     for column, levels in found.factors.levels.items():
-        codes = found.factors.codes[column]
+        codes, noisy = found.factors.codes[column], found
         counts = np.bincount(codes, minlength=len(levels))
-        sums = np.bincount(codes, weights=squares, minlength=len(levels))
-        own = np.sqrt((sums / overall + NOISE_ROWS) / (counts + NOISE_ROWS))
-        left = max(float(np.mean(squares / own[codes] ** 2)), 1e-300) / overall
-        gain = 0.5 * found.rows * np.log(left) + counts @ np.log(own) + (len(levels) - 1) * price
-        if gain >= 0:
-            continue
-        cells = np.ones(len(found.factors.cells))
-        cells[found.factors.cell] = own[codes]
-        start = replace(found, noises=cells, noise_column=column)
-        noisy = fit_shared(found.written, data, found.factors, known=start, again=True)
-        if noisy is not None and noisy.length(describer) < best.length(describer):
+        for _ in range(NOISE_STEPS):  # the noise of a quiet group is seen where it counts for more
+            values = noisy.values(data.columns, found.factors)
+            squares = (data.weight * (values - data.target)) ** 2
+            overall = max(float(squares.mean()), found.mixed.likeliest)
+            sums = np.bincount(codes, weights=squares, minlength=len(levels))
+            logs = np.log(sums / np.maximum(counts, 1) / overall + LEAST_NOISE)
+            own = np.exp(0.5 * logs * counts / (counts + NOISE_ROWS))
+            left = max(float(np.mean(squares / own[codes] ** 2)), 1e-300) / overall
+            gain = 0.5 * found.rows * np.log(left) + counts @ np.log(own)
+            if gain + (len(levels) - 1) * price >= 0:
+                break
+            cells = np.ones(len(found.factors.cells))
+            cells[found.factors.cell] = own[codes]
+            start = replace(noisy, noises=cells, noise_column=column)
+            again = fit_shared(found.written, data, found.factors, known=start, again=True)
+            if again is None:
+                break
+            noisy = again
+        if noisy.length(describer) < best.length(describer):
             best = noisy
     return best

@@ -19,9 +19,9 @@ from taskmix.laws._judging import (
     TARGET,
     Box,
     Demands,
-    Factors,
     Front,
     GroupedLaw,
+    GroupFactors,
     Holding,
     Law,
     NextLawRuns,
@@ -142,7 +142,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         holding = self._holding(columns, list(points))
         train, held_out = _divided(len(target), self.test_size, self.seed)
         seen = {name: column[train] for name, column in columns.items()}
-        factors = Factors.of(groups, len(target)) if groups is not None else None
+        factors = GroupFactors.of(groups, len(target)) if groups is not None else None
         if factors is None:
             fits, weight, polish = self._find(seen, target[train], columns, target, held_out)
             also: list[Fit] = []
@@ -291,7 +291,7 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return fits, weight, bool(engine.polish)
 
     def _find_grouped(
-        self, columns: Columns, target: Array, factors: Factors, held_out: NDArray[np.int64]
+        self, columns: Columns, target: Array, factors: GroupFactors, held_out: NDArray[np.int64]
     ) -> tuple[list[Fit], Array, bool, list[Fit]]:
         """The same over groups; forms that other rows gave, or that hold every input, come last."""
         flat = level_groups(columns, target, factors.cell)

@@ -28,7 +28,7 @@ from taskmix.laws._forms import (
     multiply,
     raise_to,
 )
-from taskmix.laws._judging import TARGET, Factors
+from taskmix.laws._judging import TARGET, GroupFactors
 from taskmix.laws._searching import LevelledRows, have_own_curves, level_groups
 
 SAME_UNIT = 10.0  # times, by which typical sizes of columns in one unit may differ
@@ -77,7 +77,7 @@ def long_table(X: Any, Y: Any, groups: Any = None) -> LongTable:
     units = {name: 1.0 if alike or not size else size for name, size in sizes.items()}
     labels = {TARGET: [name for name in targets for _ in range(rows)]}
     if groups is not None:
-        factors = Factors.of(groups, rows)
+        factors = GroupFactors.of(groups, rows)
         for name in factors.columns:
             labels[name] = [factors.levels[name][code] for code in factors.codes[name]] * count
     return LongTable(
@@ -131,7 +131,7 @@ class SearchedRows:
 
 
 def rows_to_search(
-    columns: Columns, target: Array, factors: Factors, flat: LevelledRows
+    columns: Columns, target: Array, factors: GroupFactors, flat: LevelledRows
 ) -> list[SearchedRows]:
     """All rows at one level; where curves of groups differ, some groups alone too.
 
