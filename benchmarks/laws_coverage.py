@@ -1,14 +1,16 @@
 """How often 90 % intervals hold what they should, outside the data.
 
-Known laws (`_laws_known.py`, `_laws_drawn.py`, `_laws_field.py`): the interval of the law against the truth
-at points outside the rows, the mean over points and tables. Real tables (`laws_tables.py`, and the
-tables of docs/papers): the search runs without the largest values of one input, and the interval of one
-more measurement is held against the rows that were left out; so are the test rows of scaling laws.
+Known laws (`_laws_known.py`, `_laws_drawn.py`, `_laws_field.py`): the interval of the law against the
+truth at points outside the rows, the mean over points and tables. Real tables (`laws_tables.py`, and
+the tables of docs/papers): the search runs without the largest values of one input, and the interval of
+one more measurement is held against the rows that were left out; so are the test rows of scaling laws.
 
-    python benchmarks/laws_coverage.py [--rows 100 --noise 0.05] [--seeds 1] [--processes 2] [--quick] [--json]
+    python benchmarks/laws_coverage.py [--rows 100 --noise 0.05] [--seeds 1] [--processes 2] [--quick]
+    [--json]
 
-The prior of the rate and the weight of rivals (`laws/_judging/_discrepancy.py`, `_law.py`) were set on the
-required laws and 14 of the further ones with seed 0, 100 rows and 5 % noise; seeds here begin at 100.
+The prior of the rate and the weight of rivals (`laws/_judging/_discrepancy.py`, `_law.py`) were set on
+the required laws and 14 of the further ones with seed 0, 100 rows and 5 % noise; seeds here begin at
+100.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from taskmix.laws._judging import (
     compare_formulas,
     fit_formula,
     fit_groups,
+    next_law_runs,
     paper_comparisons,
 )
 from taskmix.laws._learning import (
@@ -56,6 +57,7 @@ __all__ = [
     "fit_groups",
     "is_laws_document",
     "learn_laws",
+    "next_law_runs",
     "paper_comparisons",
     "parse_formula",
     "read_laws",

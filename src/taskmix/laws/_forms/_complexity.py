@@ -9,14 +9,12 @@ constants cost half the logarithm of the number of rows each, as in BIC, and the
 signs cost. Prior knowledge of laws enters as the price of signs:
 
 - exponents are mostly simple fractions, so one that is not costs more, and one below 1/10, which is
-  hardly told from a logarithm, more still;
-- a variable is mostly in one term of a sum;
-- one exponent for several factors is as much of a coincidence as two that agree, but for roots;
-- forms that laws of models mostly have (`_field_form.py`) need not be spelt out, so their signs cost less;
-- roots and reciprocals of sums are rarer than sums, other powers of sums, and powers of logarithms,
-  rarer still;
-- what was measured is mostly positive and stays so: a law that leaves for minus infinity, as
-  a - b log T does, costs as much as four signs more. Nothing is forbidden: data outvote every price.
+hardly told from a logarithm, more still; - a variable is mostly in one term of a sum; - one exponent
+for several factors is as much of a coincidence as two that agree, but for roots; - forms that laws of
+models mostly have (`_field_form.py`) need not be spelt out, so their signs cost less; - roots and
+reciprocals of sums are rarer than sums, other powers of sums, and powers of logarithms, rarer still; -
+what was measured is mostly positive and stays so: a law that leaves for minus infinity, as a - b log T
+does, costs as much as four signs more. Nothing is forbidden: data outvote every price.
 """
 
 from __future__ import annotations

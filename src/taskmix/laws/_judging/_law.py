@@ -33,7 +33,7 @@ from taskmix.laws._judging._discrepancy import correlation_beyond, distance_beyo
 from taskmix.laws._judging._same_form import is_same_form
 from taskmix.numerics import Interval, student_quantile
 
-RIVAL_NATS = 2.0  # by which a tied form's description is longer where it counts 1/e of the chosen
+RIVAL_NATS = 3.0  # by which a tied form's description is longer where it counts 1/e of the chosen
 
 
 @dataclass(frozen=True)

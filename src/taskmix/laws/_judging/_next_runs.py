@@ -1,13 +1,14 @@
 r"""Which runs would tell tied laws apart, or make one law surer where it is asked.
 
-    Hunter and Reiner, "Designs for Discriminating Between Two Rival Models", Technometrics 7, 1965: where
-    rivals disagree most, against what a run's noise and the uncertainty of both leave open.
+    Hunter and Reiner, "Designs for Discriminating Between Two Rival Models", Technometrics 7, 1965:
+    where rivals disagree most, against what a run's noise and the uncertainty of both leave open.
 
 A run at x speaks for the chosen law f against a rival g by (f(x) − g(x))² / 2v nats on average, where v
 is the variance of a measurement and of both laws there. Runs are added one by one where they bring
-most, a rival counting until `ENOUGH` nats are together. Without rivals the runs are those that narrow the
-law's interval most where it is asked (Fedorov, "Theory of Optimal Experiments", 1972, Section 2.9):
-a run at x takes (a'Σb)² / (σ² + b'Σb) from the variance a'Σa, with a and b the derivatives there and at x.
+most, a rival counting until `ENOUGH` nats are together. Without rivals the runs are those that narrow
+the law's interval most where it is asked (Fedorov, "Theory of Optimal Experiments", 1972, Section 2.9):
+a run at x takes (a'Σb)² / (σ² + b'Σb) from the variance a'Σa, with a and b the derivatives there and at
+x.
 """
 
 from __future__ import annotations

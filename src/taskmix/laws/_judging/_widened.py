@@ -1,9 +1,9 @@
 """The chosen law with all that its form leaves open, so that its intervals widen beyond the data.
 
 Three things besides the constants are uncertain. Another form may be the true one: laws that are tied
-with the chosen one count by how little longer their descriptions are. An exponent that was rounded to a simple
-fraction may be another: the form with every exponent measured is one more rival. And all of them may
-be wrong: the left-out ranges say by how much (`_discrepancy.py`).
+with the chosen one count by how little longer their descriptions are. An exponent that was rounded to a
+simple fraction may be another: the form with every exponent measured is one more rival. And all of them
+may be wrong: the left-out ranges say by how much (`_discrepancy.py`).
 """
 
 from __future__ import annotations
