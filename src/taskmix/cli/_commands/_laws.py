@@ -28,12 +28,12 @@ class LawEngine(StrEnum):
     GPLEARN = "gplearn"
 
 
-class NoiseKind(StrEnum):
-    """How the deviations of the target are taken to be."""
+class LossKind(StrEnum):
+    """How deviations count in a fit."""
 
     AUTO = "auto"
-    ABSOLUTE = "absolute"
-    RELATIVE = "relative"
+    SQUARES = "squares"
+    HUBER = "huber"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +44,16 @@ class SearcherOptions:
         LawEngine.SEARCH
     )
     noise: Annotated[
-        NoiseKind, typer.Option("--noise", help="Deviations of one size, or relative.")
-    ] = NoiseKind.AUTO
+        str,
+        typer.Option(
+            "--noise",
+            help="Deviations: auto, absolute (one size), relative, root, or like an input: n^-0.5",
+        ),
+    ] = "auto"
+    loss: Annotated[
+        LossKind,
+        typer.Option("--loss", help="Squares, or Huber's loss, which rows far off decide less."),
+    ] = LossKind.AUTO
     range_input: Annotated[
         str | None,
         typer.Option("--range", help="Leave out its largest values in turn [first input]."),
@@ -70,7 +78,8 @@ class SearcherOptions:
 
         return LawRegressor(
             self.searcher.value,
-            noise=self.noise.value,
+            noise=self.noise,
+            loss=self.loss.value,
             range_input=self.range_input,
             folds=self.folds,
             box=box or None,
@@ -91,6 +100,10 @@ class AskOptions:
     ] = None
     group: Annotated[
         str | None, typer.Option("--group", help="Constants of each value of this column, shrunk.")
+    ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", help="A column: how many measurements a row is the mean of."),
     ] = None
     at: Annotated[str | None, typer.Option("--at", help="Predict here: n=2000,ami=0.6,T=2")] = None
     to: Annotated[
@@ -144,7 +157,8 @@ def laws(
     names = _names(inputs)
     start, change = _point("--at", asked.at, names), _point("--to", asked.to, names)
     box = _box(asked.box, names)
-    columns = read_table(table, [*names, explain, *([asked.group] if asked.group else [])])
+    more = [name for name in (asked.group, asked.weights) if name]
+    columns = read_table(table, [*names, explain, *more])
     if not json_:
         echo(_reading_words(table, explain, names, asked.group, len(columns[explain])))
     found = learn_laws(
@@ -157,6 +171,7 @@ def laws(
         at=start,
         to=change,
         bootstrap=asked.bootstrap,
+        weights=asked.weights,
     )
     learned = replace(found.document, command=this_command())
     if plot is not None:

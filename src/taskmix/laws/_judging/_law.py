@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError, OptionError
-from taskmix.laws._fitting import Fit, Noise, Observations, as_columns
+from taskmix.laws._fitting import BEND, Fit, Noise, Observations, as_columns, noise_sizes
 from taskmix.laws._forms import (
     Array,
     Expression,
@@ -170,7 +170,8 @@ class Law:
         values, jacobian = program.jacobian(columns, program.start)
         variance = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
         if measurement:
-            size = np.abs(values) if self.noise == "relative" else 1.0
+            medians = {n: np.full(len(values), value) for n, value in self.typical.items()}
+            size = noise_sizes(self.noise, values, {**medians, **columns})
             variance = variance + (self.deviation * size) ** 2
         half = student_quantile(level, self.degrees) * np.sqrt(np.maximum(variance, 0.0))
         outside = self._outside(columns)
@@ -252,11 +253,20 @@ def law_of(
     rows, count = weighted.shape
     scale = np.linalg.norm(weighted, axis=0)
     scale[scale == 0] = 1.0
-    inverse = np.linalg.pinv((weighted / scale).T @ (weighted / scale), rcond=1e-12)
-    meat = (weighted / scale).T @ ((weighted / scale) * residual[:, None] ** 2)
+    # Under Huber's loss rows beyond the bound add no curvature, and pull no harder than the bound.
+    inside = np.abs(residual) <= data.bound
+    pulls = np.clip(residual, -data.bound, data.bound)
+    inverse = np.linalg.pinv(
+        (weighted * inside[:, None] / scale).T @ (weighted / scale), rcond=1e-12
+    )
+    meat = (weighted / scale).T @ ((weighted / scale) * pulls[:, None] ** 2)
     covariance = inverse @ meat @ inverse / np.outer(scale, scale) * rows / max(rows - count, 1)
     deviation = float(np.sqrt(residual @ residual / max(rows - count, 1)))
-    if noise == "absolute":
+    if data.bound < np.inf:
+        deviation = data.bound / BEND  # Huber's scale, which rows far off hardly move
+    if data.unit is not None:
+        deviation /= data.unit
+    elif noise == "absolute":
         deviation /= float(data.weight[0])
     return Law(
         expression=fit.expression,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from taskmix.errors import OptionError
-from taskmix.laws._fitting import read_table
+from taskmix.laws._fitting import as_columns, read_table
 from taskmix.laws._judging import (
     Bootstrap,
     FormulaComparison,
@@ -76,13 +76,15 @@ def learn_laws(
     at: Mapping[str, float] | None = None,
     to: Mapping[str, float] | None = None,
     bootstrap: int = 0,
+    weights: str | None = None,
 ) -> LearnedLaws:
     """Finds the law of a column of results, as `taskmix laws` does.
 
     `model` says how it is looked for. `compare` are formulas to judge on the same rows, or `paper` for
     those of the paper. A column `group` gives each of its values constants of its own. The law is
     asked for its value `at` a point and for the gain of changing inputs `to` others from there.
-    `bootstrap` is the number of tables drawn anew for intervals of the constants.
+    `bootstrap` is the number of tables drawn anew for intervals of the constants. A column `weights` says
+    how many measurements each row is the mean of.
 
     >>> n = np.arange(1.0, 21.0)
     >>> table = {"n": n, "f1": 3 * np.sqrt(n)}
@@ -105,13 +107,15 @@ def learn_laws(
             "A change `to` other inputs should come with `at`, where it begins. Found it alone."
         )
     if isinstance(table, str | Path):
-        table = read_table(table, [*inputs, target, *([group] if group else [])])
+        more = [name for name in (group, weights) if name]
+        table = read_table(table, [*inputs, target, *more])
     X, y = {name: table[name] for name in inputs}, table[target]
     begin = time.monotonic()
     compared = _compared(compare, X, y)
     model = model or LawRegressor()
     points = [point for point in (at, {**at, **to} if at and to else None) if point]
-    model.fit(X, y, name=target, points=points)
+    sample = as_columns({weights: table[weights]})[weights] if weights else None
+    model.fit(X, y, name=target, points=points, sample_weight=sample)
     front, law = model.front_, model.law_
     drawn, grouped = None, None
     if bootstrap:
@@ -132,6 +136,10 @@ def learn_laws(
         left_out=LeftOutRange(front.range_input, front.left_out_rows),
         ranges=front.ranges,
         stack=tuple(front.stack_rows()) or None,
+        tied=tuple(each.text for each in front.tied) if len(front.tied) > 1 else None,
+        loss=model.loss_,
+        weights=weights,
+        lack_of_fit=model.lack_of_fit_,
         stack_prediction=_asked(front.stack, at) if at and front.stack is not None else None,
         bootstrap=fitted_constants(drawn.constants()) if drawn is not None else None,
         comparisons=tuple(compared) if compare else None,
