@@ -3,9 +3,9 @@
     Marquardt, "An Algorithm for Least-Squares Estimation of Nonlinear Parameters", SIAM J. 11, 1963,
     with the gain-ratio rule for the damping of Nielsen, IMM-REP-1999-05, Eq. 2.21.
 
-Columns of the Jacobian are scaled to length one, so exponents and coefficients of any size are
-treated alike, and powers are centred where the data are (`_centred.py`). A step that leads where the
-formula is not defined is refused like one that does harm. Where the rows have a bound, Huber's loss takes the
+Columns of the Jacobian are scaled to length one, so exponents and coefficients of any size are treated
+alike, and powers are centred where the data are (`_centred.py`). A step that leads where the formula is
+not defined is refused like one that does harm. Where the rows have a bound, Huber's loss takes the
 place of squares (`_outliers.py`), each step with rows beyond it weighted down.
 """
 

@@ -1,13 +1,14 @@
 """How large deviations are on each row: of one size, or in proportion to something.
 
-A formula is fitted by least squares, and which rows count how much changes which formula wins. A noise is
-a word for what the deviations are in proportion to: `absolute` (they have one size), `relative` (to the value),
-`root` (to the root of the value, as of counts), or a power of an input, such as `n^-0.5` (means over n runs).
+A formula is fitted by least squares, and which rows count how much changes which formula wins. A noise
+is a word for what the deviations are in proportion to: `absolute` (they have one size), `relative` (to
+the value), `root` (to the root of the value, as of counts), or a power of an input, such as `n^-0.5`
+(means over n runs).
 
-The likelihood of the deviations decides. Before a law is known, a cubic polynomial of the (logarithms of
-the) inputs stands in for it, and only the first two words compete, with equal numbers of parameters;
-deviations from a law may also be of the other kinds, where they are much likelier then. Where inputs were measured
-again and again, deviations from the means of equal rows need no law.
+The likelihood of the deviations decides. Before a law is known, a cubic polynomial of the (logarithms
+of the) inputs stands in for it, and only the first two words compete, with equal numbers of parameters;
+deviations from a law may also be of the other kinds, where they are much likelier then. Where inputs
+were measured again and again, deviations from the means of equal rows need no law.
 """
 
 from __future__ import annotations

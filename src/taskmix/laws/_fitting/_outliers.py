@@ -1,11 +1,12 @@
 r"""Rows that lie far off: Huber's loss, with a scale chosen by the data, where they speak for it.
 
-    Huber, "Robust Estimation of a Location Parameter", Ann. Math. Statist. 35, 1964: a deviation counts by
-    its square up to $k s$ and in proportion beyond, which is likelihood for normal noise with exponential tails.
+    Huber, "Robust Estimation of a Location Parameter", Ann. Math. Statist. 35, 1964: a deviation counts
+    by its square up to $k s$ and in proportion beyond, which is likelihood for normal noise with
+    exponential tails.
 
-With $k = 1.345$ 5 % are lost if the noise is normal after all. The scale $s$ is the likeliest one. Whether
-the loss is used is decided by likelihood too: the same deviations under normal noise of one size are to be
-less likely by far.
+With $k = 1.345$ 5 % are lost if the noise is normal after all. The scale $s$ is the likeliest one.
+Whether the loss is used is decided by likelihood too: the same deviations under normal noise of one
+size are to be less likely by far.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@ r"""Rows with equal inputs: what they differ by is noise, whatever the law.
 
 The *pure error* is the variance of rows about the means of equal ones. A law that misses those means by
 more than noise explains lacks fit: with $n$ rows, $m$ different ones and $p$ constants,
-$F = \frac{(S - S_e) / (m - p)}{S_e / (n - m)}$ for the squares $S$ about the law and $S_e$ about the means has
-an F distribution if the law is right (Draper and Smith, Applied Regression Analysis, 1998, Section 2.1).
+$F = \frac{(S - S_e) / (m - p)}{S_e / (n - m)}$ for the squares $S$ about the law and $S_e$ about the
+means has an F distribution if the law is right (Draper and Smith, Applied Regression Analysis, 1998,
+Section 2.1).
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ signs cost. Prior knowledge of laws enters as the price of signs:
   hardly told from a logarithm, more still;
 - a variable is mostly in one term of a sum;
 - one exponent for several factors is as much of a coincidence as two that agree, but for roots;
-- forms that laws of models mostly have (`_field_form.py`) need not be spelt out, so their signs cost less;
+- forms that laws of models mostly have (`_field_form.py`) need not be spelt out, so their signs cost
+  less;
 - roots and reciprocals of sums are rarer than sums, other powers of sums, and powers of logarithms,
   rarer still;
 - what was measured is mostly positive and stays so: a law that leaves for minus infinity, as

@@ -2,8 +2,8 @@
 
 A law is tied with the chosen one if its score is hardly longer and its errors beyond the left-out
 ranges cannot be told from those. So is a published form (`_field_form.py`) that fits the rows and the
-ranges as well, however long it is: a term with too little effect to be seen is not disproved. Of laws that
-are one form with other numbers, or say the same in other words, the best stands for all.
+ranges as well, however long it is: a term with too little effect to be seen is not disproved. Of laws
+that are one form with other numbers, or say the same in other words, the best stands for all.
 """
 
 from __future__ import annotations

@@ -81,10 +81,10 @@ def learn_laws(
     """Finds the law of a column of results, as `taskmix laws` does.
 
     `model` says how it is looked for. `compare` are formulas to judge on the same rows, or `paper` for
-    those of the paper. A column `group` gives each of its values constants of its own. The law is
-    asked for its value `at` a point and for the gain of changing inputs `to` others from there.
-    `bootstrap` is the number of tables drawn anew for intervals of the constants. A column `weights` says
-    how many measurements each row is the mean of.
+    those of the paper. A column `group` gives each of its values constants of its own. The law is asked
+    for its value `at` a point and for the gain of changing inputs `to` others from there. `bootstrap`
+    is the number of tables drawn anew for intervals of the constants. A column `weights` says how many
+    measurements each row is the mean of.
 
     >>> n = np.arange(1.0, 21.0)
     >>> table = {"n": n, "f1": 3 * np.sqrt(n)}

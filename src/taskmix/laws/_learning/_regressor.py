@@ -68,11 +68,11 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     `engine` is `search` (our own: exhaustive, no seed), `operon` or `gplearn`, or the options of one.
     `noise` says what deviations are in proportion to: nothing (`absolute`), the value (`relative`), its
     root (`root`) or a power of an input (`n^-0.5`); `auto` asks the data. `loss` is `squares`, or
-    `huber`, under which rows that lie far off count less; `auto` takes the second where deviations
-    have much heavier tails than normal noise. A share `test_size` of the rows is held out; besides, the rows with the largest values of
-    `range_input` (the first input if None) are left out in turn, since error outside the data is what
-    tells a law from a fit. With `folds` the front has cross-validated errors too. A search ends early
-    at a law whose held-out R² is `enough`.
+    `huber`, under which rows that lie far off count less; `auto` takes the second where deviations have
+    much heavier tails than normal noise. A share `test_size` of the rows is held out; besides, the rows
+    with the largest values of `range_input` (the first input if None) are left out in turn, since error
+    outside the data is what tells a law from a fit. With `folds` the front has cross-validated errors
+    too. A search ends early at a law whose held-out R² is `enough`.
 
     A law that has a pole, is not defined or has the wrong sign in the `box` (ranges of inputs; those of
     the data where none are given) is not chosen; without a box the same is looked at past the data, to
@@ -80,7 +80,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     `decreasing`, or, where the law is to be `bounded`, has no finite limit as an input grows.
 
     After `fit`: `front_`, `law_` (the chosen one), `stack_` (it and laws that cannot be told from it,
-    weighted; alone where there are none), `loss_` (the one used), `lack_of_fit_` (from rows with equal inputs, or None), `notes_`.
+    weighted; alone where there are none), `loss_` (the one used), `lack_of_fit_` (from rows with equal
+    inputs, or None), `notes_`.
 
     >>> n = np.arange(1.0, 21.0)
     >>> model = LawRegressor(enough=0.99).fit({"n": n}, 3 * np.sqrt(n))
