@@ -60,7 +60,7 @@ def test_forms_are_one_whatever_their_numbers() -> None:
     assert one == other
 
 
-def test_a_rounded_exponent_is_seen_beside_a_floor_only() -> None:
+def test_a_rounded_exponent_is_seen_in_a_sum_only() -> None:
     assert has_rounded_exponent(parse_formula("1.8 + 90*n^-0.25"))
     assert not has_rounded_exponent(parse_formula("90*n^-0.25"))
     assert not has_rounded_exponent(parse_formula("1.8 + 90/sqrt(n)"))

@@ -75,7 +75,7 @@ REFITTED_IF_ENOUGH = 5  # the same where one of them is enough already
 LADDER_COLUMNS = 3  # at most, in the short products that a front begins with
 FIELD_FORMS = 12  # first guesses of forms of the field that are fitted in any case
 FIELD_FORMS_SIMPLIFIED = 4
-UNROUNDED = 20  # formulas with an exponent beside a floor that it is measured in
+UNROUNDED = 20  # formulas whose rounded exponents in sums are measured again
 SIMPLIFIED_PER_ROUND = 16  # formulas simplified in each round
 
 
@@ -194,7 +194,7 @@ class _Pool:
                 self.put(shorter)
 
     def measure_exponents(self) -> None:
-        """Takes out what has a rounded exponent beside a floor, and fits the best with it free."""
+        """Takes out what has a rounded exponent in a sum, and fits the best with it free."""
         length = self._chooser.length
         rounded = [fit for _, fit in self.fits.values() if has_rounded_exponent(fit.expression)]
         rounded.sort(key=lambda fit: length(fit.expression, fit.mean_square))
