@@ -1,4 +1,5 @@
-"""Laws of the field with the ranges and units that people measure in: 10⁶ to 10¹⁰ parameters, rates of 10⁻⁴.
+"""Laws of the field with the ranges and units that people measure in: 10⁶ to 10¹⁰ parameters, rates of
+10⁻⁴.
 
 Each is a published form, with constants near the published ones; see `laws/_searching/_field.py`.
 """

@@ -1,11 +1,12 @@
 """How often the law that made a table is chosen, in which time, and how far off the choice is outside.
 
-Five sets: the laws required, with the ten seeds on which the search was mended until it found all; the
-same with ten seeds it was never tried on before; laws it was written with; laws of other fields with
-designs of their own; and laws drawn at random. The last two have seeds that were not tried before
-either. Where another form is chosen it is told
-whether the law that made the table fits the rows better than chance would have it: if so, the search
-missed it, and if not, the rows cannot tell the two apart.
+Six sets: the laws required, with the ten seeds on which the search was mended until it found all; the
+same with ten seeds it was never tried on before; laws it was written with; published forms of the
+field in their units; laws of other fields with designs of their own; and laws drawn at random. The last
+two have seeds that were not tried before either. Where another form is chosen it is told whether the
+right one is among those that cannot be told from the choice (`front_.tied`), whether the choice was sure
+(nothing is tied with it), and whether the law that made the table fits the rows better than chance
+would have it: if so, the search missed it, and if not, the rows cannot tell the two apart.
 
     python benchmarks/laws_recovery.py [--rows 100 --noise 0.05 --seeds 3] [--quick] [--json]
 
@@ -29,6 +30,7 @@ import numpy as np
 
 from _common import report, row
 from _laws_drawn import drawn
+from _laws_field import FIELD, make_field
 from _laws_held_out import HELD_OUT
 from _laws_known import FURTHER, NOISE, REQUIRED, Known, make
 from taskmix.laws import Law, LawRegressor, evaluate_formula, fit_formula, parse_formula
@@ -43,6 +45,8 @@ class Found:
     """What the search made of one table."""
 
     is_right: bool
+    is_named: bool  # not chosen, but among the forms that cannot be told from the choice
+    is_sure: bool  # the choice stands alone
     is_missed: bool
     seconds: float
     error: float
@@ -50,14 +54,17 @@ class Found:
 
 def find(known: Known) -> Found:
     begin = time.process_time()
-    law = LawRegressor().fit(known.columns, known.target).law_
+    model = LawRegressor().fit(known.columns, known.target)
     seconds = time.process_time() - begin
+    law, tied = model.law_, model.front_.tied
     predicted = np.full(len(known.far_target), np.nan)
     if law.inputs:
         predicted = law.function()(**{name: known.far[name] for name in law.inputs})
     is_right = law.same_form(known.formula)
+    is_named = not is_right and any(each.same_form(known.formula) for each in tied)
     is_missed = not is_right and fits_better(known, law)
-    return Found(is_right, is_missed, seconds, known.error_outside(predicted))
+    error = known.error_outside(predicted)
+    return Found(is_right, is_named, len(tied) == 1, is_missed, seconds, error)
 
 
 def fits_better(known: Known, law: Law) -> bool:
@@ -89,6 +96,9 @@ def all_laws(name: str, found: list[Found]) -> list[dict[str, Any]]:
     """The shares over a whole set."""
     figures = {
         "chosen": np.mean([each.is_right for each in found]),
+        "cannot tell, the right one named": np.mean([each.is_named for each in found]),
+        "wrong and unsure": np.mean([not (e.is_right or e.is_named or e.is_sure) for e in found]),
+        "wrong and sure": np.mean([not (e.is_right or e.is_named) and e.is_sure for e in found]),
         "cannot be told apart": np.mean([not (e.is_right or e.is_missed) for e in found]),
         "missed": np.mean([each.is_missed for each in found]),
         f"error outside below {CLOSE:.0%}": np.mean([each.error < CLOSE for each in found]),
@@ -118,6 +128,12 @@ def _required(kind: str, first: int, quick: bool) -> list[dict[str, Any]]:
 def known(quick: bool) -> list[dict[str, Any]]:
     names = list(FURTHER)[: 4 if quick else None]
     return every("written with", {name: [make(FURTHER[name], 0)] for name in names})
+
+
+def field_laws(quick: bool) -> list[dict[str, Any]]:
+    """Published forms with the ranges and units of the field, which first guesses were written for."""
+    names = list(FIELD)[: 4 if quick else None]
+    return every("forms of the field", {name: [make_field(name, UNSEEN)] for name in names})
 
 
 def other_fields(quick: bool) -> list[dict[str, Any]]:
@@ -155,7 +171,7 @@ def with_noise(rows: int, noise: float, count: int) -> list[dict[str, Any]]:
 def measure(quick: bool, rows: int | None, noise: float | None, seeds: int) -> list[dict[str, Any]]:
     if rows is not None or noise is not None:
         return with_noise(rows or 1002, noise or NOISE, 1 if quick else seeds)
-    sets = (unseen, required, known, other_fields, at_random)
+    sets = (unseen, required, known, field_laws, other_fields, at_random)
     return [each for part in sets for each in part(quick)]
 
 

@@ -53,8 +53,8 @@ def test_without_noise_the_constants_are_exact() -> None:
 def test_the_search_is_deterministic() -> None:
     X, y = table_of("2*n^0.3/(T + 4)", seed=5)
     X, y = {name: column[:100] for name, column in X.items()}, y[:100]
-    first, _ = search_laws(X, y)
-    second, _ = search_laws(X, y)
+    first, *_ = search_laws(X, y)
+    second, *_ = search_laws(X, y)
     assert [fit.expression for fit in first] == [fit.expression for fit in second]
 
 

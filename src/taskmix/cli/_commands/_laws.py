@@ -29,12 +29,12 @@ class LawEngine(StrEnum):
     GPLEARN = "gplearn"
 
 
-class NoiseKind(StrEnum):
-    """How the deviations of the target are taken to be."""
+class LossKind(StrEnum):
+    """How deviations count in a fit."""
 
     AUTO = "auto"
-    ABSOLUTE = "absolute"
-    RELATIVE = "relative"
+    SQUARES = "squares"
+    HUBER = "huber"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,16 @@ class SearcherOptions:
         LawEngine.SEARCH
     )
     noise: Annotated[
-        NoiseKind, typer.Option("--noise", help="Deviations of one size, or relative.")
-    ] = NoiseKind.AUTO
+        str,
+        typer.Option(
+            "--noise",
+            help="Deviations: auto, absolute (one size), relative, root, or like an input: n^-0.5",
+        ),
+    ] = "auto"
+    loss: Annotated[
+        LossKind,
+        typer.Option("--loss", help="Squares, or Huber's loss, which rows far off decide less."),
+    ] = LossKind.AUTO
     range_input: Annotated[
         str | None,
         typer.Option("--range", help="Leave out its largest values in turn [first input]."),
@@ -71,7 +79,8 @@ class SearcherOptions:
 
         return LawRegressor(
             self.searcher.value,
-            noise=self.noise.value,
+            noise=self.noise,
+            loss=self.loss.value,
             range_input=self.range_input,
             folds=self.folds,
             box=box or None,
@@ -99,6 +108,10 @@ class AskOptions:
     at: Annotated[
         str | None,
         typer.Option("--at", help="Predict here: n=2000,T=2; of a group: n=2000,model=70M"),
+    ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", help="A column: how many measurements a row is the mean of."),
     ] = None
     to: Annotated[
         str | None, typer.Option("--to", help="And the gain of this change from there: T=5")
@@ -157,7 +170,8 @@ def laws(
     start, change = _point("--at", asked.at, names, named), _point("--to", asked.to, names)
     change_to = {name: float(value) for name, value in change.items()}
     box = _box(asked.box, names)
-    columns = read_table(table, [*names, *targets, *groups])
+    more = [asked.weights] if asked.weights else []
+    columns = read_table(table, [*names, *targets, *groups, *more])
     if not json_ and targets:
         echo(_reading_words(table, targets, names, groups, len(columns[targets[0]])))
     found = learn_laws(
@@ -170,6 +184,7 @@ def laws(
         at=start,
         to=change_to,
         bootstrap=asked.bootstrap,
+        weights=asked.weights,
     )
     learned = replace(found.document, command=this_command())
     if plot is not None:

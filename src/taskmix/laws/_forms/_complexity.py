@@ -9,12 +9,15 @@ constants cost half the logarithm of the number of rows each, as in BIC, and the
 signs cost. Prior knowledge of laws enters as the price of signs:
 
 - exponents are mostly simple fractions, so one that is not costs more, and one below 1/10, which is
-hardly told from a logarithm, more still; - a variable is mostly in one term of a sum; - one exponent
-for several factors is as much of a coincidence as two that agree, but for roots; - forms that laws of
-models mostly have (`_field_form.py`) need not be spelt out, so their signs cost less; - roots and
-reciprocals of sums are rarer than sums, other powers of sums, and powers of logarithms, rarer still; -
-what was measured is mostly positive and stays so: a law that leaves for minus infinity, as a - b log T
-does, costs as much as four signs more. Nothing is forbidden: data outvote every price.
+  hardly told from a logarithm, more still;
+- a variable is mostly in one term of a sum;
+- one exponent for several factors is as much of a coincidence as two that agree, but for roots;
+- forms that laws of models mostly have (`_field_form.py`) need not be spelt out, so their signs cost
+  less;
+- roots and reciprocals of sums are rarer than sums, other powers of sums, and powers of logarithms,
+  rarer still;
+- what was measured is mostly positive and stays so: a law that leaves for minus infinity, as
+  a - b log T does, costs as much as four signs more. Nothing is forbidden: data outvote every price.
 """
 
 from __future__ import annotations
@@ -42,7 +45,8 @@ from taskmix.laws._forms._growth import growth
 
 SIGN = 1.0  # nats for each sign of a formula
 ODD_EXPONENT = 1.5  # an exponent that is no simple fraction
-TINY_EXPONENT = 3.0  # one below 1/10
+LEAST_EXPONENT = 0.1
+TINY_EXPONENT = 3.0  # one below that
 LOGARITHM_POWERS = {1.0: 0.0, 0.5: 0.0, 2.0: 2.0}  # of log x + c, and for all others:
 LOGARITHM_POWER = 4.0
 STRETCHED = 3.0  # exp(k x^p), or of another function, instead of exp(k x)
@@ -53,7 +57,7 @@ LOGARITHM_OF_SUM = 2.0
 MIXED_POWERS = 1.0  # for each exponent beyond the first among the factors of a product
 SHARED_EXPONENT = 2.0  # for each factor beyond the first that has the exponent of another
 SHARED_FREELY = (0.5, 1.0)  # a root over a whole product, and no exponent at all
-UNMEASURED = (0.5, 1.0, 2.0)  # exponents that may be meant as they are, beside a floor too
+UNMEASURED = (0.5, 1.0, 2.0)  # exponents that may be meant as they are, in a sum too
 FIELD_SHARE = 0.5  # of what signs and rarities cost, for forms that laws of models mostly have
 REPEATED = 3.0  # for each further term of a sum that a variable is in, but for polynomials
 LEAVES_POSITIVE = 4.0
@@ -135,9 +139,16 @@ def form_length(expression: Expression, rows: int, *, choosing: bool = False) ->
     spelt = SIGN * complexity(expression) + _unusual(expression)
     if choosing:
         spelt += SHARED_EXPONENT * _sharing(expression)
-        if is_field_form(expression):
-            spelt *= FIELD_SHARE
+        if is_field_form(expression):  # but what is no power law in truth stays dear
+            tiny = TINY_EXPONENT * sum(map(_is_tiny, expression.walk()))
+            spelt = FIELD_SHARE * (spelt - tiny) + tiny
     return spelt + 0.5 * math.log(rows) * constants
+
+
+def _is_tiny(node: Expression) -> bool:
+    """Whether it is a power that is hardly told from a logarithm."""
+    exponent = node.exponent if isinstance(node, Power) else None
+    return isinstance(exponent, Number) and exponent.free and abs(exponent.value) < LEAST_EXPONENT
 
 
 def _sharing(node: Expression) -> int:
@@ -154,12 +165,13 @@ def _sharing(node: Expression) -> int:
 
 
 def has_rounded_exponent(node: Expression) -> bool:
-    """Whether a fixed exponent that is neither whole nor a root is in a sum with a floor.
+    """Whether a fixed exponent that is neither whole nor a root is in a sum.
 
-    A floor and an exponent make up for each other, so one that was only rounded moves the floor, and
-    with it all that is said beyond the data. There, exponents are measured.
+    The terms of a sum, a floor above all, and an exponent make up for each other, so one that was only
+    rounded moves the others, and with them all that is said beyond the data. There, exponents are
+    measured.
     """
-    if not (isinstance(node, Sum) and any(isinstance(term, Number) for term in node.terms)):
+    if not isinstance(node, Sum):
         return False
     powers = [child.exponent for child in node.walk() if isinstance(child, Power)]
     sizes = [abs(p.value) for p in powers if isinstance(p, Number) and not p.free]
@@ -180,7 +192,7 @@ def _unusual(node: Expression, shared: set[float] | None = None) -> float:
     if isinstance(node, Power) and isinstance(node.exponent, Number):
         exponent = node.exponent
         if exponent.free:
-            total += ODD_EXPONENT + (TINY_EXPONENT if abs(exponent.value) < 0.1 else 0.0)
+            total += ODD_EXPONENT + (TINY_EXPONENT if _is_tiny(node) else 0.0)
         elif shared is None or abs(exponent.value) not in shared:
             total += exponent_price(exponent.value)
             if shared is not None:

@@ -4,11 +4,12 @@ A message may name such a form instead of spelling it sign by sign, as a book of
 ends allows, so it costs less (`_complexity.py`). Its constants cost as ever. The forms, each with a
 floor or without:
 
-- sums of power laws, one input a term (Hoffmann et al., 2022), and powers of them (Kaplan et al.,
-2020); - products of power laws; - of one input, or of more beside a floor: one of them shifted, (x +
-c)^p, or broken, (1 + c x^q)^p (Caballero et al., 2023), a saturation, x^p / (x^p + c) or 1 - exp(-kx),
-or an exponential, exp(kx); - an interaction, exp(c log x log z), in a product (Clark et al., 2022); -
-tokens that are repeated, (u (1 - exp(-k d / u)))^p, in a sum (Muennighoff et al., 2023).
+- sums of power laws, one input a term (Hoffmann et al., 2022), and powers of them (Kaplan et al., 2020);
+- products of power laws;
+- of one input, or of more beside a floor: one of them shifted, (x + c)^p, or broken, (1 + c x^q)^p
+  (Caballero et al., 2023), a saturation, x^p / (x^p + c) or 1 - exp(-kx), or an exponential, exp(kx);
+- an interaction, exp(c log x log z), in a product (Clark et al., 2022);
+- tokens that are repeated, (u (1 - exp(-k d / u)))^p, in a sum (Muennighoff et al., 2023).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from taskmix.laws._fitting import Observations, fit_constants
+from taskmix.laws._fitting import BEND, Observations, fit_constants
 from taskmix.laws._forms import Array, Columns, Expression, Program
 from taskmix.laws._judging._ranges import RangeRows
 
@@ -53,10 +53,11 @@ def discrepancy_rate(
     square = data.mean_square(Program(expression).values(data.columns)) * len(data) / free
     if not data.floor < square < np.inf:
         return 0.0
+    deviation = float(np.sqrt(square)) if data.bound == np.inf else data.bound / BEND
     logs = -np.log1p(RATES)  # with equal steps of their logarithms, a prior with a long tail
     logs[0] = np.log(NO_DISCREPANCY / (1 - NO_DISCREPANCY) * np.exp(logs[1:]).sum())
     for each in ranges:
-        logs = logs + _range_likelihood(expression, data, each, float(np.sqrt(square)))
+        logs = logs + _range_likelihood(expression, data, each, deviation)
     weights = np.exp(logs - logs.max())
     return float(np.sqrt(weights @ RATES**2 / weights.sum()))
 
@@ -82,7 +83,7 @@ def _range_likelihood(
     program = Program(fit_constants(expression, rest, tolerance=1e-6).expression)
     values, jacobian = program.jacobian(far.columns, program.start)
     _, inner = program.jacobian(rest.columns, program.start)
-    off = far.weight * (values - far.target) / deviation
+    off = np.clip(far.weight * (values - far.target), -data.bound, data.bound) / deviation
     moves, weighted = far.weight[:, None] * jacobian, rest.weight[:, None] * inner
     scale = np.linalg.norm(weighted, axis=0)
     scale[scale == 0] = 1.0

@@ -93,7 +93,7 @@ class Front(Sequence[Law]):
                 chosen=law is self.chosen,
                 growth=growth_words(law),
                 latex=law.latex,
-                ranges_mse=law.errors.ranges,
+                ranges_mse=law.errors.ranges if np.isfinite(law.errors.ranges) else None,
                 disqualified=law.disqualified or None,
             )
             for law in self.laws

@@ -226,7 +226,7 @@ def fit_groups(law: Law, X: Any, y: Any, groups: Any) -> GroupedLaw:
 def grouped_law(fit: SharedFit, data: Observations, law: Law) -> GroupedLaw:
     """The laws of all groups from a fit to their rows; `law` says what else a law has."""
     factors = fit.factors
-    unit = float(data.weight[0]) if law.noise == "absolute" else 1.0
+    unit = data.unit or (float(data.weight[0]) if law.noise == "absolute" else 1.0)
     deviation = float(np.sqrt(fit.mixed.variance)) / unit
     count = len(fit.mixed.mean)
     mean_covariance = fit.mixed.covariance[:count, :count]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError, OptionError
-from taskmix.laws._fitting import Fit, Noise, Observations, as_columns
+from taskmix.laws._fitting import BEND, Fit, Noise, Observations, as_columns, noise_sizes
 from taskmix.laws._forms import (
     Array,
     Columns,
@@ -179,7 +179,7 @@ class Law:
         values, jacobian = program.jacobian(columns, program.start)
         variance = self._variance(columns, values, jacobian)
         if measurement:
-            variance = variance + self.measurement_deviation(values) ** 2
+            variance = variance + self.measurement_deviation(values, columns) ** 2
         half = student_quantile(level, self.degrees) * np.sqrt(np.maximum(variance, 0.0))
         outside = self._outside(columns)
         return LawPrediction(
@@ -213,9 +213,10 @@ class Law:
         interval = Interval(mean, mean - half, mean + half, self.rows, level)
         return Gain(float(values[0]), float(values[1]), interval, self._warning(both))
 
-    def measurement_deviation(self, values: Array) -> Array:
-        """[row], the standard deviation of a measurement."""
-        return np.asarray(self.deviation * (np.abs(values) if self.noise == "relative" else 1.0))
+    def measurement_deviation(self, values: Array, columns: Columns) -> Array:
+        """[row], the standard deviation of a measurement where the law has these values."""
+        medians = {name: np.full(len(values), value) for name, value in self.typical.items()}
+        return np.asarray(self.deviation * noise_sizes(self.noise, values, {**medians, **columns}))
 
     def _variance(self, columns: Columns, values: Array, jacobian: Array) -> Array:
         """[row], of constants, of the form and of what all forms may miss beyond the data."""
@@ -230,7 +231,7 @@ class Law:
         if not self.discrepancy:
             return np.zeros(len(values))
         away = distance_beyond(columns, self._known)
-        return np.asarray(self.discrepancy * away * self.measurement_deviation(values))
+        return np.asarray(self.discrepancy * away * self.measurement_deviation(values, columns))
 
     def _over_forms(self, own: Array, squares: Callable[[Law], Array]) -> Array:
         """The mean over forms of squares about this law's values, those left out that have none."""
@@ -321,11 +322,20 @@ def law_of(
     rows, count = weighted.shape
     scale = np.linalg.norm(weighted, axis=0)
     scale[scale == 0] = 1.0
-    inverse = np.linalg.pinv((weighted / scale).T @ (weighted / scale), rcond=1e-12)
-    meat = (weighted / scale).T @ ((weighted / scale) * residual[:, None] ** 2)
+    # Under Huber's loss rows beyond the bound add no curvature, and pull no harder than the bound.
+    inside = np.abs(residual) <= data.bound
+    pulls = np.clip(residual, -data.bound, data.bound)
+    inverse = np.linalg.pinv(
+        (weighted * inside[:, None] / scale).T @ (weighted / scale), rcond=1e-12
+    )
+    meat = (weighted / scale).T @ ((weighted / scale) * pulls[:, None] ** 2)
     covariance = inverse @ meat @ inverse / np.outer(scale, scale) * rows / max(rows - count, 1)
     deviation = float(np.sqrt(residual @ residual / max(rows - count, 1)))
-    if noise == "absolute":
+    if data.bound < np.inf:
+        deviation = data.bound / BEND  # Huber's scale, which rows far off hardly move
+    if data.unit is not None:
+        deviation /= data.unit
+    elif noise == "absolute":
         deviation /= float(data.weight[0])
     return Law(
         expression=fit.expression,

@@ -151,7 +151,11 @@ def _said(laws: Sequence[Law], points: Columns) -> tuple[Array, Array, Array]:
             spread = np.einsum("nk,kl,nl->n", jacobian, law.covariance, jacobian)
         values.append(found)
         variances.append(spread)
-    return np.array(values), np.array(variances), laws[0].measurement_deviation(values[0]) ** 2
+    return (
+        np.array(values),
+        np.array(variances),
+        laws[0].measurement_deviation(values[0], points) ** 2,
+    )
 
 
 def _to_narrow(
@@ -164,7 +168,7 @@ def _to_narrow(
     _, (wanted,) = program.jacobian(place, program.start)
     with np.errstate(all="ignore"):
         values, jacobian = program.jacobian(points, program.start)
-    noise = law.measurement_deviation(values) ** 2
+    noise = law.measurement_deviation(values, points) ** 2
     usable = np.isfinite(jacobian).all(axis=1) & np.isfinite(noise) & (noise > 0)
     covariance, picked = law.covariance.copy(), []
     before = float(wanted @ covariance @ wanted)

@@ -13,6 +13,7 @@ from typing import Any
 
 from taskmix.errors import InputError
 from taskmix.files import UnreadableError, has_keys, read_plain, write_bytes
+from taskmix.laws._fitting import LackOfFit
 from taskmix.laws._judging import (
     FittedConstant,
     FormulaComparison,
@@ -106,6 +107,12 @@ class LawsDocument:
     stack_prediction: PredictionRow | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     # Runs that would distinguish these, or narrow the interval of the one law.
     next_runs: NextLawRuns | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # All forms that cannot be told from the chosen one, which is the first; None where it stands alone.
+    tied: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    loss: str | None = field(default=None, metadata=LEFT_OUT_IF_NONE)  # `squares` or `huber`
+    weights: str | None = field(default=None, metadata=LEFT_OUT_IF_NONE)  # the column of weights
+    # What rows with equal inputs say of noise and law; None where there are none.
+    lack_of_fit: LackOfFit | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     seconds: float
 
     def as_json(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from taskmix.errors import OptionError
-from taskmix.laws._fitting import read_table
+from taskmix.laws._fitting import as_columns, read_table
 from taskmix.laws._judging import (
     Bootstrap,
     FormulaComparison,
@@ -84,6 +84,7 @@ def learn_laws(
     at: Point | None = None,
     to: Mapping[str, float] | None = None,
     bootstrap: int = 0,
+    weights: str | None = None,
 ) -> LearnedLaws:
     """Finds the law of a column of results, as `taskmix laws` does.
 
@@ -92,6 +93,7 @@ def learn_laws(
     groups of rows, whose constants are shared or their own, by evidence. The law is asked for its value
     `at` a point, which may name a group, and for the gain of changing inputs `to` others from there.
     `bootstrap` is the number of tables drawn anew for intervals of the constants.
+    A column `weights` says how many measurements each row is the mean of.
 
     >>> n = np.arange(1.0, 21.0)
     >>> table = {"n": n, "f1": 3 * np.sqrt(n)}
@@ -111,7 +113,7 @@ def learn_laws(
             "A change `to` other inputs should come with `at`, where it begins. Found it alone."
         )
     if isinstance(table, str | Path):
-        table = read_table(table, [*inputs, *targets, *columns])
+        table = read_table(table, [*inputs, *targets, *columns, *([weights] if weights else [])])
     X = {name: table[name] for name in inputs}
     y = {name: table[name] for name in targets} if len(targets) > 1 else table[targets[0]]
     if len(targets) > 1 and compare:
@@ -122,7 +124,8 @@ def learn_laws(
     compared = _compared(compare, X, y) if compare else []
     model = model or LawRegressor()
     points = [point for point in (at, {**at, **to} if at and to else None) if point]
-    model.fit(X, y, name=targets[0], points=points, groups=groups)
+    sample = as_columns({weights: table[weights]})[weights] if weights else None
+    model.fit(X, y, name=targets[0], points=points, groups=groups, sample_weight=sample)
     front, law, grouped = model.front_, model.law_, model.groups_
     X, y = rows_of_mean_group(model, X, y, groups)
     drawn = None
@@ -142,6 +145,10 @@ def learn_laws(
         left_out=LeftOutRange(front.range_input, front.left_out_rows),
         ranges=front.ranges,
         stack=tuple(front.stack_rows()) or None,
+        tied=tuple(each.text for each in front.tied) if len(front.tied) > 1 else None,
+        loss=model.loss_,
+        weights=weights,
+        lack_of_fit=model.lack_of_fit_,
         stack_prediction=_asked(front.stack, at) if at and front.stack is not None else None,
         bootstrap=fitted_constants(drawn.constants()) if drawn is not None else None,
         comparisons=tuple(compared) if compare else None,

@@ -10,6 +10,8 @@ from html import escape
 from taskmix.laws._judging import FormulaComparison, FrontRow
 from taskmix.laws._learning._document import GainRow, LawsDocument, PredictionRow
 
+LACKS_FIT = 0.01  # probability below which a note has told of it
+
 
 @dataclass(frozen=True)
 class LawTable:
@@ -125,6 +127,9 @@ def _answer_lines(document: LawsDocument) -> list[str]:
             "Laws that cannot be distinguished from it, weighted by their errors beyond the ranges:"
         )
         lines += [f"  {row.weight:.2f} {row.formula}" for row in document.stack]
+        further = (document.tied or ())[len(document.stack) :]
+        if further:
+            lines.append(f"Nor can these: {'; '.join(further)}.")
     if (found := document.stack_prediction) is not None:
         lines.append(f"Their mean at {_point(found.at)}: {found.value:.4g} ({_ends(found)}).")
     if (gain := document.gain) is not None:
@@ -133,7 +138,13 @@ def _answer_lines(document: LawsDocument) -> list[str]:
         )
     if document.next_runs is not None:
         lines.append(document.next_runs.words)
-    noise = f"{document.noise} noise"
+    if (same := document.lack_of_fit) is not None and same.probability >= LACKS_FIT:
+        lines.append(
+            f"Rows with equal inputs deviate by {same.deviation:.4g}; the law misses no more than that "
+            f"explains (lack of fit: p = {same.probability:.2g})."
+        )
+    noise = f"{document.noise} noise" + (", Huber's loss" if document.loss == "huber" else "")
+    noise += f", weights from {document.weights}" if document.weights else ""
     return [*lines, f"{document.rows} rows, {noise}, {document.seconds:.1f} s."]
 
 

@@ -1,15 +1,17 @@
 r"""Forms that people found for the losses and scores of models, as first guesses.
 
 - Repetition: tokens d drawn from u that differ are worth D = u (1 - exp(-k d / u)) of them, beside
-other power laws: c + A n^-a + B D^-b. Muennighoff et al., "Scaling Data-Constrained Language Models",
-NeurIPS 2023, Eq. 5, have u + u r (1 - exp(-(d/u - 1) / r)) for d above u and d below it; with k = 1 /
-(1 + r) the two differ by less than 1 / (2 r²), and ours needs no corner at d = u. - Saturation with an
-exponent: c + a x^p / (x^p + s) (Hill, J. Physiol. 40, 1910; Michaelis and Menten with p = 1), beside
-other power laws. - A break: c + a x^-p (1 + (x / s)^q)^-r, times powers of other inputs. Caballero,
-Gupta, Rish and Krueger, "Broken Neural Scaling Laws", ICLR 2023, Eq. 1 with one break. - An
-interaction: c + a n^p E^q exp(r log n log E) with E = k + s. Clark et al., "Unified Scaling Laws for
-Routed Language Models", ICML 2022, Eq. 2, for experts k, with c = 0. - A bowl: c + a (log x + p log z -
-m)², as of a learning rate whose best value moves with size, beside other power laws.
+  other power laws: c + A n^-a + B D^-b. Muennighoff et al., "Scaling Data-Constrained Language Models",
+  NeurIPS 2023, Eq. 5, have u + u r (1 - exp(-(d/u - 1) / r)) for d above u and d below it; with k = 1 /
+  (1 + r) the two differ by less than 1 / (2 r²), and ours needs no corner at d = u.
+- Saturation with an exponent: c + a x^p / (x^p + s) (Hill, J. Physiol. 40, 1910; Michaelis and Menten
+  with p = 1), beside other power laws.
+- A break: c + a x^-p (1 + (x / s)^q)^-r, times powers of other inputs. Caballero, Gupta, Rish and
+  Krueger, "Broken Neural Scaling Laws", ICLR 2023, Eq. 1 with one break.
+- An interaction: c + a n^p E^q exp(r log n log E) with E = k + s. Clark et al., "Unified Scaling Laws
+  for Routed Language Models", ICML 2022, Eq. 2, for experts k, with c = 0.
+- A bowl: c + a (log x + p log z - m)², as of a learning rate whose best value moves with size, beside
+  other power laws.
 
 Sums of power laws with a floor (Hoffmann et al., "Training Compute-Optimal Large Language Models",
 2022, Eq. 10), products with a floor, mixture terms exp(k s) (Ye et al., "Data Mixing Laws", 2024, Eq.
@@ -65,7 +67,7 @@ def field_starts(data: Observations) -> Iterator[Expression]:
 
 
 def plainest_field_forms(data: Observations) -> list[Expression]:
-    """A floor with a sum and with a product of power laws of all inputs, judged whatever comes of them."""
+    """A floor with a sum and with a product of power laws of all inputs, judged in any case."""
     if not all(np.all(column > 0) for column in data.columns.values()):
         return []
     powers = [raise_to(Variable(name), free(OTHER_POWER)) for name in data.columns]

@@ -15,7 +15,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.laws._fitting import Fit, Noise, Observations, fit_constants, row_weights, start_cost
+from taskmix.laws._fitting import (
+    Fit,
+    Noise,
+    Observations,
+    fit_constants,
+    huber_bound,
+    huber_weights,
+    likeliest_noise,
+    row_weights,
+    start_cost,
+)
 from taskmix.laws._forms import (
     LEAVES_POSITIVE,
     Array,
@@ -54,6 +64,8 @@ from taskmix.laws._searching._starts import (
     sum_starts,
 )
 
+Loss = Literal["auto", "squares", "huber"]
+SECOND_THOUGHTS = 2  # times that noise and outliers are looked at again with a law at hand
 SCREENING_ROWS = 400  # for first guesses and changes; fewer overlook inputs of little effect
 COMPARISON_ROWS = 4000  # for comparing formulas; in the end constants are fitted to all rows
 EXTENDED_WITHIN = 25.0  # nats of the best; a formula further behind is not extended
@@ -63,7 +75,7 @@ REFITTED_IF_ENOUGH = 5  # the same where one of them is enough already
 LADDER_COLUMNS = 3  # at most, in the short products that a front begins with
 FIELD_FORMS = 12  # first guesses of forms of the field that are fitted in any case
 FIELD_FORMS_SIMPLIFIED = 4
-UNROUNDED = 20  # formulas with an exponent beside a floor that it is measured in
+UNROUNDED = 20  # formulas whose rounded exponents in sums are measured again
 SIMPLIFIED_PER_ROUND = 16  # formulas simplified in each round
 
 
@@ -182,7 +194,7 @@ class _Pool:
                 self.put(shorter)
 
     def measure_exponents(self) -> None:
-        """Takes out what has a rounded exponent beside a floor, and fits the best with it free."""
+        """Takes out what has a rounded exponent in a sum, and fits the best with it free."""
         length = self._chooser.length
         rounded = [fit for _, fit in self.fits.values() if has_rounded_exponent(fit.expression)]
         rounded.sort(key=lambda fit: length(fit.expression, fit.mean_square))
@@ -230,23 +242,32 @@ def search_laws(
     columns: Columns,
     target: Array,
     *,
-    noise: Noise | Literal["auto"] = "auto",
+    noise: Noise = "auto",
+    loss: Loss = "auto",
+    sample: Array | None = None,
     options: SearchOptions | None = None,
     is_enough: Callable[[Fit], bool] | None = None,
-) -> tuple[list[Fit], Observations]:
-    """Formulas for the target, shortest description first, and the rows with their weights.
+) -> tuple[list[Fit], Observations, Noise]:
+    """Formulas for the target, shortest description first, the rows with their weights, and the noise.
 
-    Where `is_enough` says so of the best formula so far, the search ends there.
+    Where `is_enough` says so of the best formula so far, the search ends there. `sample` is how many
+    measurements each row is the mean of.
     """
     options = options or SearchOptions()
-    data = Observations(columns, target, row_weights(columns, target, noise))
+    kind = likeliest_noise(columns, target, None, sample) if noise == "auto" else noise
+    weight = row_weights(columns, target, kind, None, sample)
+    data = Observations(columns, target, weight)
     first = _first(data.rows(_few(len(data), SCREENING_ROWS)), is_enough)
-    if noise == "auto":  # asked again of the best guess at the law, which knows more
+    for _ in range(SECOND_THOUGHTS):  # asked again of the best guess at the law, which knows more
         guess = Program(first.ranked()[0][1].expression).values(columns)
-        weight = row_weights(columns, target, noise, guess)
-        if (np.ptp(weight) == 0) != (np.ptp(data.weight) == 0):
-            data = Observations(columns, target, weight)
-            first = _first(data.rows(_few(len(data), SCREENING_ROWS)), is_enough)
+        new = likeliest_noise(columns, target, guess, sample) if noise == "auto" else kind
+        if new != kind:
+            kind, weight = new, row_weights(columns, target, new, guess, sample)
+        resisting = _resisting(weight, weight * (guess - target), loss)
+        if np.allclose(resisting, data.weight, rtol=0.1):
+            break
+        data = Observations(columns, target, resisting)
+        first = _first(data.rows(_few(len(data), SCREENING_ROWS)), is_enough)
     pool = _pool(data.rows(_few(len(data), COMPARISON_ROWS)))
     count = REFITTED_IF_ENOUGH if first.is_enough(is_enough) else REFITTED_STARTS
     pool.fit(fit.expression for _, fit in first.ranked()[:count])
@@ -266,7 +287,15 @@ def search_laws(
         pool.fit_field_forms(fit for _, fit in first.ranked())
     pool.measure_exponents()
     pool.fit(_ladder(columns))
-    return [fit for _, fit in pool.ranked()], data
+    return [fit for _, fit in pool.ranked()], data, kind
+
+
+def _resisting(weight: Array, deviations: Array, loss: Loss) -> Array:
+    """The weights with rows that lie far off weighted down, where Huber's loss is used."""
+    if loss == "squares":
+        return weight
+    bound = huber_bound(deviations, always=loss == "huber")
+    return weight if bound == np.inf else weight * np.sqrt(huber_weights(deviations, bound))
 
 
 def _ladder(columns: Columns) -> Iterator[Expression]:
