@@ -7,6 +7,7 @@ The loop is in `_search.py`. First guesses are products and sums under a change 
 `_rewrite.py`).
 """
 
-from taskmix.laws._searching._search import Describer, Loss, SearchOptions, search_laws
+from taskmix.laws._searching._pool import Describer
+from taskmix.laws._searching._search import Loss, SearchOptions, search_laws
 
 __all__ = ["Describer", "Loss", "SearchOptions", "search_laws"]
