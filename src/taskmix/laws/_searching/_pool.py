@@ -11,6 +11,8 @@ from taskmix.laws._fitting import Fit, Observations, fit_constants, start_cost
 from taskmix.laws._forms import (
     LEAVES_POSITIVE,
     Expression,
+    Number,
+    Program,
     description_length,
     has_rounded_exponent,
     is_field_form,
@@ -20,6 +22,7 @@ from taskmix.laws._forms import (
 from taskmix.laws._searching._field import plainest_field_forms
 from taskmix.laws._searching._simplify import simplify, unrounded
 
+LEAST_FLOOR = 0.02  # of a typical value, for a floor to count as one
 EXTENDED_WITHIN = 25.0  # nats of the best; a formula further behind is not extended
 STARTS_PER_FAMILY = 25  # forms fitted of each family of first guesses
 FIELD_FORMS = 12  # first guesses of forms of the field that are fitted in any case
@@ -52,12 +55,23 @@ class Describer:
     def length(self, expression: Expression, mean_square: float) -> float:
         """Nats for formula and rows."""
         floored = max(mean_square, self.floor)
+        choosing = self.choosing and not self._has_idle_floor(expression)
         total = description_length(
-            expression, mean_square=floored, rows=self.rows, choosing=self.choosing
+            expression, mean_square=floored, rows=self.rows, choosing=choosing
         )
         if self.positive and leaves_positive(expression, self.at, self.unbounded):
             total += LEAVES_POSITIVE
         return total
+
+    def _has_idle_floor(self, expression: Expression) -> bool:
+        """Whether a floor is next to nothing, and makes no published form of what is none."""
+        floors = [t for t in getattr(expression, "terms", ()) if isinstance(t, Number)]
+        if not floors:
+            return False
+        columns = {name: np.array([value]) for name, value in self.at.items()}
+        return abs(floors[0].value) < LEAST_FLOOR * abs(
+            float(Program(expression).values(columns)[0])
+        )
 
 
 @dataclass
