@@ -7,7 +7,8 @@ for these test rows. The goal is a choice within 0.03 of the best on its front, 
 What was tuned on what: how laws are chosen (`laws/_judging/_choose.py`, `_ranges.py`) was tuned on
 ranges left out of the *train* rows of these tables and of the tables of the study of multitask learning
 (docs/papers/laws-balanced.csv): the search ran on what remained, and the choice was compared with the
-best law on its front there. The test rows are for this measurement alone. `--nested` measures on such
+best law on its front there. The prices of forms (`laws/_forms/_complexity.py`) came later, and the
+test figures were read while they were made (docs/laws.md). `--nested` measures on such
 ranges of the train rows, where the peer is the best law on the front.
 
 Besides, groups: five losses of domain mixtures explained by one form, with four models as groups, and

@@ -29,6 +29,7 @@ from taskmix.laws._fitting._outliers import (
     tail_evidence,
 )
 from taskmix.laws._forms import Variable, add, free, multiply
+from taskmix.laws._learning._rows import divided_rows
 
 QUICK = SearchOptions(rounds=1, beam=1, branches=2)
 
@@ -150,10 +151,8 @@ def test_deviations_from_the_means_of_equal_rows_have_the_variance_of_the_noise(
 
 
 def test_rows_with_equal_inputs_are_held_out_together() -> None:
-    from taskmix.laws._learning._regressor import _divided
-
     x = np.repeat(np.arange(80.0), 3)
-    train, held_out = _divided({"x": x}, 0.1, 0)
+    train, held_out = divided_rows({"x": x}, 0.1, 0)
     assert not set(x[train]) & set(x[held_out])
     assert 24 <= len(held_out) <= 27
     assert sorted([*train, *held_out]) == list(range(240))

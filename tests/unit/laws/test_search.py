@@ -12,7 +12,8 @@ from taskmix.laws._forms._expression import Number, Power
 from taskmix.laws._forms._normal import substitute
 from taskmix.laws._forms._parse import free_numbers
 from taskmix.laws._searching._extend import extensions
-from taskmix.laws._searching._search import Describer, _vocabulary, search_laws
+from taskmix.laws._searching._pool import Describer
+from taskmix.laws._searching._search import _vocabulary, search_laws
 from taskmix.laws._searching._simplify import simplify
 
 

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from taskmix.errors import InputError, OptionError
+from taskmix.errors import OptionError
 from taskmix.laws._engines import GplearnEngine, OperonEngine
 from taskmix.laws._fitting import (
     Fit,
     LackOfFit,
     Noise,
     Observations,
-    Replicates,
     as_columns,
     check_noise,
     check_rows,
@@ -43,6 +42,7 @@ from taskmix.laws._judging import (
     make_front,
     next_law_runs,
 )
+from taskmix.laws._learning._rows import divided_rows, row_notes, sample_weights
 from taskmix.laws._learning._targets import (
     forms_of_all,
     is_vector,
@@ -61,12 +61,6 @@ class FormulaEngine(Protocol):
         """Formulas with their constants."""
         ...
 
-
-FAR_OFF = 3.0  # bounds: rows that are told, about four deviations off
-NAMED_ROWS = 5  # of them by their numbers
-MISFIT = 0.01  # probability below which a law lacks fit
-ENOUGH_EQUAL_ROWS = 10  # beyond the first of each, for that to be told
-WHOLE_CELLS = 60  # different inputs, for rows with equal ones to be held out together
 
 ENGINES: dict[str, Any] = {
     "search": SearchOptions,
@@ -165,10 +159,10 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target_name = str(name or getattr(y, "name", None) or "y")
         target = as_columns({target_name: y})[target_name]
         self._check(columns)
-        sample = _sample_weights(sample_weight, len(target))
+        sample = sample_weights(sample_weight, len(target))
         self.notes_ = check_rows(columns, target, target_name)
         holding = self._holding(columns, list(points))
-        train, held_out = _divided(columns, self.test_size, self.seed)
+        train, held_out = divided_rows(columns, self.test_size, self.seed)
         factors = GroupFactors.of(groups, len(target)) if groups is not None else None
         also: list[Fit] = []
         if factors is None:
@@ -230,33 +224,17 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.lack_of_fit_: LackOfFit | None = None
         if is_grouped:  # whose rows differ from the mean law by their groups
             return
-        values = Program(self.law_.expression).values(data.columns)
-        if data.bound < np.inf:
-            far = np.flatnonzero(
-                np.abs(data.weight * (values - data.target)) > FAR_OFF * data.bound
-            )
-            named = ", ".join(str(place + 1) for place in far[:NAMED_ROWS].tolist())
-            more = f" and {len(far) - NAMED_ROWS} more" if len(far) > NAMED_ROWS else ""
-            where = f" Furthest off: row {named}{more}." if len(far) else ""
-            self.notes_.append(
-                "Deviations have heavy tails, so Huber's loss was used, under which rows that lie far "
-                f"off count less.{where}"
-            )
+        expression = self.law_.expression
+        values = Program(expression).values(data.columns)
         self.lack_of_fit_ = lack_of_fit(
             data.columns,
             data.target,
             values,
             data.weight,
-            len(self.law_.expression.constants),
+            len(expression.constants),
             unit=data.unit or 1.0,
         )
-        found = self.lack_of_fit_
-        if found is not None and found.probability < MISFIT and found.beyond >= ENOUGH_EQUAL_ROWS:
-            self.notes_.append(
-                "The law misses more than the noise between rows with equal inputs explains (lack of "
-                f"fit: F = {found.statistic:.3g}, p = {found.probability:.2g}). Another form, or an "
-                "input that is not there, may explain it."
-            )
+        self.notes_ += row_notes(data, values, self.lack_of_fit_)
 
     def predict(self, X: Any, groups: Any = None) -> Array:
         """The chosen law's values [row], of the mean group where `groups` are not named.
@@ -395,36 +373,3 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         also += [fit for fits in found[1:] for fit in fits[:FORMS_OF_A_GROUP]]
         noise = "absolute" if noises[0] == "absolute" else "relative"
         return found[0], polish, noise, also, flat.values
-
-
-def _sample_weights(given: Any, rows: int) -> Array | None:
-    if given is None:
-        return None
-    sample = np.asarray(given, dtype=np.float64)
-    if sample.shape != (rows,) or not np.all(np.isfinite(sample) & (sample > 0)):
-        found = f"{len(sample)} of them" if sample.shape != (rows,) else f"{sample.min():g}"
-        raise InputError(
-            f"There should be a weight above 0 for each of the {rows} rows. Found {found}. Leave rows "
-            "that should not count out."
-        )
-    return np.asarray(sample)
-
-
-def _divided(
-    columns: Columns, share: float, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows to learn from and those held out, drawn at random.
-
-    Rows with equal inputs go together where there are many different ones, so that no row that is held
-    out has its like among the others.
-    """
-    generator, same = np.random.default_rng(seed), Replicates.of(columns)
-    count = len(same.cells)
-    aside = max(round(count * share), 2)
-    if same.beyond == 0 or len(same.sizes) < WHOLE_CELLS:
-        order = generator.permutation(count)
-        return np.sort(order[aside:]), np.sort(order[:aside])
-    cells = generator.permutation(len(same.sizes))
-    taken = cells[: int(np.searchsorted(np.cumsum(same.sizes[cells]), aside)) + 1]
-    held_out = np.isin(same.cells, taken)
-    return np.flatnonzero(~held_out), np.flatnonzero(held_out)

@@ -12,7 +12,8 @@ from taskmix.laws._searching._group_levels import (
     have_own_curves,
     level_groups,
 )
-from taskmix.laws._searching._search import Describer, Loss, SearchOptions, search_laws
+from taskmix.laws._searching._pool import Describer
+from taskmix.laws._searching._search import Loss, SearchOptions, search_laws
 
 __all__ = [
     "Describer",
