@@ -40,6 +40,7 @@ from _common import report, row
 from taskmix.laws import LawRegressor, read_table
 
 Columns = dict[str, NDArray[np.float64]]
+LEVEL = 0.9
 LEFT_OUT_ABOVE = 0.8  # the quantile of an input, in `--nested`
 PEOPLE = "people's law"
 LEAST_ROWS = 5  # that a range should have, in `--nested`
@@ -99,6 +100,9 @@ def measured(
     if people is not None:
         answers.append(row(f"{case}/best on front", float(best), people, name, "R²"))
     answers.append(row(f"{case}/choice minus best", found["choice"] - float(best), None, "-", "R²"))
+    said = model.law_.predict(columns, level=LEVEL, measurement=True)
+    held = float(np.mean((said.low <= target) & (target <= said.high)))
+    answers.append(row(f"{case}/held in {LEVEL:.0%} intervals", held, None, "-", "share of rows"))
     return [*answers, row(f"{case}/seconds", seconds, None, "-", "CPU s")]
 
 
