@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -28,12 +29,12 @@ class LawEngine(StrEnum):
     GPLEARN = "gplearn"
 
 
-class NoiseKind(StrEnum):
-    """How the deviations of the target are taken to be."""
+class LossKind(StrEnum):
+    """How deviations count in a fit."""
 
     AUTO = "auto"
-    ABSOLUTE = "absolute"
-    RELATIVE = "relative"
+    SQUARES = "squares"
+    HUBER = "huber"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,16 @@ class SearcherOptions:
         LawEngine.SEARCH
     )
     noise: Annotated[
-        NoiseKind, typer.Option("--noise", help="Deviations of one size, or relative.")
-    ] = NoiseKind.AUTO
+        str,
+        typer.Option(
+            "--noise",
+            help="Deviations: auto, absolute (one size), relative, root, or like an input: n^-0.5",
+        ),
+    ] = "auto"
+    loss: Annotated[
+        LossKind,
+        typer.Option("--loss", help="Squares, or Huber's loss, which rows far off decide less."),
+    ] = LossKind.AUTO
     range_input: Annotated[
         str | None,
         typer.Option("--range", help="Leave out its largest values in turn [first input]."),
@@ -70,7 +79,8 @@ class SearcherOptions:
 
         return LawRegressor(
             self.searcher.value,
-            noise=self.noise.value,
+            noise=self.noise,
+            loss=self.loss.value,
             range_input=self.range_input,
             folds=self.folds,
             box=box or None,
@@ -90,9 +100,19 @@ class AskOptions:
         typer.Option("--formula", help="A formula to judge on the same rows, or `paper`."),
     ] = None
     group: Annotated[
-        str | None, typer.Option("--group", help="Constants of each value of this column, shrunk.")
+        str | None,
+        typer.Option(
+            "--group", help="The column of groups, or several: model,data. They share a form."
+        ),
     ] = None
-    at: Annotated[str | None, typer.Option("--at", help="Predict here: n=2000,ami=0.6,T=2")] = None
+    at: Annotated[
+        str | None,
+        typer.Option("--at", help="Predict here: n=2000,T=2; of a group: n=2000,model=70M"),
+    ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", help="A column: how many measurements a row is the mean of."),
+    ] = None
     to: Annotated[
         str | None, typer.Option("--to", help="And the gain of this change from there: T=5")
     ] = None
@@ -110,7 +130,9 @@ def laws(
     table: Annotated[
         Path, typer.Argument(help="A .csv, .jsonl or .parquet file, one row a result.")
     ],
-    explain: Annotated[str, typer.Option("--explain", help="The column to explain.")],
+    explain: Annotated[
+        str, typer.Option("--explain", help="The column to explain, or several: loss_a,loss_b")
+    ],
     inputs: Annotated[str, typer.Option("--inputs", help="The columns it may depend on: n,ami,T")],
     asked: AskOptions,
     search: SearcherOptions,
@@ -136,27 +158,33 @@ def laws(
         taskmix laws results.csv --explain f1 --inputs n,ami,T --page laws.html
 
         taskmix laws results.csv --explain f1 --inputs n,T --formula "a*sqrt(n)" --at n=2000,T=2 --to T=5
+
+        taskmix laws results.csv --explain loss --inputs n --group model --at n=2000,model=70M
     """
     from taskmix.laws import learn_laws, read_table, write_laws
     from taskmix.report import front_chart, write_chart, write_laws_page
 
     _check(search.searcher, plot, page, document)
-    names = _names(inputs)
-    start, change = _point("--at", asked.at, names), _point("--to", asked.to, names)
+    names, targets, groups = _names(inputs), _names(explain), _names(asked.group)
+    named = [*groups, "group", "target"] if groups or len(targets) > 1 else []
+    start, change = _point("--at", asked.at, names, named), _point("--to", asked.to, names)
+    change_to = {name: float(value) for name, value in change.items()}
     box = _box(asked.box, names)
-    columns = read_table(table, [*names, explain, *([asked.group] if asked.group else [])])
-    if not json_:
-        echo(_reading_words(table, explain, names, asked.group, len(columns[explain])))
+    more = [asked.weights] if asked.weights else []
+    columns = read_table(table, [*names, *targets, *groups, *more])
+    if not json_ and targets:
+        echo(_reading_words(table, targets, names, groups, len(columns[targets[0]])))
     found = learn_laws(
         columns,
-        target=explain,
+        target=targets,
         inputs=names,
         model=search.model(box),
         compare=asked.formula or (),
-        group=asked.group,
+        group=groups or None,
         at=start,
-        to=change,
+        to=change_to,
         bootstrap=asked.bootstrap,
+        weights=asked.weights,
     )
     learned = replace(found.document, command=this_command())
     if plot is not None:
@@ -217,12 +245,17 @@ def _check(engine: LawEngine, plot: Path | None, page: Path | None, out: Path | 
         require(package, purpose=f"`--searcher {engine.value}`")
 
 
-def _reading_words(table: Path, target: str, names: list[str], group: str | None, rows: int) -> str:
-    inputs = ", ".join(f"`{name}`" for name in names)
-    grouped_by = f", groups by `{group}`" if group else ""
+def _reading_words(
+    table: Path, targets: list[str], names: list[str], groups: list[str], rows: int
+) -> str:
+    target, inputs, group = (
+        ", ".join(f"`{name}`" for name in each) for each in (targets, names, groups)
+    )
+    grouped_by = f", groups by {group}" if groups else ""
+    word = "targets" if len(targets) > 1 else "target"
     return (
-        f"Read {table.name}: target `{target}`, inputs {inputs}{grouped_by}; {rows:,} rows, none "
-        "left out."
+        f"Read {table.name}: {word} {target}, inputs {inputs}{grouped_by}; {rows:,} rows, none left "
+        "out."
     )
 
 
@@ -231,16 +264,21 @@ def _names(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
-def _point(option: str, text: str | None, names: list[str]) -> dict[str, float]:
-    """`n=2000,T=2` as numbers."""
-    point: dict[str, float] = {}
+def _point(
+    option: str, text: str | None, names: list[str], groups: Sequence[str] = ()
+) -> dict[str, float | str]:
+    """`n=2000,T=2` as numbers, and what names a group as a word."""
+    point: dict[str, float | str] = {}
     for part in (text or "").split(",") if text else ():
-        name, sign, value = part.partition("=")
+        name, sign, value = (each.strip() for each in part.partition("="))
+        if sign and name in groups and name not in names:
+            point[name] = value
+            continue
         try:
-            point[name.strip()] = float(value)
+            point[name] = float(value)
         except ValueError:
             sign = ""
-        if not sign or name.strip() not in names:
+        if not sign or name not in names:
             example = f", such as {names[0]}=100" if names else ""
             raise OptionError(f"`{option}` should give inputs values{example}. Found {part!r}.")
     return point

@@ -3,21 +3,27 @@
     Marquardt, "An Algorithm for Least-Squares Estimation of Nonlinear Parameters", SIAM J. 11, 1963,
     with the gain-ratio rule for the damping of Nielsen, IMM-REP-1999-05, Eq. 2.21.
 
-Columns of the Jacobian are scaled to length one, so exponents and coefficients of any size are
-treated alike. A step that leads where the formula is not defined is refused like one that does harm.
+Columns of the Jacobian are scaled to length one, so exponents and coefficients of any size are treated
+alike, and powers are centred where the data are (`_centred.py`). A step that leads where the formula is
+not defined is refused like one that does harm. Where the rows have a bound, Huber's loss takes the
+place of squares (`_outliers.py`), each step with rows beyond it weighted down.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from taskmix.laws._fitting._centred import Centring
+from taskmix.laws._fitting._outliers import huber_loss, huber_weights
 from taskmix.laws._forms import Array, Columns, Expression, Program, Sum, split_number
 
 PATIENCE = 6  # steps before a fit may be given up; forms that start badly need some
+STARTING_STEPS = 5  # of reweighting, before the first step of a fit with a bound
 HOPELESS = 4.0  # times the rival's mean square: a fit that stays above it is given up
 
 
@@ -28,6 +34,10 @@ class Observations:
     columns: Columns
     target: Array  # [row]
     weight: Array  # [row], one over the row's noise, up to a common factor
+    bound: float = (
+        math.inf
+    )  # of weighted deviations: beyond it they count in proportion, not squared
+    unit: float | None = None  # the weight of a row whose noise has the size 1, where it is known
 
     def __len__(self) -> int:
         return len(self.target)
@@ -35,17 +45,26 @@ class Observations:
     def rows(self, places: NDArray[np.integer[Any]]) -> Observations:
         """Some of the rows."""
         columns = {name: column[places] for name, column in self.columns.items()}
-        return Observations(columns, self.target[places], self.weight[places])
+        return replace(
+            self, columns=columns, target=self.target[places], weight=self.weight[places]
+        )
 
     @property
     def floor(self) -> float:
         """A mean square below which a fit is exact but for rounding."""
         return float(np.mean((self.weight * self.target) ** 2)) * 1e-18 + 1e-300
 
+    def losses(
+        self,
+        deviations: Array,  # weighted
+    ) -> Array:
+        """Squares, or Huber's loss where there is a bound."""
+        return huber_loss(deviations, self.bound)
+
     def mean_square(self, predicted: Array) -> float:
-        """The weighted mean square of the deviations; infinite where a prediction is missing."""
+        """The mean loss of the weighted deviations; infinite where a prediction is missing."""
         with np.errstate(all="ignore"):
-            found = float(np.mean((self.weight * (predicted - self.target)) ** 2))
+            found = float(np.mean(self.losses(self.weight * (predicted - self.target))))
         return found if np.isfinite(found) else float("inf")
 
 
@@ -83,22 +102,26 @@ def fit_constants(
     if not np.isfinite(cost):
         return Fit(expression, float("inf"))
     damping, growth, floor = 1e-3, 2.0, data.floor
+    centring = Centring.of(program, data.columns)
     fresh = True
     for step in range(steps):
         if fresh:
-            weighted = jacobian * data.weight[:, None]
+            weighted = centring.turn(jacobian, constants) * data.weight[:, None]
             if not np.isfinite(weighted).all():
                 break
             scale = np.sqrt(np.einsum("nk,nk->k", weighted, weighted))
             scale[scale == 0] = 1.0
             weighted /= scale
             residual = data.weight * (values - data.target)
-            gramian, gradient = weighted.T @ weighted, weighted.T @ residual
+            counted = weighted
+            if data.bound < math.inf:
+                counted = weighted * huber_weights(residual, data.bound)[:, None]
+            gramian, gradient = counted.T @ weighted, counted.T @ residual
         try:
             move = -np.linalg.solve(gramian + damping * np.eye(len(gradient)), gradient)
         except np.linalg.LinAlgError:
             move = np.full_like(gradient, np.nan)
-        trial = constants + move / scale
+        trial = centring.moved(constants, move / scale)
         trial_values = program.values(data.columns, trial)
         trial_cost = data.mean_square(trial_values)
         if trial_cost < cost:
@@ -144,6 +167,10 @@ def _start(program: Program, data: Observations) -> tuple[Array, Array, Array]:
     scale = np.sqrt(np.einsum("nk,nk->k", design, design))
     scale[scale == 0] = 1.0
     solved, *_ = np.linalg.lstsq(design / scale, wanted, rcond=1e-10)
+    if data.bound < math.inf:
+        for _ in range(STARTING_STEPS):
+            root = np.sqrt(huber_weights(design / scale @ solved - wanted, data.bound))
+            solved, *_ = np.linalg.lstsq(design / scale * root[:, None], wanted * root, rcond=1e-10)
     constants = constants.copy()
     constants[linear] = solved / scale
     return constants, *program.jacobian(data.columns, constants)

@@ -8,9 +8,11 @@ Formulas are read (`_parse.py`), written (`_print.py`), evaluated with their der
 from taskmix.laws._forms._complexity import (
     LEAVES_POSITIVE,
     SIMPLE_EXPONENTS,
+    UNMEASURED,
     complexity,
     description_length,
     form_length,
+    has_rounded_exponent,
     leaves_positive,
 )
 from taskmix.laws._forms._evaluate import Array, Columns, Program, evaluate_formula
@@ -28,6 +30,7 @@ from taskmix.laws._forms._expression import (
     free,
     split_number,
 )
+from taskmix.laws._forms._field_form import is_field_form
 from taskmix.laws._forms._growth import Growth, growth
 from taskmix.laws._forms._normal import (
     add,
@@ -36,6 +39,7 @@ from taskmix.laws._forms._normal import (
     log,
     multiply,
     negative,
+    open_key,
     quotient,
     raise_to,
     substitute,
@@ -48,6 +52,7 @@ __all__ = [
     "LEAVES_POSITIVE",
     "ONE",
     "SIMPLE_EXPONENTS",
+    "UNMEASURED",
     "ZERO",
     "Array",
     "Columns",
@@ -75,10 +80,13 @@ __all__ = [
     "free",
     "free_numbers",
     "growth",
+    "has_rounded_exponent",
+    "is_field_form",
     "leaves_positive",
     "log",
     "multiply",
     "negative",
+    "open_key",
     "parse_formula",
     "quotient",
     "raise_to",

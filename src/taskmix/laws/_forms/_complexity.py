@@ -11,6 +11,9 @@ signs cost. Prior knowledge of laws enters as the price of signs:
 - exponents are mostly simple fractions, so one that is not costs more, and one below 1/10, which is
   hardly told from a logarithm, more still;
 - a variable is mostly in one term of a sum;
+- one exponent for several factors is as much of a coincidence as two that agree, but for roots;
+- forms that laws of models mostly have (`_field_form.py`) need not be spelt out, so their signs cost
+  less;
 - roots and reciprocals of sums are rarer than sums, other powers of sums, and powers of logarithms,
   rarer still;
 - what was measured is mostly positive and stays so: a law that leaves for minus infinity, as
@@ -37,11 +40,13 @@ from taskmix.laws._forms._expression import (
     Variable,
     split_number,
 )
+from taskmix.laws._forms._field_form import is_field_form
 from taskmix.laws._forms._growth import growth
 
 SIGN = 1.0  # nats for each sign of a formula
 ODD_EXPONENT = 1.5  # an exponent that is no simple fraction
-TINY_EXPONENT = 3.0  # one below 1/10
+LEAST_EXPONENT = 0.1
+TINY_EXPONENT = 3.0  # one below that
 LOGARITHM_POWERS = {1.0: 0.0, 0.5: 0.0, 2.0: 2.0}  # of log x + c, and for all others:
 LOGARITHM_POWER = 4.0
 STRETCHED = 3.0  # exp(k x^p), or of another function, instead of exp(k x)
@@ -50,6 +55,10 @@ OTHER_POWER_OF_SUM = 3.0
 HILL = 1.0  # 1 / (x^p + c)
 LOGARITHM_OF_SUM = 2.0
 MIXED_POWERS = 1.0  # for each exponent beyond the first among the factors of a product
+SHARED_EXPONENT = 2.0  # for each factor beyond the first that has the exponent of another
+SHARED_FREELY = (0.5, 1.0)  # a root over a whole product, and no exponent at all
+UNMEASURED = (0.5, 1.0, 2.0)  # exponents that may be meant as they are, in a sum too
+FIELD_SHARE = 0.5  # of what signs and rarities cost, for forms that laws of models mostly have
 REPEATED = 3.0  # for each further term of a sum that a variable is in, but for polynomials
 LEAVES_POSITIVE = 4.0
 FAR = 1e6  # times a typical value
@@ -120,11 +129,53 @@ def _unsigned(term: Expression) -> Expression:
     return term
 
 
-def form_length(expression: Expression, rows: int) -> float:
-    """Nats for the formula: its signs, its constants and what is unusual in it."""
+def form_length(expression: Expression, rows: int, *, choosing: bool = False) -> float:
+    """Nats for the formula: its signs, its constants and what is unusual in it.
+
+    Some prices are for `choosing` a law only. In a search they would close roads: the way to one root
+    over three factors is by one free exponent over them.
+    """
     constants = len(expression.constants) + _arbitrary(expression)
-    total = SIGN * complexity(expression) + 0.5 * math.log(rows) * constants
-    return total + _unusual(expression)
+    spelt = SIGN * complexity(expression) + _unusual(expression)
+    if choosing:
+        spelt += SHARED_EXPONENT * _sharing(expression)
+        if is_field_form(expression):  # but what is no power law in truth stays dear
+            tiny = TINY_EXPONENT * sum(map(_is_tiny, expression.walk()))
+            spelt = FIELD_SHARE * (spelt - tiny) + tiny
+    return spelt + 0.5 * math.log(rows) * constants
+
+
+def _is_tiny(node: Expression) -> bool:
+    """Whether it is a power that is hardly told from a logarithm."""
+    exponent = node.exponent if isinstance(node, Power) else None
+    return isinstance(exponent, Number) and exponent.free and abs(exponent.value) < LEAST_EXPONENT
+
+
+def _sharing(node: Expression) -> int:
+    """Factors that have the exponent of another, but for roots over products."""
+    total = sum(map(_sharing, node.children))
+    if isinstance(node, Power) and isinstance(node.base, Product):
+        total += sum(not isinstance(factor, Number) for factor in node.base.factors) - 1
+    if isinstance(node, Product):
+        powers = [factor.exponent for factor in node.factors if isinstance(factor, Power)]
+        sizes = [abs(p.value) for p in powers if isinstance(p, Number) and not p.free]
+        odd = [size for size in sizes if size not in SHARED_FREELY]
+        total += len(odd) - len(set(odd))
+    return total
+
+
+def has_rounded_exponent(node: Expression) -> bool:
+    """Whether a fixed exponent that is neither whole nor a root is in a sum.
+
+    The terms of a sum, a floor above all, and an exponent make up for each other, so one that was only
+    rounded moves the others, and with them all that is said beyond the data. There, exponents are
+    measured.
+    """
+    if not isinstance(node, Sum):
+        return False
+    powers = [child.exponent for child in node.walk() if isinstance(child, Power)]
+    sizes = [abs(p.value) for p in powers if isinstance(p, Number) and not p.free]
+    return any(size not in UNMEASURED for size in sizes)
 
 
 def _arbitrary(node: Expression) -> int:
@@ -141,7 +192,7 @@ def _unusual(node: Expression, shared: set[float] | None = None) -> float:
     if isinstance(node, Power) and isinstance(node.exponent, Number):
         exponent = node.exponent
         if exponent.free:
-            total += ODD_EXPONENT + (TINY_EXPONENT if abs(exponent.value) < 0.1 else 0.0)
+            total += ODD_EXPONENT + (TINY_EXPONENT if _is_tiny(node) else 0.0)
         elif shared is None or abs(exponent.value) not in shared:
             total += exponent_price(exponent.value)
             if shared is not None:
@@ -222,11 +273,15 @@ def _far_value(expression: Expression, name: str, at: Mapping[str, float]) -> fl
     return float(Program(expression).values(columns)[0])
 
 
-def description_length(expression: Expression, *, mean_square: float, rows: int) -> float:
+def description_length(
+    expression: Expression, *, mean_square: float, rows: int, choosing: bool = False
+) -> float:
     """Nats for formula and data."""
     if not math.isfinite(mean_square):
         return math.inf
     count = len(expression.constants)
     # Few rows fit many constants too well: the correction of Hurvich and Tsai, Biometrika 76, 1989.
     few = count * (count + 1) / max(rows - count - 1, 0.5)
-    return 0.5 * rows * math.log(mean_square) + form_length(expression, rows) + few
+    return (
+        0.5 * rows * math.log(mean_square) + form_length(expression, rows, choosing=choosing) + few
+    )

@@ -191,6 +191,33 @@ def exp(of: Expression) -> Expression:
     return multiply(*outside, *([exp(add(*inside))] if inside else []))
 
 
+def open_key(expression: Expression) -> str:
+    """The form as text with every number left open, so that 2*n, n^0.5 and 3*n^0.48 are one form."""
+    match expression:
+        case Number():
+            return "#"
+        case Power() if isinstance(expression.exponent, Number):
+            return open_key(expression.base)
+        case Product():
+            parts = sorted(part for part in map(open_key, _open_factors(expression)) if part != "#")
+            return f"(* {' '.join(parts)})" if len(parts) > 1 else "".join(parts)
+        case Sum():
+            return f"(+ {' '.join(sorted(map(open_key, expression.terms)))})"
+        case Logarithm() | Exponential():
+            return f"({type(expression).__name__} {open_key(expression.of)})"
+    return expression.key
+
+
+def _open_factors(node: Expression) -> Iterator[Expression]:
+    """Factors, with those of products that are raised to a number."""
+    for factor in node.children if isinstance(node, Product) else (node,):
+        power = factor if isinstance(factor, Power) else Power(factor, ONE)
+        if isinstance(power.exponent, Number) and isinstance(power.base, Product):
+            yield from _open_factors(power.base)
+        else:
+            yield factor
+
+
 def negative(of: Expression) -> Expression:
     return multiply(Number(-1.0), of)
 

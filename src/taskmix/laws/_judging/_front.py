@@ -10,19 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.laws._fitting import Fit, Noise, Observations, fit_constants
-from taskmix.laws._forms import Program, complexity
+from taskmix.laws._forms import Program, complexity, is_field_form, open_key
 from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._choose import choose_law
 from taskmix.laws._judging._disqualify import TargetFacts
+from taskmix.laws._judging._factors import GroupFactors
+from taskmix.laws._judging._grouped_judge import judge_groups
+from taskmix.laws._judging._groups import GroupedLaw, grouped_law
 from taskmix.laws._judging._holding import Holding
 from taskmix.laws._judging._judge import judge_law
 from taskmix.laws._judging._law import Law, law_of
 from taskmix.laws._judging._ranges import largest_rows, left_out_ranges
 from taskmix.laws._judging._rows import FrontRow, StackRow, fitted_constants, growth_words
 from taskmix.laws._judging._stack import Stack, stack_of
+from taskmix.laws._judging._tied import tied_places
+from taskmix.laws._judging._widened import widened
 from taskmix.laws._searching import Describer
 
 JUDGED_LAWS = 12  # shortest descriptions that are judged, besides the best of each complexity
+JUDGED_FORMS = 20  # forms whose shortest description is judged, numbers left open
+JUDGED_FIELD_FORMS = 12  # the same of published forms
 LEAST_SAVING = 1e-3  # of the error, what a longer law has to save to be on the front
 
 
@@ -43,7 +50,9 @@ class Front(Sequence[Law]):
     left_out_rows: int
     ranges: tuple[str, ...] = ()  # all that were left out in turn, such as "largest n"
     warning: str = ""  # where the chosen law is disqualified
-    stack: Stack | None = None  # of the laws that cannot be told from the chosen one
+    stack: Stack | None = None  # of the chosen law and the best of those tied with it
+    groups: GroupedLaw | None = None  # the chosen law in each group, where groups were named
+    tied: tuple[Law, ...] = ()  # all forms that cannot be told from the chosen one, it first
 
     @property
     def chosen(self) -> Law:
@@ -63,7 +72,7 @@ class Front(Sequence[Law]):
         if self.stack is None:
             return []
         return [
-            StackRow(law.text, weight, law is self.chosen)
+            StackRow(law.text, weight, law.expression is self.chosen.expression)
             for law, weight in zip(self.stack.laws, self.stack.weights, strict=True)
         ]
 
@@ -84,7 +93,7 @@ class Front(Sequence[Law]):
                 chosen=law is self.chosen,
                 growth=growth_words(law),
                 latex=law.latex,
-                ranges_mse=law.errors.ranges,
+                ranges_mse=law.errors.ranges if np.isfinite(law.errors.ranges) else None,
                 disqualified=law.disqualified or None,
             )
             for law in self.laws
@@ -104,38 +113,62 @@ def make_front(
     folds: int = 0,
     polish: bool = True,
     holding: Holding | None = None,
+    factors: GroupFactors | None = None,
+    also: Sequence[Fit] = (),
 ) -> Front:
-    """Judges the candidates and chooses; `fits` come with the shortest description first."""
+    """Judges the candidates and chooses; `fits` come with the shortest description first.
+
+    With `factors` constants may be those of groups, and the laws of the front have their means; `also`
+    are forms that are judged besides.
+    """
     beyond = largest_rows(range_input, data.columns[range_input])
     ranges = left_out_ranges(data.columns)
     holding = holding or Holding(unasked=Box.around(data.columns))
-    judged = [
-        judge_law(fit, data, train, held_out, beyond, ranges, folds=folds, polish=polish)
-        for fit in _candidates(fits)
-        if fit.is_usable(data)
-    ]
-    final = [_polished(each.fit, data) if polish else each.fit for each in judged]
-    facts = TargetFacts.of(data.target)
+    facts, shared = TargetFacts.of(data.target), []
+    if factors is None:
+        judged = [
+            judge_law(fit, data, train, held_out, beyond, ranges, folds=folds, polish=polish)
+            for fit in _candidates(fits)
+            if fit.is_usable(data)
+        ]
+        final = [_polished(each.fit, data) if polish else each.fit for each in judged]
+        nats = [describer.length(fit.expression, _mean_square(fit, data)) for fit in final]
+    else:
+        forms = [*_candidates(fits), *also]
+        shared = judge_groups(
+            forms, data, factors, train, held_out, beyond, ranges, describer, folds=folds
+        )
+        judged, nats = [each.judged for each in shared], [each.length for each in shared]
+        final = [each.fit for each in judged]
     verdicts = [holding.verdict(fit.expression, describer.at, facts) for fit in final]
     laws = [
         replace(
-            law_of(
-                fit,
-                data,
-                target=target,
-                length=describer.length(fit.expression, _mean_square(fit, data)),
-                noise=noise,
-                errors=each.errors,
-            ),
+            law_of(fit, data, target=target, length=length, noise=noise, errors=each.errors),
             disqualified=verdict.words,
         )
-        for fit, each, verdict in zip(final, judged, verdicts, strict=True)
+        for fit, length, each, verdict in zip(final, nats, judged, verdicts, strict=True)
     ]
+    grouped = [grouped_law(each.shared, data, law) for each, law in zip(shared, laws, strict=False)]
+    if grouped:
+        laws = [each.common for each in grouped]
     lengths = [law.length for law in laws]
     choice = choose_law(judged, lengths, verdicts, ranges, floor=data.floor)
-    chosen = laws[choice.place]
-    kept = _undominated(laws, chosen)
     points = Box.around(data.columns).points(data.columns, describer.at)
+    deviations = [each.left_out for each in judged]
+    tied = tied_places(laws, deviations, choice, points)
+    stack = stack_of(laws, deviations, tied)
+    chosen = laws[choice.place]
+    if factors is None and polish:
+        rivals = [
+            (float(choice.scores[place] - choice.scores[choice.place]), laws[place])
+            for place in tied[1:]
+        ]
+        chosen = widened(chosen, rivals, data, ranges, describer)
+        laws[choice.place] = chosen
+        if stack is not None:
+            wide = [replace(law, discrepancy=chosen.discrepancy) for law in stack.laws]
+            stack = Stack(tuple(wide), stack.weights)
+    kept = _undominated(laws, chosen)
     return Front(
         tuple(kept),
         kept.index(chosen),
@@ -144,7 +177,9 @@ def make_front(
         int(beyond.rows.sum()),
         tuple(each.name for each in ranges),
         choice.warning,
-        stack_of(laws, [each.left_out for each in judged], choice, points),
+        stack,
+        grouped[choice.place] if grouped else None,
+        tuple(laws[place] for place in tied),
     )
 
 
@@ -159,14 +194,19 @@ def _mean_square(fit: Fit, data: Observations) -> float:
 
 
 def _candidates(fits: Sequence[Fit]) -> list[Fit]:
-    """The shortest descriptions and, of each complexity, the one with the least error."""
+    """The shortest descriptions, of all and of each form, and of each complexity the least error."""
     best: dict[int, Fit] = {}
     for fit in fits:
         signs = complexity(fit.expression)
         if signs not in best or fit.mean_square < best[signs].mean_square:
             best[signs] = fit
-    wanted = {id(fit): fit for fit in (*fits[:JUDGED_LAWS], *best.values())}
-    return list(wanted.values())
+    forms: dict[str, Fit] = {}
+    for fit in fits:
+        forms.setdefault(open_key(fit.expression), fit)
+    distinct = list(forms.values())
+    known = [fit for fit in distinct if is_field_form(fit.expression)][:JUDGED_FIELD_FORMS]
+    wanted = (*fits[:JUDGED_LAWS], *distinct[:JUDGED_FORMS], *known, *best.values())
+    return list({id(fit): fit for fit in wanted}.values())
 
 
 def _undominated(laws: Sequence[Law], chosen: Law) -> list[Law]:

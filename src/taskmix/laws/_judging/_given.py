@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from taskmix.errors import InputError
 from taskmix.laws._fitting import (
@@ -12,7 +10,10 @@ from taskmix.laws._fitting import (
     Observations,
     as_columns,
     check_lengths,
+    check_noise,
     fit_constants,
+    likeliest_noise,
+    noise_unit,
     row_weights,
 )
 from taskmix.laws._forms import (
@@ -29,9 +30,7 @@ from taskmix.laws._judging._law import Errors, Law, law_of
 from taskmix.laws._searching import Describer
 
 
-def fit_formula(
-    formula: str, X: Any, y: Any, *, noise: Noise | Literal["auto"] = "auto", name: str = "y"
-) -> Law:
+def fit_formula(formula: str, X: Any, y: Any, *, noise: Noise = "auto", name: str = "y") -> Law:
     """Fits every number of a formula but its exponents, and a factor where it has none of its own.
 
     >>> fit_formula("10*sqrt(n) + 1", {"n": [1, 4, 9, 16, 25]}, [5.0, 7.0, 9.0, 11.0, 13.0])
@@ -47,10 +46,12 @@ def fit_formula(
             f"A formula with {len(form.constants)} numbers should be fitted to more rows than that. "
             f"Found {len(target)}."
         )
-    data = Observations(columns, target, row_weights(columns, target, noise))
+    check_noise(noise, columns)
+    kind = likeliest_noise(columns, target) if noise == "auto" else noise
+    data = Observations(columns, target, row_weights(columns, target, kind))
     guess = Program(fit_constants(form, data, steps=200).expression).values(columns)
-    kind: Noise = "absolute" if np.ptp(data.weight) == 0 else "relative"
-    data = Observations(columns, target, row_weights(columns, target, kind, guess))
+    weight, unit = row_weights(columns, target, kind, guess), noise_unit(kind, target)
+    data = Observations(columns, target, weight, unit=unit)
     fit = fit_constants(form, data, steps=200, tolerance=1e-12)
     if not fit.is_usable(data):
         raise InputError(

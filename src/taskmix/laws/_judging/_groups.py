@@ -1,149 +1,371 @@
-r"""One form for several groups of rows, constants of each, shrunk towards each other.
+r"""One form for several groups of rows: constants that all share, and constants of each, shrunk.
 
-Each group's constants θ_g are fitted alone, with their covariance V_g; over groups they are taken to
-vary normally about a common mean, θ_g ~ N(μ, diag(τ²)). EM finds μ and τ (Dempster, Rubin and Tsutakawa,
-JASA 76, 1981), and a group's constants become what its own rows and all others' say together,
-(V_g⁻¹ + τ⁻²)⁻¹ (V_g⁻¹ θ_g + τ⁻² μ): few rows lean on the others, many speak for themselves.
+Which is which is chosen by evidence (`_sharing.py`). Constants of a group are drawn towards their
+mean over groups as far as its own rows leave them open: few rows lean on the others, many speak for
+themselves (Dempster, Rubin and Tsutakawa, JASA 76, 1981). A group that was not there has the mean,
+with an interval that holds the spread between groups, and a few rows of it move its constants from
+there (`GroupedLaw.adapt`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from taskmix.errors import InputError, ShapeError
-from taskmix.laws._fitting import Observations, as_columns, fit_constants, row_weights
-from taskmix.laws._forms import Array, Program
-from taskmix.laws._judging._law import Law, law_of
-from taskmix.laws._judging._rows import GroupRow, fitted_constants
+from taskmix.laws._fitting import (
+    Observations,
+    as_columns,
+    check_lengths,
+    fit_constants,
+    linear_places,
+    row_weights,
+)
+from taskmix.laws._forms import Array, Number, Product, Program, Sum
+from taskmix.laws._judging._factors import TARGET, GroupFactors
+from taskmix.laws._judging._law import Law, LawPrediction, law_of
+from taskmix.laws._judging._rows import GroupRow, SharedRow, fitted_constants
+from taskmix.laws._judging._sharing import SharedFit, share_constants
+from taskmix.laws._searching import Describer, level_groups
 
-EM_STEPS = 500  # at most
-EM_TOLERANCE = 1e-10  # relative, of the common mean, for EM to stop
+ADAPTING = 12  # tangents at most, for the constants of a group with a few rows
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedLaw:
-    """The same formula with constants of each group."""
+    """The same formula with constants of each group; see `fit_groups` for an example."""
 
     common: Law  # constants are the means over groups
     groups: dict[str, Law]  # shrunk
     alone: dict[str, Law]  # from the group's own rows only; the common law where these are too few
-    between: Array  # [constant], the standard deviation between groups
+    between: Array  # [constant], the standard deviation between groups; 0 where all share it
+    own: tuple[tuple[str, ...], ...]  # [constant], the columns by which it varies; none if shared
+    counts: dict[str, int]  # rows of each group
+    fit: SharedFit
+    # Of each column to explain, where several of them are groups and differ in unit.
+    units: Mapping[str, float] = field(default_factory=dict)
 
-    def predict(self, table: Any, groups: Sequence[Any]) -> Array:
+    def predict(self, table: Any, groups: Any) -> Array:
         """Values [row]; a group that was not there has the common law's."""
-        columns = as_columns(table, sorted(self.common.expression.variables))
-        labels = np.array([str(group) for group in groups])
-        result = np.empty(len(labels))
-        for label in np.unique(labels):
-            places = np.flatnonzero(labels == label)
-            law = self.groups.get(str(label), self.common)
-            here = {name: column[places] for name, column in columns.items()}
-            result[places] = Program(law.expression).values(here)
-        return result
+        columns, codes = self._rows(table, groups)
+        return self.fit.values(columns, codes) * self._unit(codes)
+
+    def law(self, group: str | dict[str, str]) -> Law:
+        """The law of a group; of one that was not there, an interval holds the spread between groups.
+
+        With several columns of groups, those that are known count: a new model has what is known of
+        its data set.
+        """
+        if isinstance(group, str) and group in self.groups:
+            return self.groups[group]
+        labels = (
+            {name: [each] for name, each in group.items()} if isinstance(group, dict) else [group]
+        )
+        codes = self.fit.factors.named(labels, 1)
+        if codes.cell[0] >= 0:
+            return self.groups[self.fit.factors.cells[codes.cell[0]]]
+        told, covariance = _prior(self.fit, codes)
+        noise = 1.0
+        if self.fit.noise_column and (code := codes.codes[self.fit.noise_column][0]) >= 0:
+            cells = self.fit.factors.codes[self.fit.noise_column] == code
+            noise = float(self.fit.noises[self.fit.factors.cell[cells][0]])
+        return self._made(told, covariance, noise, codes, freedom=_freedom(self.fit, codes))
+
+    def predict_group(
+        self,
+        table: Any,
+        group: str | dict[str, str],
+        *,
+        level: float = 0.95,
+        measurement: bool = False,
+    ) -> LawPrediction:
+        """Values of one group with intervals, known or new."""
+        return self.law(group).predict(table, level=level, measurement=measurement)
+
+    def adapt(self, X: Any, y: Any, group: Mapping[str, str] | None = None) -> Law:
+        """The law of a new group of which a few rows are known, from what the others tell of it.
+
+        With several columns of groups, `group` gives those that are known, such as the data set.
+        """
+        columns = as_columns(X, sorted(self.fit.written.expression.variables) or None)
+        target = as_columns({self.common.target: y})[self.common.target]
+        check_lengths(columns, target)
+        labels = {name: [(group or {}).get(name, "")] for name in self.fit.factors.columns}
+        codes = self.fit.factors.named(labels, 1)
+        prior, spread = _prior(self.fit, codes)
+        levelled = target / self._unit(codes)[0]
+        told, covariance = _adapted(self.fit, prior, spread, columns, levelled, self._noise)
+        return self._made(told, covariance, 1.0, codes, freedom=None)
+
+    def levelled(self, table: Any, y: Any, groups: Any) -> Array:
+        """Each row's target as the mean group would have it, with the deviation the row has."""
+        columns, codes = self._rows(table, groups)
+        target = as_columns({self.common.target: y})[self.common.target]
+        common = Program(self.common.expression).values(columns)
+        target = target / self._unit(codes)
+        own = self.fit.values(columns, codes)
+        share = np.where(own != 0, common / np.where(own == 0, 1.0, own), 1.0)
+        scale = share if self.common.noise == "relative" else np.ones(len(target))
+        return np.asarray(common + (target - own) * scale)
 
     def rows(self) -> list[GroupRow]:
         """The groups as plain rows."""
         return [
             GroupRow(
                 group=name,
-                rows=law.rows,
+                rows=self.counts[name],
                 formula=law.text,
                 constants=fitted_constants(law.constants()),
                 alone=self.alone[name].expression.constants,
+                deviation=law.deviation,
             )
             for name, law in self.groups.items()
         ]
 
+    def shared_rows(self) -> list[SharedRow]:
+        """The constants as plain rows: the mean, whether all groups share it, how far they differ."""
+        return [
+            SharedRow(
+                value=value,
+                shared=not columns,
+                by=columns,
+                between=float(spread),
+                by_factor=bool(by_factor and columns),
+            )
+            for value, columns, spread, by_factor in zip(
+                self.common.expression.constants,
+                self.own,
+                self.between,
+                self.fit.written.by_factor,
+                strict=True,
+            )
+        ]
 
-def fit_groups(law: Law, X: Any, y: Any, groups: Iterable[Any]) -> GroupedLaw:
-    """Gives the law constants of each group of rows, drawn a little towards the common ones.
+    def _rows(self, table: Any, groups: Any) -> tuple[dict[str, Array], GroupFactors]:
+        columns = as_columns(table, sorted(self.common.expression.variables) or None)
+        count = max(len(column) for column in columns.values())
+        return columns, self.fit.factors.named(groups, count)
 
-    >>> X, y = {"n": [1, 2, 3, 4, 1, 2, 3, 4]}, [2.0, 4.1, 6.0, 7.9, 3.0, 5.9, 9.1, 12.0]
-    >>> grouped = fit_groups(fit_formula("n", X, y), X, y, ["a"] * 4 + ["b"] * 4)
-    >>> [round(law.expression.constants[0], 1) for law in grouped.groups.values()]
-    [2.1, 2.9]
+    def _made(
+        self,
+        told: Array,
+        covariance: Array,
+        noise: float,
+        codes: GroupFactors,
+        *,
+        freedom: int | None,
+    ) -> Law:
+        found = _law_at(self.fit, self.common, told, covariance, noise, freedom)
+        return law_in_unit(found, float(self._unit(codes)[0]))
+
+    def _unit(self, codes: GroupFactors) -> Array:
+        """[row], of the column a row explains."""
+        if not self.units:
+            return np.ones(len(codes))
+        names = np.array([*(self.units[name] for name in codes.levels[TARGET]), 1.0])
+        return np.asarray(names[codes.codes[TARGET]])
+
+    def in_units(self, units: Mapping[str, float]) -> GroupedLaw:
+        """The laws of columns that were divided by their units, as the columns were."""
+        if all(unit == 1 for unit in units.values()):
+            return self
+        factors = self.fit.factors
+        unit = {
+            cell: units[factors.levels[TARGET][factors.of_cell(cell)[TARGET]]]
+            for cell in self.groups
+        }
+        return replace(
+            self,
+            groups={cell: law_in_unit(law, unit[cell]) for cell, law in self.groups.items()},
+            alone={cell: law_in_unit(law, unit[cell]) for cell, law in self.alone.items()},
+            units=dict(units),
+        )
+
+    def _noise(self, values: Array) -> Array:
+        """[row], the standard deviation of one measurement."""
+        size = np.abs(values) if self.common.noise == "relative" else np.ones(len(values))
+        return np.asarray(self.common.deviation * size)
+
+
+def fit_groups(law: Law, X: Any, y: Any, groups: Any) -> GroupedLaw:
+    """Gives the law constants that groups of rows share, or have of their own where the rows say so.
+
+    `groups` has one name for each row; a mapping has several columns of them (a model and a data set).
+
+    >>> n = np.tile([1.0, 2, 3, 4, 5, 6], 2)
+    >>> kind = np.repeat(["a", "b"], 6)
+    >>> y = 2 * n + np.where(kind == "a", 1, 5) + np.tile([0.01, -0.01], 6)
+    >>> found = fit_groups(fit_formula("2*n + 3", {"n": n}, y), {"n": n}, y, kind)
+    >>> found.groups["b"], [row.shared for row in found.shared_rows()]
+    (Law('y = 1.998*n + 5.006'), [True, False])
     """
     columns = as_columns(X)
     target = as_columns({law.target: y})[law.target]
-    labels = np.array([str(group) for group in groups])
-    if len(labels) != len(target):
-        raise ShapeError(
-            f"`groups` should name a group for each of the {len(target)} rows. Found {len(labels)}."
-        )
-    names = [str(name) for name in np.unique(labels)]
-    if len(names) < 2:
-        raise InputError(f"There should be at least two groups. Found {len(names)}.")
-    count = len(law.expression.constants)
-    if count == 0:
+    factors = GroupFactors.of(groups, len(target))
+    if len(law.expression.constants) == 0:
         raise InputError("The law should have constants to fit to groups. Found none.")
-    guess = Program(law.expression).values(columns)
-    data = Observations(columns, target, row_weights(columns, target, law.noise, guess))
-    alone, means, precisions = {}, [], []
-    for name in names:
-        rows = data.rows(np.flatnonzero(labels == name))
-        own, precision = law, np.zeros((count, count))
-        fit = fit_constants(law.expression, rows) if len(rows) > count else None
-        if fit is not None and fit.is_usable(rows):
-            own = law_of(
-                fit, rows, target=law.target, length=np.nan, noise=law.noise, errors=law.errors
-            )
-            precision = _precision(own, rows, law.deviation)
-        alone[name] = own
-        means.append(own.expression.constants)
-        precisions.append(precision)
-    mean, variance, shrunk, covariances = _shrink(np.array(means), np.array(precisions))
-    made = {
-        name: replace(
-            alone[name],
-            expression=law.expression.with_constants(shrunk[place].tolist()),
-            covariance=covariances[place],
-            rows=int((labels == name).sum()),
+    # Deviations are in proportion to a row's own value, so its group's level has to be known first.
+    flat = level_groups(columns, target, factors.cell)
+    start = Observations(columns, flat.target, row_weights(columns, flat.target, law.noise))
+    pooled = Observations(columns, target, row_weights(columns, target, law.noise, flat.values))
+    describer = Describer.of(pooled)
+    found = []
+    for expression in (law.expression, fit_constants(law.expression, start).expression):
+        fit = share_constants(expression, pooled, factors, describer)
+        if fit is not None:
+            found.append(fit)
+    if not found:
+        raise InputError("The law should have a value on every row. Found rows where it has none.")
+    best = min(found, key=lambda each: each.length(describer))
+    return grouped_law(best, pooled, law)
+
+
+def grouped_law(fit: SharedFit, data: Observations, law: Law) -> GroupedLaw:
+    """The laws of all groups from a fit to their rows; `law` says what else a law has."""
+    factors = fit.factors
+    unit = data.unit or (float(data.weight[0]) if law.noise == "absolute" else 1.0)
+    deviation = float(np.sqrt(fit.mixed.variance)) / unit
+    count = len(fit.mixed.mean)
+    mean_covariance = fit.mixed.covariance[:count, :count]
+    template = replace(law, deviation=deviation, rows=len(data))
+    common = _law_at(fit, template, fit.mixed.mean, mean_covariance, 1.0, None)
+    groups, alone, counts = {}, {}, {}
+    for place, cell in enumerate(factors.cells):
+        here = np.flatnonzero(factors.cell == place)
+        codes = factors.rows(here[:1])
+        told, covariance = _posterior(fit, codes)
+        counts[cell] = len(here)
+        groups[cell] = _law_at(fit, common, told, covariance, float(fit.noises[place]), None)
+        rows = data.rows(here)
+        own = fit_constants(groups[cell].expression, rows) if len(rows) > count else None
+        alone[cell] = (
+            law_of(own, rows, target=law.target, length=np.nan, noise=law.noise, errors=law.errors)
+            if own is not None and own.is_usable(rows)
+            else common
         )
-        for place, name in enumerate(names)
-    }
-    common = replace(law, expression=law.expression.with_constants(mean.tolist()))
-    return GroupedLaw(common, made, alone, np.sqrt(variance))
+    slopes = fit.written.slopes(np.array(common.expression.constants))
+    varying = _spread(fit, None)
+    between = np.sqrt(np.maximum(np.diag(slopes @ varying @ slopes.T), 0.0))
+    own_by = tuple(
+        tuple(column for at, column in fit.blocks if at == place) for place in range(count)
+    )
+    return GroupedLaw(common, groups, alone, between, own_by, counts, fit)
 
 
-def _precision(law: Law, rows: Observations, deviation: float) -> Array:
-    """The information of a group's rows about the constants, at the noise of all rows."""
-    program = Program(law.expression)
-    _, jacobian = program.jacobian(rows.columns, program.start)
-    weighted = jacobian * rows.weight[:, None]
-    unit = deviation * (float(rows.weight[0]) if law.noise == "absolute" else 1.0)
-    # Where the law is exact but for rounding, it is known no better than that.
-    return np.asarray(weighted.T @ weighted / max(unit**2, rows.floor))
+def law_in_unit(law: Law, unit: float) -> Law:
+    """A law of a target that was divided by a unit, as a law of the target."""
+    if unit == 1:
+        return law
+    places = linear_places(law.expression)
+    terms = law.expression.terms if isinstance(law.expression, Sum) else (law.expression,)
+    deviation = law.deviation * (unit if law.noise == "absolute" else 1.0)
+    if len(places) < len(terms):  # some term has no coefficient that could hold the unit
+        whole = Product((Number(unit), law.expression))
+        return replace(law, expression=whole, deviation=deviation)
+    scale = np.ones(len(law.expression.constants))
+    scale[places] = unit
+    constants = scale * np.array(law.expression.constants)
+    return replace(
+        law,
+        expression=law.expression.with_constants(constants.tolist()),
+        covariance=law.covariance * np.outer(scale, scale),
+        deviation=deviation,
+    )
 
 
-def _shrink(means: Array, precisions: Array) -> tuple[Array, Array, Array, Array]:
-    """EM: the common mean, the variance between groups, the groups' means and covariances."""
-    mean = means.mean(axis=0)
-    variance = means.var(axis=0) + 1e-12 * (1 + mean**2)
-    told = np.einsum("gkl,gl->gk", precisions, means)
-    for _ in range(EM_STEPS):
-        covariances = _inverses(precisions + np.diag(1 / variance))
-        shrunk = np.einsum("gkl,gl->gk", covariances, told + mean / variance)
-        new_mean = shrunk.mean(axis=0)
-        spread = (shrunk - new_mean) ** 2 + np.einsum("gkk->gk", covariances)
-        new_variance = spread.mean(axis=0) + 1e-14 * (1 + mean**2)
-        done = np.allclose(new_mean, mean, rtol=EM_TOLERANCE) and np.allclose(
-            new_variance, variance, rtol=1e-6
-        )
-        mean, variance = new_mean, new_variance
-        if done:
+def _law_at(
+    fit: SharedFit,
+    law: Law,
+    told: Array,
+    covariance: Array,
+    noise: float,
+    freedom: int | None,
+) -> Law:
+    constants = fit.written.constants(told)
+    slopes = fit.written.slopes(constants)
+    return replace(
+        law,
+        expression=fit.written.expression.with_constants(constants.tolist()),
+        covariance=slopes @ covariance @ slopes.T,
+        deviation=law.deviation * noise,
+        freedom=freedom,
+    )
+
+
+def _spread(fit: SharedFit, codes: GroupFactors | None) -> Array:
+    """The covariance of what varies and is not known of a group [constant, constant]."""
+    found = np.zeros((len(fit.mixed.mean),) * 2)
+    for (place, column), ratio in zip(fit.blocks, fit.mixed.ratios, strict=True):
+        if codes is None or codes.codes[column][0] < 0:
+            found[place, place] += ratio * fit.mixed.variance
+    return found
+
+
+def _posterior(fit: SharedFit, codes: GroupFactors) -> tuple[Array, Array]:
+    """Mean and covariance of a group's constants, by what is known of it."""
+    count = len(fit.mixed.mean)
+    chosen = np.zeros((count, len(fit.mixed.covariance)))
+    chosen[:, :count] = np.eye(count)
+    first = count
+    for (place, column), effect in zip(fit.blocks, fit.mixed.effects, strict=True):
+        code = int(codes.codes[column][0])
+        if code >= 0:
+            chosen[place, first + code] = 1.0
+        first += len(effect)
+    return fit.told(codes)[0], chosen @ fit.mixed.covariance @ chosen.T
+
+
+def _prior(fit: SharedFit, codes: GroupFactors) -> tuple[Array, Array]:
+    """The same of a group that was not there, with the spread of what is not known."""
+    told, covariance = _posterior(fit, codes)
+    return told, covariance + _spread(fit, codes)
+
+
+def _freedom(fit: SharedFit, codes: GroupFactors) -> int | None:
+    """Levels beyond one, of the column with the fewest that a spread is known from."""
+    unknown = [
+        len(fit.factors.levels[column]) - 1
+        for _, column in fit.blocks
+        if codes.codes[column][0] < 0
+    ]
+    return max(min(unknown), 1) if unknown else None
+
+
+def _adapted(
+    fit: SharedFit,
+    prior: Array,
+    spread: Array,
+    columns: dict[str, Array],
+    target: Array,
+    noise: Any,  # from values to standard deviations
+) -> tuple[Array, Array]:
+    """Constants after a few rows: Gauss-Newton steps from the prior, as in an extended Kalman filter."""
+    if len(target) == 0:
+        raise ShapeError("There should be at least one row of the new group. Found none.")
+    program = Program(fit.written.expression)
+    told, covariance = prior, spread
+    for _ in range(ADAPTING):
+        constants = fit.written.constants(told)
+        values, jacobian = program.jacobian(columns, constants)
+        slopes = jacobian @ fit.written.slopes(constants)
+        across = slopes @ spread
+        total = across @ slopes.T + np.diag(noise(values) ** 2 + 1e-300)
+        if not np.isfinite(total).all():
             break
-    return mean, variance, shrunk, np.asarray(covariances, dtype=np.float64)
-
-
-def _inverses(
-    matrices: Array,  # [group, constant, constant], symmetric
-) -> Array:
-    """Inverses of matrices whose constants may differ in size by any factor."""
-    units = np.sqrt(np.einsum("gkk->gk", matrices))
-    levelled = matrices / units[:, :, None] / units[:, None, :]
-    found = np.linalg.pinv(levelled, rcond=1e-14, hermitian=True)
-    return np.asarray(found / units[:, :, None] / units[:, None, :])
+        gain = np.linalg.solve(total, across).T
+        moved = prior + gain @ (target - values - slopes @ (prior - told))
+        covariance = spread - gain @ across
+        for _ in range(ADAPTING):  # back from where the form has no value
+            if np.isfinite(program.values(columns, fit.written.constants(moved))).all():
+                break
+            moved = (moved + told) / 2
+        else:
+            break
+        settled = np.allclose(moved, told, rtol=1e-8, atol=1e-12)
+        told = moved
+        if settled:
+            break
+    return told, covariance

@@ -51,7 +51,7 @@ def judge_law(
             cross=_cross(fit, data, folds, polish=polish) if folds else float("nan"),
             ranges=typical_error(every, data, ranges),
         )
-    return JudgedLaw(fit, errors, (aside.weight * deviations) ** 2, tuple(every))
+    return JudgedLaw(fit, errors, aside.losses(aside.weight * deviations), tuple(every))
 
 
 def _cross(fit: Fit, data: Observations, folds: int, *, polish: bool) -> float:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError, OptionError
-from taskmix.laws._fitting import Fit, Noise, Observations, as_columns
+from taskmix.laws._fitting import BEND, Fit, Noise, Observations, as_columns, noise_sizes
 from taskmix.laws._forms import (
     Array,
+    Columns,
     Expression,
     Growth,
     Program,
@@ -28,8 +29,11 @@ from taskmix.laws._forms import (
     complexity,
     growth,
 )
+from taskmix.laws._judging._discrepancy import correlation_beyond, distance_beyond
 from taskmix.laws._judging._same_form import is_same_form
 from taskmix.numerics import Interval, student_quantile
+
+RIVAL_NATS = 3.0  # by which a tied form's description is longer where it counts 1/e of the chosen
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,11 @@ class Law:
     length: float  # nats, of the message that tells law and data
     errors: Errors = field(default_factory=Errors)
     disqualified: str = ""  # why it should not be used where it is asked to hold, in a sentence
+    # What its form may be off by beyond the data: deviations of a measurement a width of them away.
+    discrepancy: float = 0.0
+    # Laws of other forms that may be the true one, and the nats by which their descriptions are longer.
+    rivals: tuple[tuple[float, Law], ...] = ()
+    freedom: int | None = None  # of the covariance, where it is not rows beyond the constants
 
     def __str__(self) -> str:
         return f"{self.target} = {as_formula(self.expression)}"
@@ -146,8 +155,8 @@ class Law:
 
     @property
     def degrees(self) -> int:
-        """Rows beyond the constants."""
-        return max(self.rows - len(self.expression.constants), 1)
+        """Rows beyond the constants, or groups beyond one where the spread between groups is in it."""
+        return self.freedom or max(self.rows - len(self.expression.constants), 1)
 
     def constants(self, level: float = 0.95) -> list[Interval]:
         """The free numbers, in the order in which the formula has them, with their intervals."""
@@ -168,10 +177,9 @@ class Law:
         columns = self._columns(table)
         program = Program(self.expression)
         values, jacobian = program.jacobian(columns, program.start)
-        variance = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
+        variance = self._variance(columns, values, jacobian)
         if measurement:
-            size = np.abs(values) if self.noise == "relative" else 1.0
-            variance = variance + (self.deviation * size) ** 2
+            variance = variance + self.measurement_deviation(values, columns) ** 2
         half = student_quantile(level, self.degrees) * np.sqrt(np.maximum(variance, 0.0))
         outside = self._outside(columns)
         return LawPrediction(
@@ -193,11 +201,67 @@ class Law:
         program = Program(self.expression)
         values, jacobian = program.jacobian(both, program.start)
         step = jacobian[1] - jacobian[0]
-        spread = float(np.sqrt(max(step @ self.covariance @ step, 0.0)))
+        away = self._beyond(both, values)
+        alike = float(correlation_beyond(both, both, self._known)[0, 1])
+        variance = float(away @ away - 2 * alike * away[0] * away[1]) + self._over_forms(
+            np.array([step @ self.covariance @ step]),
+            lambda other: other.step_from(both, values[1] - values[0]),
+        )
+        spread = float(np.sqrt(max(float(variance[0]), 0.0)))
         half = student_quantile(level, self.degrees) * spread
         mean = float(values[1] - values[0])
         interval = Interval(mean, mean - half, mean + half, self.rows, level)
         return Gain(float(values[0]), float(values[1]), interval, self._warning(both))
+
+    def measurement_deviation(self, values: Array, columns: Columns) -> Array:
+        """[row], the standard deviation of a measurement where the law has these values."""
+        medians = {name: np.full(len(values), value) for name, value in self.typical.items()}
+        return np.asarray(self.deviation * noise_sizes(self.noise, values, {**medians, **columns}))
+
+    def _variance(self, columns: Columns, values: Array, jacobian: Array) -> Array:
+        """[row], of constants, of the form and of what all forms may miss beyond the data."""
+        own = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
+        return np.asarray(
+            self._over_forms(own, lambda other: other.values_from(columns, values))
+            + self._beyond(columns, values) ** 2
+        )
+
+    def _beyond(self, columns: Columns, values: Array) -> Array:
+        """[row], the deviation that the left-out ranges speak for."""
+        if not self.discrepancy:
+            return np.zeros(len(values))
+        away = distance_beyond(columns, self._known)
+        return np.asarray(self.discrepancy * away * self.measurement_deviation(values, columns))
+
+    def _over_forms(self, own: Array, squares: Callable[[Law], Array]) -> Array:
+        """The mean over forms of squares about this law's values, those left out that have none."""
+        total, whole = own, np.ones_like(own)
+        for nats, other in self.rivals:
+            weight = np.exp(-max(nats, 0.0) / RIVAL_NATS)
+            with np.errstate(all="ignore"):
+                found = squares(other)
+            known = np.isfinite(found)
+            total = total + np.where(known, weight * np.where(known, found, 0.0), 0.0)
+            whole = whole + weight * known
+        return np.asarray(total / whole)
+
+    def values_from(self, columns: Columns, values: Array) -> Array:
+        """[row], expected squares of what this law has about other values."""
+        program = Program(self.expression)
+        own, jacobian = program.jacobian(columns, program.start)
+        variance = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
+        return np.asarray(variance + (own - values) ** 2)
+
+    def step_from(self, both: Columns, change: float) -> Array:
+        """[1], the same of the difference between two rows."""
+        program = Program(self.expression)
+        own, jacobian = program.jacobian(both, program.start)
+        step = jacobian[1] - jacobian[0]
+        return np.array([step @ self.covariance @ step + (own[1] - own[0] - change) ** 2])
+
+    @property
+    def _known(self) -> dict[str, tuple[float, float]]:
+        return {name: self.ranges[name] for name in self.inputs}
 
     def same_form(self, formula: str) -> bool:
         """Whether the law is the formula but for the values of constants.
@@ -211,7 +275,13 @@ class Law:
         by_name = isinstance(table, Mapping) or hasattr(table, "columns")
         # A law that is a constant still needs to know how many rows are asked for.
         wanted = sorted(self.expression.variables) or None
-        return as_columns(table, wanted if by_name else list(self.ranges))
+        if not (by_name and self.rivals and wanted):
+            return as_columns(table, wanted if by_name else list(self.ranges))
+        others = {name for _, law in self.rivals for name in law.inputs} - set(wanted)
+        there = sorted(name for name in others if name in getattr(table, "columns", table))
+        found = as_columns(table, [*wanted, *there])
+        rows = len(found[wanted[0]])
+        return {**{name: np.full(rows, self.typical[name]) for name in others}, **found}
 
     def _outside(self, columns: Mapping[str, Array]) -> NDArray[np.bool_]:
         result = np.zeros(max(map(len, columns.values())), dtype=np.bool_)
@@ -252,11 +322,20 @@ def law_of(
     rows, count = weighted.shape
     scale = np.linalg.norm(weighted, axis=0)
     scale[scale == 0] = 1.0
-    inverse = np.linalg.pinv((weighted / scale).T @ (weighted / scale), rcond=1e-12)
-    meat = (weighted / scale).T @ ((weighted / scale) * residual[:, None] ** 2)
+    # Under Huber's loss rows beyond the bound add no curvature, and pull no harder than the bound.
+    inside = np.abs(residual) <= data.bound
+    pulls = np.clip(residual, -data.bound, data.bound)
+    inverse = np.linalg.pinv(
+        (weighted * inside[:, None] / scale).T @ (weighted / scale), rcond=1e-12
+    )
+    meat = (weighted / scale).T @ ((weighted / scale) * pulls[:, None] ** 2)
     covariance = inverse @ meat @ inverse / np.outer(scale, scale) * rows / max(rows - count, 1)
     deviation = float(np.sqrt(residual @ residual / max(rows - count, 1)))
-    if noise == "absolute":
+    if data.bound < np.inf:
+        deviation = data.bound / BEND  # Huber's scale, which rows far off hardly move
+    if data.unit is not None:
+        deviation /= data.unit
+    elif noise == "absolute":
         deviation /= float(data.weight[0])
     return Law(
         expression=fit.expression,

@@ -74,6 +74,19 @@ class GroupRow:
     formula: str
     constants: tuple[FittedConstant, ...]  # shrunk towards those of the other groups
     alone: tuple[float, ...]  # the constants from its own rows only
+    # Of one measurement; None in documents of earlier versions.
+    deviation: float | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+
+
+@dataclass(frozen=True)
+class SharedRow:
+    """A constant over groups: its mean, and whether each group has its own."""
+
+    value: float
+    shared: bool
+    by: tuple[str, ...]  # the columns of groups by which it varies
+    between: float  # the standard deviation between groups
+    by_factor: bool  # whether groups differ by factors rather than by differences
 
 
 def fitted_constants(intervals: Iterable[Interval]) -> tuple[FittedConstant, ...]:

@@ -17,16 +17,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from taskmix.laws._forms import Array, Columns, Program
-from taskmix.laws._judging._choose import ROWS_A_RANGE, LawChoice
+from taskmix.laws._forms import Array
 from taskmix.laws._judging._law import Law, LawPrediction
-from taskmix.laws._judging._ranges import log_errors
 from taskmix.numerics import student_quantile
 
-TIED_NATS = 10.0  # of the score, within which a law may be tied with the chosen one
-TIED_ERRORS = 2.0  # standard errors over ranges, within which its errors cannot be told from those
-MOST_TIED = 6  # laws in a stack, with the chosen one
-SAME_LAW = 1e-3  # of the values: laws that differ by less say the same in other words
+MOST_STACKED = 6  # laws in a stack, with the chosen one
 SUM_TO_ONE = 1e3  # times the size of the deviations: how strictly the weights sum to 1
 
 
@@ -71,38 +66,13 @@ class Stack:
 def stack_of(
     laws: Sequence[Law],
     deviations: Sequence[Sequence[Array]],  # [law][range][left-out row], weighted
-    choice: LawChoice,
-    points: Columns,  # where the laws should hold
+    tied: Sequence[int],  # places, the chosen law first
 ) -> Stack | None:
-    """The chosen law first, and those that cannot be told from it; None where there are none."""
-    errors = np.array([log_errors(each) for each in deviations])  # [law, range]
-    if errors.shape[1] == 0 or not np.isfinite(errors[choice.place]).all():
-        return None
-    tied = [choice.place]
-    for place in np.argsort(choice.scores).tolist():
-        if not choice.fit[place] or choice.scores[place] > choice.scores[choice.place] + TIED_NATS:
-            continue
-        if len(tied) == MOST_TIED or not np.isfinite(errors[place]).all():
-            continue
-        apart = errors[place] - errors[choice.place]
-        # Over few ranges errors may agree by luck, so no less than what a range of so many rows tells.
-        least = np.sqrt(0.5 / (ROWS_A_RANGE * len(apart)))
-        error = max(float(np.std(apart) / np.sqrt(max(len(apart) - 1, 1))), float(least))
-        if np.mean(apart) <= TIED_ERRORS * error and not any(
-            _is_same(laws[place], laws[other], points) for other in tied
-        ):
-            tied.append(place)
+    """The chosen law and the best of those that cannot be told from it; None where there are none."""
     if len(tied) == 1:
         return None
-    weights = weigh_tied_laws([deviations[place] for place in tied])
-    return Stack(tuple(laws[place] for place in tied), weights)
-
-
-def _is_same(one: Law, other: Law, points: Columns) -> bool:
-    first, second = (Program(law.expression).values(points) for law in (one, other))
-    with np.errstate(all="ignore"):
-        apart = np.abs(first - second) / np.abs(first)
-    return bool(np.median(apart) <= SAME_LAW)
+    weights = weigh_tied_laws([deviations[place] for place in tied[:MOST_STACKED]])
+    return Stack(tuple(laws[place] for place in tied[:MOST_STACKED]), weights)
 
 
 def weigh_tied_laws(

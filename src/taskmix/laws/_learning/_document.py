@@ -13,12 +13,15 @@ from typing import Any
 
 from taskmix.errors import InputError
 from taskmix.files import UnreadableError, has_keys, read_plain, write_bytes
+from taskmix.laws._fitting import LackOfFit
 from taskmix.laws._judging import (
     FittedConstant,
     FormulaComparison,
     FrontRow,
     GroupRow,
     LawRow,
+    NextLawRuns,
+    SharedRow,
     StackRow,
 )
 from taskmix.laws._learning._picture import LawPicture
@@ -42,6 +45,8 @@ class PredictionRow:
     low: float
     high: float
     warning: str
+    # The group that was asked about, by the columns that name groups.
+    group: Mapping[str, str] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,13 @@ class LawsDocument:
         default=None, metadata=LEFT_OUT_IF_NONE
     )
     groups: tuple[GroupRow, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # The columns that name groups, and which constants all groups share.
+    group_columns: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    shared: tuple[SharedRow, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # What is said of each column at the point, where several were explained.
+    target_predictions: tuple[PredictionRow, ...] | None = field(
+        default=None, metadata=LEFT_OUT_IF_NONE
+    )
     # Standard deviations of the constants.
     between_groups: tuple[float, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     prediction: PredictionRow | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
@@ -93,6 +105,14 @@ class LawsDocument:
     # Laws that cannot be told from the chosen one, and what their mean says at the point.
     stack: tuple[StackRow, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     stack_prediction: PredictionRow | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # Runs that would distinguish these, or narrow the interval of the one law.
+    next_runs: NextLawRuns | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # All forms that cannot be told from the chosen one, which is the first; None where it stands alone.
+    tied: tuple[str, ...] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    loss: str | None = field(default=None, metadata=LEFT_OUT_IF_NONE)  # `squares` or `huber`
+    weights: str | None = field(default=None, metadata=LEFT_OUT_IF_NONE)  # the column of weights
+    # What rows with equal inputs say of noise and law; None where there are none.
+    lack_of_fit: LackOfFit | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     seconds: float
 
     def as_json(self) -> dict[str, Any]:

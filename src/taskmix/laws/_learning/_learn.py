@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from taskmix.errors import OptionError
-from taskmix.laws._fitting import read_table
+from taskmix.laws._fitting import as_columns, read_table
 from taskmix.laws._judging import (
     Bootstrap,
     FormulaComparison,
@@ -21,12 +21,20 @@ from taskmix.laws._judging import (
     Stack,
     bootstrap_law,
     compare_formulas,
-    fit_groups,
     fitted_constants,
     law_row,
     paper_comparisons,
 )
 from taskmix.laws._learning._document import GainRow, LawsDocument, LeftOutRange, PredictionRow
+from taskmix.laws._learning._group_answers import (
+    Point,
+    check_targets,
+    law_asked,
+    predict_asked,
+    predict_targets,
+    rows_of_mean_group,
+    split_point,
+)
 from taskmix.laws._learning._picture import picture_laws
 from taskmix.laws._learning._regressor import LawRegressor, engine_name
 from taskmix.laws._learning._shown import LawTable, describe_laws, laws_html
@@ -68,21 +76,24 @@ class LearnedLaws:
 def learn_laws(
     table: Any,  # a mapping, a pandas or Arrow table, or the path of a file
     *,
-    target: str,
+    target: str | Sequence[str],
     inputs: Sequence[str],
     model: LawRegressor | None = None,
     compare: Sequence[str] = (),
-    group: str | None = None,
-    at: Mapping[str, float] | None = None,
+    group: str | Sequence[str] | None = None,
+    at: Point | None = None,
     to: Mapping[str, float] | None = None,
     bootstrap: int = 0,
+    weights: str | None = None,
 ) -> LearnedLaws:
     """Finds the law of a column of results, as `taskmix laws` does.
 
     `model` says how it is looked for. `compare` are formulas to judge on the same rows, or `paper` for
-    those of the paper. A column `group` gives each of its values constants of its own. The law is
-    asked for its value `at` a point and for the gain of changing inputs `to` others from there.
+    those of the paper. Several targets are explained by one form. A column `group` (or several) names
+    groups of rows, whose constants are shared or their own, by evidence. The law is asked for its value
+    `at` a point, which may name a group, and for the gain of changing inputs `to` others from there.
     `bootstrap` is the number of tables drawn anew for intervals of the constants.
+    A column `weights` says how many measurements each row is the mean of.
 
     >>> n = np.arange(1.0, 21.0)
     >>> table = {"n": n, "f1": 3 * np.sqrt(n)}
@@ -95,34 +106,36 @@ def learn_laws(
     Change to n = 25: +3 (3 to 3). Outside the range of the data: n = 25 (data 1 to 20)...
     20 rows, absolute noise, ... s.
     """
-    if target in inputs or len(set(inputs)) != len(inputs) or not inputs:
-        raise OptionError(
-            "The inputs should be different columns, none of them the target. Found "
-            f"{', '.join(inputs) or 'none'} for the target {target}."
-        )
+    targets = check_targets(target, inputs)
+    columns = [group] if isinstance(group, str) else list(group or ())
     if to and not at:
         raise OptionError(
             "A change `to` other inputs should come with `at`, where it begins. Found it alone."
         )
     if isinstance(table, str | Path):
-        table = read_table(table, [*inputs, target, *([group] if group else [])])
-    X, y = {name: table[name] for name in inputs}, table[target]
+        table = read_table(table, [*inputs, *targets, *columns, *([weights] if weights else [])])
+    X = {name: table[name] for name in inputs}
+    y = {name: table[name] for name in targets} if len(targets) > 1 else table[targets[0]]
+    if len(targets) > 1 and compare:
+        raise OptionError("Formulas should be compared on one target. Found several targets.")
+    groups = {name: table[name] for name in columns} or None
+    at, asked = split_point(at, columns, has_targets=len(targets) > 1)
     begin = time.monotonic()
-    compared = _compared(compare, X, y)
+    compared = _compared(compare, X, y) if compare else []
     model = model or LawRegressor()
     points = [point for point in (at, {**at, **to} if at and to else None) if point]
-    model.fit(X, y, name=target, points=points)
-    front, law = model.front_, model.law_
-    drawn, grouped = None, None
+    sample = as_columns({weights: table[weights]})[weights] if weights else None
+    model.fit(X, y, name=targets[0], points=points, groups=groups, sample_weight=sample)
+    front, law, grouped = model.front_, model.law_, model.groups_
+    X, y = rows_of_mean_group(model, X, y, groups)
+    drawn = None
     if bootstrap:
         generator, repeats = np.random.default_rng(model.seed), max(bootstrap, LEAST_REPEATS)
         drawn = bootstrap_law(law, X, y, generator=generator, repeats=repeats)
-    if group:
-        grouped = fit_groups(law, X, y, table[group])
     document = LawsDocument(
         command="",
         engine=engine_name(model.engine),
-        target=target,
+        target=", ".join(targets),
         inputs=tuple(inputs),
         rows=law.rows,
         noise=law.noise,
@@ -132,13 +145,21 @@ def learn_laws(
         left_out=LeftOutRange(front.range_input, front.left_out_rows),
         ranges=front.ranges,
         stack=tuple(front.stack_rows()) or None,
+        tied=tuple(each.text for each in front.tied) if len(front.tied) > 1 else None,
+        loss=model.loss_,
+        weights=weights,
+        lack_of_fit=model.lack_of_fit_,
         stack_prediction=_asked(front.stack, at) if at and front.stack is not None else None,
         bootstrap=fitted_constants(drawn.constants()) if drawn is not None else None,
         comparisons=tuple(compared) if compare else None,
         groups=tuple(grouped.rows()) if grouped is not None else None,
         between_groups=tuple(grouped.between.tolist()) if grouped is not None else None,
-        prediction=_prediction(front, at) if at else None,
-        gain=_gain(law, at, to) if at and to else None,
+        group_columns=grouped.fit.factors.columns if grouped is not None else None,
+        shared=tuple(grouped.shared_rows()) if grouped is not None else None,
+        target_predictions=predict_targets(model, at, asked) if at else None,
+        prediction=_prediction(front, at, asked) if at else None,
+        gain=_gain(law_asked(grouped, law, asked)[0], at, to) if at and to else None,
+        next_runs=model.next_runs(at),
         picture=picture_laws(front, X, y),
         seconds=round(time.monotonic() - begin, 2),
     )
@@ -151,19 +172,19 @@ def _compared(formulas: Sequence[str], X: dict[str, Any], y: Any) -> list[Formul
     return found + (paper_comparisons(X, y) if set(PAPER) & set(formulas) else [])
 
 
-def _prediction(front: Front, point: Mapping[str, float]) -> PredictionRow:
-    """What the chosen law says; outside the data its interval covers that of the stack."""
+def _prediction(
+    front: Front, point: Mapping[str, float], groups: Mapping[str, str]
+) -> PredictionRow:
+    """What the chosen law says; its interval holds what tied laws say otherwise."""
     law = front.chosen
     missing = [name for name in law.inputs if name not in point]
     if missing:
         raise OptionError(
             f"`at` should give every input of the law a value. Found none for {', '.join(missing)}."
         )
-    row = _asked(law, point)
-    if front.stack is None or not row.warning:
-        return row
-    stacked = _asked(front.stack, point)
-    return replace(row, low=min(row.low, stacked.low), high=max(row.high, stacked.high))
+    if front.groups is not None and groups:
+        return predict_asked(front.groups, law, point, groups)
+    return _asked(law, point)
 
 
 def _asked(law: Law | Stack, point: Mapping[str, float]) -> PredictionRow:

@@ -10,6 +10,8 @@ from html import escape
 from taskmix.laws._judging import FormulaComparison, FrontRow
 from taskmix.laws._learning._document import GainRow, LawsDocument, PredictionRow
 
+LACKS_FIT = 0.01  # probability below which a note has told of it
+
 
 @dataclass(frozen=True)
 class LawTable:
@@ -115,23 +117,34 @@ def _law_lines(document: LawsDocument) -> list[str]:
 
 def _answer_lines(document: LawsDocument) -> list[str]:
     """What was asked of the law: its groups, a prediction, a gain."""
-    lines = [f"  {row.group} ({row.rows} rows): {row.formula}" for row in document.groups or ()]
-    if (found := document.prediction) is not None:
-        lines.append(
-            f"At {_point(found.at)}: {found.value:.4g} ({_ends(found)}). {found.warning}".strip()
-        )
+    lines = group_lines(document)
+    asked = [document.prediction] if document.prediction is not None else []
+    for row in document.target_predictions or asked:
+        value = f"{row.value:.4g} ({_ends(row)})"
+        lines.append(f"At {_point(row.at, row.group)}: {value}. {row.warning}".strip())
     if document.stack:
         lines.append(
             "Laws that cannot be distinguished from it, weighted by their errors beyond the ranges:"
         )
         lines += [f"  {row.weight:.2f} {row.formula}" for row in document.stack]
+        further = (document.tied or ())[len(document.stack) :]
+        if further:
+            lines.append(f"Nor can these: {'; '.join(further)}.")
     if (found := document.stack_prediction) is not None:
         lines.append(f"Their mean at {_point(found.at)}: {found.value:.4g} ({_ends(found)}).")
     if (gain := document.gain) is not None:
         lines.append(
             f"Change to {_point(gain.to)}: {gain.value:+.4g} ({_ends(gain)}). {gain.warning}".strip()
         )
-    noise = f"{document.noise} noise"
+    if document.next_runs is not None:
+        lines.append(document.next_runs.words)
+    if (same := document.lack_of_fit) is not None and same.probability >= LACKS_FIT:
+        lines.append(
+            f"Rows with equal inputs deviate by {same.deviation:.4g}; the law misses no more than that "
+            f"explains (lack of fit: p = {same.probability:.2g})."
+        )
+    noise = f"{document.noise} noise" + (", Huber's loss" if document.loss == "huber" else "")
+    noise += f", weights from {document.weights}" if document.weights else ""
     return [*lines, f"{document.rows} rows, {noise}, {document.seconds:.1f} s."]
 
 
@@ -140,8 +153,23 @@ def _shown(value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else f"{value:.4g}"
 
 
-def _point(point: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} = {value:g}" for name, value in point.items())
+def group_lines(document: LawsDocument) -> list[str]:
+    """Which constants groups share, and each group's law."""
+    lines = [f"Constants over {len(document.groups or ())} groups:"] if document.shared else []
+    for row in document.shared or ():
+        words = "the same in all"
+        if not row.shared:
+            kind = "by factors, " if row.by_factor else ""
+            words = f"of each {' and '.join(row.by)}, {kind}standard deviation {row.between:.3g}"
+        lines.append(f"  {row.value:.5g}: {words}")
+    return lines + [
+        f"  {row.group} ({row.rows} rows): {row.formula}" for row in document.groups or ()
+    ]
+
+
+def _point(point: Mapping[str, float], group: Mapping[str, str] | None = None) -> str:
+    named = [f"{name} = {value}" for name, value in (group or {}).items()]
+    return ", ".join([*named, *(f"{name} = {value:g}" for name, value in point.items())])
 
 
 def _ends(row: PredictionRow | GainRow) -> str:

@@ -7,38 +7,45 @@ simplified, and the search ends when a round brings nothing shorter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.laws._fitting import Fit, Noise, Observations, fit_constants, row_weights, start_cost
+from taskmix.laws._fitting import (
+    Fit,
+    Noise,
+    Observations,
+    fit_constants,
+    huber_bound,
+    huber_weights,
+    likeliest_noise,
+    row_weights,
+)
 from taskmix.laws._forms import (
-    LEAVES_POSITIVE,
     Array,
     Columns,
     Expression,
     Number,
     Program,
     Variable,
-    description_length,
     free,
-    leaves_positive,
     multiply,
     raise_to,
 )
 from taskmix.laws._searching._extend import Vocabulary, extensions, replacements
+from taskmix.laws._searching._field import field_starts
 from taskmix.laws._searching._monomials import monomial_starts
+from taskmix.laws._searching._pool import Describer, Pool
 from taskmix.laws._searching._shapes import (
     cross_features,
     factor_features,
     joint_factors,
     term_features,
 )
-from taskmix.laws._searching._simplify import simplify
 from taskmix.laws._searching._split import split_starts
 from taskmix.laws._searching._starts import (
     inner_product_starts,
@@ -50,10 +57,10 @@ from taskmix.laws._searching._starts import (
     sum_starts,
 )
 
+Loss = Literal["auto", "squares", "huber"]
+SECOND_THOUGHTS = 2  # times that noise and outliers are looked at again with a law at hand
 SCREENING_ROWS = 400  # for first guesses and changes; fewer overlook inputs of little effect
 COMPARISON_ROWS = 4000  # for comparing formulas; in the end constants are fitted to all rows
-EXTENDED_WITHIN = 25.0  # nats of the best; a formula further behind is not extended
-STARTS_PER_FAMILY = 25  # forms fitted of each family of first guesses
 REFITTED_STARTS = 40  # first guesses fitted to all these rows
 REFITTED_IF_ENOUGH = 5  # the same where one of them is enough already
 LADDER_COLUMNS = 3  # at most, in the short products that a front begins with
@@ -75,141 +82,42 @@ class SearchOptions:
     branches: int = 8  # extensions of each that are fitted
 
 
-@dataclass(frozen=True)
-class Describer:
-    """Description lengths over a table: what is typical of it and what its target allows."""
-
-    rows: int
-    floor: float  # a mean square below which a fit is exact but for rounding
-    at: Mapping[str, float]  # typical values of the columns
-    unbounded: frozenset[str]  # columns that are no shares between 0 and 1
-    positive: bool  # whether the target is
-
-    @classmethod
-    def of(cls, data: Observations) -> Describer:
-        columns = data.columns
-        return cls(
-            rows=len(data),
-            floor=data.floor,
-            at={name: float(np.median(column)) for name, column in columns.items()},
-            unbounded=frozenset(name for name, column in columns.items() if np.max(column) > 1),
-            positive=bool(np.all(data.target >= 0)),
-        )
-
-    def length(self, expression: Expression, mean_square: float) -> float:
-        """Nats for formula and rows."""
-        floored = max(mean_square, self.floor)
-        total = description_length(expression, mean_square=floored, rows=self.rows)
-        if self.positive and leaves_positive(expression, self.at, self.unbounded):
-            total += LEAVES_POSITIVE
-        return total
-
-
-@dataclass
-class _Pool:
-    """Formulas by their forms, each with its best fit and description length."""
-
-    data: Observations
-    describer: Describer
-    fits: dict[str, tuple[float, Fit]] = field(default_factory=dict)
-    ends: dict[str, str] = field(default_factory=dict)  # where simplifying a form leads
-    extended: set[str] = field(default_factory=set)
-
-    def put(self, fit: Fit) -> None:
-        if not np.isfinite(fit.mean_square):
-            return
-        length = self.describer.length(fit.expression, fit.mean_square)
-        key = fit.expression.key
-        if key not in self.fits or length < self.fits[key][0]:
-            self.fits[key] = (length, fit)
-
-    def fit(self, expressions: Iterable[Expression]) -> None:
-        for expression in expressions:
-            if expression.key not in self.fits and len(expression.key) < 400:
-                self.put(fit_constants(expression, self.data, rival=self.rival))
-
-    def fit_best_starts(self, expressions: Iterable[Expression]) -> None:
-        """Fits each form from where its constants begin best, the most promising forms."""
-        best: dict[str, tuple[float, Expression]] = {}
-        for expression in expressions:
-            cost = start_cost(expression, self.data)
-            if cost < best.get(expression.key, (np.inf, expression))[0]:
-                best[expression.key] = (cost, expression)
-        lengths = [(self.describer.length(each, cost), each) for cost, each in best.values()]
-        ranked = sorted(lengths, key=lambda entry: entry[0])
-        self.fit(expression for _, expression in ranked[:STARTS_PER_FAMILY])
-
-    def ranked(self) -> list[tuple[float, Fit]]:
-        return sorted(self.fits.values(), key=lambda entry: entry[0])
-
-    def simplify(self, fit: Fit) -> Fit:
-        """The shortest description that simplifying leads to."""
-        key = fit.expression.key
-        if key not in self.ends:
-            end = key
-            for shorter in simplify(fit, self.data, self.describer.length):
-                self.put(shorter)
-                end = shorter.expression.key
-                if end in self.ends:  # from here the way is known
-                    end = self.ends[end]
-                    break
-            self.ends[key] = self.ends[end] = end
-        return self.fits[self.ends[key]][1]
-
-    def simplify_best(self, count: int) -> None:
-        for _, fit in self.ranked()[:count]:
-            self.simplify(fit)
-
-    def unextended(self, count: int) -> Iterator[Fit]:
-        """The best formulas that cannot be simplified and have not been given before."""
-        ranked = self.ranked()
-        for length, fit in ranked:
-            key = fit.expression.key
-            if count == 0 or length > ranked[0][0] + EXTENDED_WITHIN:
-                return
-            if key not in self.extended:
-                self.extended.add(key)
-                if self.simplify(fit).expression.key == key:
-                    count -= 1
-                    yield fit
-
-    def is_enough(self, asked: Callable[[Fit], bool] | None) -> bool:
-        return asked is not None and asked(self.ranked()[0][1])
-
-    @property
-    def rival(self) -> float:
-        """The least mean square so far."""
-        return min((fit.mean_square for _, fit in self.fits.values()), default=0.0)
-
-    @property
-    def best(self) -> float:
-        return min(length for length, _ in self.fits.values())
-
-
 def search_laws(
     columns: Columns,
     target: Array,
     *,
-    noise: Noise | Literal["auto"] = "auto",
+    noise: Noise = "auto",
+    loss: Loss = "auto",
+    sample: Array | None = None,
     options: SearchOptions | None = None,
     is_enough: Callable[[Fit], bool] | None = None,
-) -> tuple[list[Fit], Observations]:
-    """Formulas for the target, shortest description first, and the rows with their weights.
+) -> tuple[list[Fit], Observations, Noise]:
+    """Formulas for the target, shortest description first, the rows with their weights, and the noise.
 
-    Where `is_enough` says so of the best formula so far, the search ends there.
+    Where `is_enough` says so of the best formula so far, the search ends there. `sample` is how many
+    measurements each row is the mean of.
     """
     options = options or SearchOptions()
-    data = Observations(columns, target, row_weights(columns, target, noise))
+    kind = likeliest_noise(columns, target, None, sample) if noise == "auto" else noise
+    weight = row_weights(columns, target, kind, None, sample)
+    data = Observations(columns, target, weight)
     first = _first(data.rows(_few(len(data), SCREENING_ROWS)), is_enough)
-    if noise == "auto":  # asked again of the best guess at the law, which knows more
+    for _ in range(SECOND_THOUGHTS):  # asked again of the best guess at the law, which knows more
         guess = Program(first.ranked()[0][1].expression).values(columns)
-        weight = row_weights(columns, target, noise, guess)
-        if (np.ptp(weight) == 0) != (np.ptp(data.weight) == 0):
-            data = Observations(columns, target, weight)
-            first = _first(data.rows(_few(len(data), SCREENING_ROWS)), is_enough)
+        new = likeliest_noise(columns, target, guess, sample) if noise == "auto" else kind
+        if new != kind:
+            kind, weight = new, row_weights(columns, target, new, guess, sample)
+        resisting = _resisting(weight, weight * (guess - target), loss)
+        if np.allclose(resisting, data.weight, rtol=0.1):
+            break
+        data = Observations(columns, target, resisting)
+        first = _first(data.rows(_few(len(data), SCREENING_ROWS)), is_enough)
     pool = _pool(data.rows(_few(len(data), COMPARISON_ROWS)))
     count = REFITTED_IF_ENOUGH if first.is_enough(is_enough) else REFITTED_STARTS
     pool.fit(fit.expression for _, fit in first.ranked()[:count])
+    if len(data) <= SCREENING_ROWS:  # the first guesses were fitted to all rows already
+        for _, fit in first.ranked():
+            pool.put(fit)
     if not pool.is_enough(is_enough):
         pool.simplify_best(SIMPLIFIED_PER_ROUND)
         used = pool.ranked()[0][1].expression.variables
@@ -219,8 +127,19 @@ def search_laws(
             pool.fit(fit.expression for _, fit in again.ranked()[:REFITTED_STARTS])
             pool.simplify_best(SIMPLIFIED_PER_ROUND)
         _grow(pool, first.data, options, is_enough)
+    if not pool.is_enough(is_enough):
+        pool.fit_field_forms(fit for _, fit in first.ranked())
+    pool.measure_exponents()
     pool.fit(_ladder(columns))
-    return [fit for _, fit in pool.ranked()], data
+    return [fit for _, fit in pool.ranked()], data, kind
+
+
+def _resisting(weight: Array, deviations: Array, loss: Loss) -> Array:
+    """The weights with rows that lie far off weighted down, where Huber's loss is used."""
+    if loss == "squares":
+        return weight
+    bound = huber_bound(deviations, always=loss == "huber")
+    return weight if bound == np.inf else weight * np.sqrt(huber_weights(deviations, bound))
 
 
 def _ladder(columns: Columns) -> Iterator[Expression]:
@@ -238,13 +157,13 @@ def _few(count: int, most: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).permutation(count)[:most])
 
 
-def _pool(data: Observations) -> _Pool:
-    pool = _Pool(data, Describer.of(data))
+def _pool(data: Observations) -> Pool:
+    pool = Pool(data, replace(Describer.of(data), choosing=False))
     pool.put(fit_constants(free(float(np.mean(data.target))), data))
     return pool
 
 
-def _first(few: Observations, is_enough: Callable[[Fit], bool] | None) -> _Pool:
+def _first(few: Observations, is_enough: Callable[[Fit], bool] | None) -> Pool:
     """The first guesses, fitted to a few rows."""
     pool = _pool(few)
     pool.fit(_ladder(few.columns))
@@ -259,6 +178,7 @@ def _first(few: Observations, is_enough: Callable[[Fit], bool] | None) -> _Pool:
         joint_starts,
         joint_factor_starts,
         inner_product_starts,
+        field_starts,
     ):
         pool.fit_best_starts(family(few))
         if pool.is_enough(is_enough):
@@ -275,7 +195,7 @@ def _formulas(data: Observations) -> list[Expression]:
 
 
 def _grow(
-    pool: _Pool,
+    pool: Pool,
     few: Observations,
     options: SearchOptions,
     is_enough: Callable[[Fit], bool] | None,

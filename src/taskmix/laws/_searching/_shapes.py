@@ -142,7 +142,7 @@ def cross_features(columns: Columns) -> list[Feature]:
 
 
 def joint_factors(columns: Columns, count: int = 8) -> list[Feature]:
-    """Factors of two variables that are no products: x + c z and 1 + c x z."""
+    """GroupFactors of two variables that are no products: x + c z and 1 + c x z."""
     found = []
     kept = [name for name, column in columns.items() if np.all(column > 0)]
     for first, second in combinations(kept, 2):

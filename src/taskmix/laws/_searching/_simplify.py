@@ -18,6 +18,7 @@ import numpy as np
 from taskmix.laws._fitting import Fit, Observations, fit_constants, start_cost
 from taskmix.laws._forms import (
     SIMPLE_EXPONENTS,
+    UNMEASURED,
     Expression,
     Number,
     Power,
@@ -25,6 +26,7 @@ from taskmix.laws._forms import (
     Program,
     Sum,
     form_length,
+    free,
     multiply,
     raise_to,
     substitute,
@@ -58,6 +60,19 @@ def simplify(
                 best, best_length, improved = found, found_length, True
                 yield best
                 break
+
+
+def unrounded(expression: Expression) -> Expression:
+    """With the exponents free that were rounded to fractions other than roots."""
+
+    def change(node: Expression) -> Expression | None:
+        if not isinstance(node, Power) or not isinstance(node.exponent, Number):
+            return None
+        if abs(node.exponent.value) in UNMEASURED:
+            return None
+        return raise_to(substitute(node.base, change), free(node.exponent.value))
+
+    return substitute(expression, change)
 
 
 def _shorter(fit: Fit, data: Observations) -> list[Expression]:

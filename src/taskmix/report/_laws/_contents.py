@@ -59,6 +59,7 @@ class LawsContents:
     ]  # weight and formula of laws that cannot be told from the chosen one
     constants: list[tuple[str, str, str]]  # value, interval, and that of resampled tables
     groups: list[tuple[str, str, str]]  # name, rows, formula
+    shared: list[tuple[str, str]]  # the constants' means over groups, and whose they are
     given: LawTable | None
     left_out: str
     notes: list[str]
@@ -99,6 +100,7 @@ def laws_contents(document: LawsDocument, figures: Mapping[str, Figure]) -> Laws
         stack=[(f"{row.weight:.2f}", row.formula) for row in document.stack or ()],
         constants=_constants(document),
         groups=groups,
+        shared=_shared(document),
         given=given,
         left_out=(
             f"Beyond: the {counted(document.left_out.rows, 'row')} with the largest "
@@ -146,6 +148,8 @@ def _lines(document: LawsDocument) -> list[str]:
     if (gain := document.gain) is not None:
         ends = f"{gain.low:+.4g} to {gain.high:+.4g}"
         lines.append(f"A change to {point_words(gain.to)} brings {gain.value:+.4g} ({ends}).")
+    if document.next_runs is not None:
+        lines.append(document.next_runs.words)
     return [line.replace("-", MINUS) if "(" in line else line for line in lines]
 
 
@@ -214,6 +218,18 @@ def _constants(document: LawsDocument) -> list[tuple[str, str, str]]:
         )
         for each, also in zip(document.law.constants, drawn, strict=True)
     ]
+
+
+def _shared(document: LawsDocument) -> list[tuple[str, str]]:
+    """Each constant's mean over groups, and whether all groups share it."""
+    found = []
+    for row in document.shared or ():
+        words = "the same in all"
+        if not row.shared:
+            kind = "by factors, " if row.by_factor else ""
+            words = f"of each {' and '.join(row.by)} ({kind}standard deviation {row.between:.3g})"
+        found.append((_number(row.value, 5), words))
+    return found
 
 
 def _given(document: LawsDocument) -> LawTable | None:
