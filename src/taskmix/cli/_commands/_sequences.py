@@ -121,11 +121,17 @@ def _write_page(
     command: str,
     model: SequenceMixture,
     figures: tuple[HeldOutFigures, ...],
+    tried: tuple[str, ...],
     path: Path,
 ) -> Path:
     from taskmix.report import write_mixture_page
 
     title = Path(folder).resolve().name
     return write_mixture_page(
-        model, path, title=title, figures=figures, command=command, notes=tasks.notes
+        model,
+        path,
+        title=title,
+        figures=figures,
+        command=command,
+        notes=[*tasks.notes, *(f"Tried: {each}" for each in tried)],
     )
