@@ -23,7 +23,7 @@ from taskmix.sequences._comparing._fitting import Fitting, fit_now
 from taskmix.sequences._counted import Markov
 from taskmix.sequences._dynamics import LinearDynamics
 from taskmix.sequences._estimator import (
-    LeftOut,
+    ForeseenRest,
     SequenceMixture,
     Tasks,
     assign_folds,
@@ -310,14 +310,14 @@ class _Trial:
         self.tried.append(found)
         return found
 
-    def _part(self, model: SequenceMixture, words: str, number: int) -> LeftOut:
+    def _part(self, model: SequenceMixture, words: str, number: int) -> ForeseenRest:
         inside, outside = np.flatnonzero(self.fold != number), np.flatnonzero(self.fold == number)
         fitted = SequenceMixture(**model.get_params(deep=False))
         rows, names = [self.rows[row] for row in inside], [self.names[row] for row in inside]
         others = [self.rows[row] for row in outside]
         theirs = [self.names[row] for row in outside]
         folds = int(self.fold.max()) + 1
-        found: LeftOut = self.fitting(
+        found: ForeseenRest = self.fitting(
             f"{words}, fold {number + 1} of {folds}",
             fitted,
             rows,
@@ -348,6 +348,6 @@ class _Trial:
 
 def _foreseen(
     fitted: SequenceMixture, rows: list[Any], names: list[Any], others: list[Any], theirs: list[Any]
-) -> LeftOut:
+) -> ForeseenRest:
     own = fitted.adapted(fitted._gather(rows), names, np.ones(len(rows)))
     return fitted.left_out(fitted._gather(others), theirs, own)

@@ -6,7 +6,7 @@ by way of `_prediction`. `_crossing` learns what tasks have of their own on sequ
 
 from taskmix.sequences._estimator._continuation import Continuation, continue_sequence
 from taskmix.sequences._estimator._crossing import (
-    LeftOut,
+    ForeseenRest,
     assign_folds,
     folds_for,
     learn_own,
@@ -17,9 +17,9 @@ from taskmix.sequences._estimator._prediction import Judgement, SequencePredicti
 
 __all__ = [
     "Continuation",
+    "ForeseenRest",
     "Judgement",
     "LearnedMixture",
-    "LeftOut",
     "SequenceMixture",
     "SequencePrediction",
     "Tasks",
