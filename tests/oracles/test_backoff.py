@@ -13,9 +13,9 @@ from scipy.optimize import approx_fprime
 from taskmix.sequences import Gaussian, Markov, OwnStrengths, SequenceMixture, flatten_sequences
 from taskmix.sequences._counted import (
     Strengths,
+    backed_off_steps,
     count_chains,
     find_transitions,
-    foresee,
     learn_strengths,
 )
 from taskmix.sequences._counted import _strengths as strengths_module
@@ -77,7 +77,7 @@ def test_rows_are_distributions_and_say_what_single_steps_say(seed: int) -> None
     rows = chains.rows(group, seen.contexts, outside, held)
     np.testing.assert_allclose(rows.sum(axis=1), 1.0)
     places = np.arange(len(seen.symbol))
-    steps = foresee(
+    steps = backed_off_steps(
         chains.look_up(group, seen.contexts, seen.symbol), outside[places, seen.symbol], held
     )
     np.testing.assert_allclose(rows[places, seen.symbol], steps)

@@ -12,6 +12,7 @@ from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.papers import SequencesOptions, reproduce_sequences
 from taskmix.papers._sequence_data import SETS, commands, names, read_set, speeches, visits, vowels
 from taskmix.papers._sequences_synthetic import draw_known, fit_known, recovery
+from taskmix.sequences import Markov
 
 DATA = Path(os.environ.get("TASKMIX_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 
@@ -98,7 +99,7 @@ def test_the_synthetic_part_has_rows_and_keeps_draws(tmp_path: Path) -> None:
 def test_draws_that_are_kept_belong_to_the_data_they_are_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = replace(SETS["names"], smoothings=(1.0,), counts=(1,))
+    few = replace(SETS["names"], kinds=(Markov(),), counts=(1,))
     monkeypatch.setitem(SETS, "names", few)
     (tmp_path / "names_by_language").mkdir()
     path = tmp_path / SETS["names"].file

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from taskmix.errors import InputError
-from taskmix.sequences import GaussianHiddenMarkov, Generator, Markov
+from taskmix.sequences import GaussianHiddenMarkov, Generator, LinearDynamics, Markov
 from taskmix.tasks import text_lines
 
 By = dict[str, list[Any]]  # sequences of each task
@@ -97,10 +97,13 @@ SETS: dict[str, SequenceSet] = {
     "vowels": SequenceSet(
         "japanese_vowels/japanese_vowels.csv.gz",
         vowels,
-        tuple(
-            GaussianHiddenMarkov(states=states, smoothing=smoothing)
-            for states in (3, 5)
-            for smoothing in (0.3, 3.0, 30.0)
+        (
+            GaussianHiddenMarkov(states=3, smoothing=0.3),
+            GaussianHiddenMarkov(states=3, smoothing=3.0),
+            GaussianHiddenMarkov(states=5, smoothing=3.0),
+            LinearDynamics(states=2),
+            LinearDynamics(states=4),
+            LinearDynamics(states=6),
         ),
         (4, 12),
         tests=20,

@@ -230,7 +230,7 @@ def _kept(
         "symbols": setting.symbols,
         "kinds": chosen.kinds,
         "counts": chosen.counts,
-        "version": 3,
+        "version": 4,
     }
     return setting.out / f"{name}-{size}-{seed}-{specification_hash(specification)}.json"
 
@@ -266,7 +266,7 @@ def _choose(chosen: SequenceSet, train: By) -> dict[str, Chosen]:
     for kind in MODELS[1:]:
         ways: list[Chosen] = list(single)
         if kind == "pooled_mixture":
-            ways = [(found["pooled"][0], count) for count in (1, *chosen.counts)]
+            ways = [(each, count) for each in chosen.kinds for count in (1, *chosen.counts)]
         elif kind == "lda":
             ways = [] if vectors else list(topics)
         scores = [

@@ -314,6 +314,7 @@ def test_vectors_are_read_from_a_long_table(
     assert [row["model"] for row in found["rows"]] == [
         "shared generators",
         "one model per task",
+        "one model per task, backed off",
         "one pooled model",
         "pooled mixture",
     ]

@@ -157,7 +157,8 @@ def test_what_is_done_is_not_done_again_and_the_page_comes_when_it_can(
     monkeypatch.setattr(SequenceMixture, "fit_states", refuse)
     assert work.describe(command="third") == whole
 
-    def page(model: SequenceMixture, figures: tuple[HeldOutFigures, ...], path: Path) -> Path:
+    def page(model: SequenceMixture, figures: Any, tried: tuple[str, ...], path: Path) -> Path:
+        assert tried == ()  # nothing was left to choose
         path.write_text(f"{model.tasks_} {len(figures)}")
         return path
 

@@ -287,7 +287,14 @@ def test_what_cannot_be_gone_on_with_is_refused_in_a_sentence(tmp_path: Path) ->
 def test_every_class_that_files_have_by_name_is_still_called_so() -> None:
     """A class that is renamed could not be read from what an older version wrote."""
     for name in (
-        *("AdaptedStrengths", "Chains", "LeftOut", "OwnChains", "OwnGenerators", "OwnStrengths"),
+        *(
+            "AdaptedStrengths",
+            "Chains",
+            "ForeseenRest",
+            "OwnChains",
+            "OwnGenerators",
+            "OwnStrengths",
+        ),
         *(
             "Strengths",
             "Alphabet",

@@ -210,6 +210,7 @@ def _write_page(
     command: str,
     model: SequenceMixture,
     figures: tuple[HeldOutFigures, ...],
+    tried: tuple[str, ...],
     path: Path,
 ) -> Path:
     from taskmix.report import write_mixture_page
@@ -219,9 +220,9 @@ def _write_page(
     return write_mixture_page(
         model,
         path,
-        title=Path(folder).resolve().name,
+        title=title,
         figures=figures,
         scores=score_held_out(model, held_out.sequences, held_out.tasks),
         command=command,
-        notes=tasks.notes,
+        notes=[*tasks.notes, *(f"Tried: {each}" for each in tried)],
     )

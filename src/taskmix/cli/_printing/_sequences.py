@@ -20,17 +20,12 @@ def print_fit(name: str) -> None:
 def print_choice(choice: MixtureChoice) -> None:
     """What was tried, and what the data have asked for."""
     best = choice.best
-    for each in choice.tried:
-        behind = each.behind
-        gap = "the best" if behind is None else f"{behind.mean:.3f} ({behind.low:+.3f} to "
-        gap += "" if behind is None else f"{behind.high:+.3f}) behind it, a sequence"
-        echo(f"    {each.name}: {each.log_likelihood:.4f}, {gap}", err=True)
-    for words in choice.refused:
-        echo(f"    Left out: {words}", err=True)
+    for words in choice.words():
+        echo(f"    {words}", err=True)
     why = (
         "the budget is spent; raise --budget to try more" if choice.spent else "no more of it pays"
     )
-    echo(f"{best.name}: the highest held-out likelihood of {len(choice.tried)} ({why}).", err=True)
+    echo(f"{best.name}: chosen by held-out likelihood of {len(choice.tried)} ({why}).", err=True)
 
 
 def print_mixture(

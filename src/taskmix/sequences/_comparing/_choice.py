@@ -4,8 +4,8 @@ Every mixture that is tried is fitted a few times, each time without some of the
 (`assign_folds`), and every sequence is judged once while it was left out. One thing is changed at a
 time: first the kind with one generator (longer contexts, more states) for as long as it pays, then the
 number of generators, doubled for as long as it pays, then how strongly generators are held to their
-prior. What was tried is kept with its interval. The best mean is chosen; of equals the first, which is
-the simplest.
+prior. What was tried is kept with its interval. The best mean is chosen, but several generators only
+where they are better than one by more than a standard error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from taskmix.sequences._comparing._fitting import Fitting, fit_now
 from taskmix.sequences._counted import Markov
 from taskmix.sequences._dynamics import LinearDynamics
 from taskmix.sequences._estimator import (
-    LeftOut,
+    ForeseenRest,
     SequenceMixture,
     Tasks,
     assign_folds,
@@ -43,6 +43,7 @@ _LONGEST = 5  # the longest contexts and
 _STATES = (4, 8, 16)  # the numbers of states that are tried
 _HELD = (10.0, 100.0, 1000.0)  # pseudo-counts of a context, or
 _FACTORS = (0.1, 10.0)  # factors of a kind's own smoothing, that are tried
+_DEVIATES = 1.96  # standard errors in half of a 95 % interval
 _MOST = 4000  # sequences that are used for choosing
 
 
@@ -60,7 +61,7 @@ class TriedMixture:
     own: bool | OwnStrengths | AdaptedStrengths
     scores: Floats  # [sequence], log-likelihoods
     symbols: int  # observations of all of them
-    behind: Interval | None = None  # the best one's gain, for a sequence; None for the best
+    behind: Interval | None = None  # the chosen one's gain, for a sequence; None for that one
 
     @property
     def name(self) -> str:
@@ -88,7 +89,7 @@ class TriedMixture:
 
 @dataclass(frozen=True, eq=False)
 class MixtureChoice:
-    """What was tried, in this order, and what was best.
+    """What was tried, in this order, and what was chosen.
 
     >>> one = TriedMixture(Markov(), 1, own=False, scores=np.zeros(2), symbols=8)
     >>> MixtureChoice((one,), best=one).best.generators
@@ -99,6 +100,17 @@ class MixtureChoice:
     best: TriedMixture
     refused: tuple[str, ...] = ()  # kinds that could not be fitted, and why
     spent: bool = False  # whether the budget ended it
+
+    def words(self) -> tuple[str, ...]:
+        """A line for each that was tried, and for what could not be."""
+        lines = []
+        for each in self.tried:
+            gap = "chosen"
+            if each.behind is not None:
+                behind = each.behind
+                gap = f"behind by {behind.mean:.3f} ({behind.low:+.3f} to {behind.high:+.3f}) a sequence"
+            lines.append(f"{each.name}: {each.log_likelihood:.4f} an observation, {gap}")
+        return (*lines, *(f"Left out: {words}" for words in self.refused))
 
     @property
     def interval(self) -> Interval:
@@ -298,14 +310,14 @@ class _Trial:
         self.tried.append(found)
         return found
 
-    def _part(self, model: SequenceMixture, words: str, number: int) -> LeftOut:
+    def _part(self, model: SequenceMixture, words: str, number: int) -> ForeseenRest:
         inside, outside = np.flatnonzero(self.fold != number), np.flatnonzero(self.fold == number)
         fitted = SequenceMixture(**model.get_params(deep=False))
         rows, names = [self.rows[row] for row in inside], [self.names[row] for row in inside]
         others = [self.rows[row] for row in outside]
         theirs = [self.names[row] for row in outside]
         folds = int(self.fold.max()) + 1
-        found: LeftOut = self.fitting(
+        found: ForeseenRest = self.fitting(
             f"{words}, fold {number + 1} of {folds}",
             fitted,
             rows,
@@ -318,6 +330,13 @@ class _Trial:
         if not self.tried:
             raise InputError(f"Some generator should fit the sequences. Found {self.refused[0]}")
         best = self.best
+        one = [each for each in self.tried if each.generators == 1]
+        if one and best.generators > 1:
+            # Several generators have to pay by more than a standard error, or one is as good.
+            simple = max(one, key=lambda each: each.log_likelihood)
+            gain = paired_interval(best.scores, simple.scores)
+            if gain.mean < (gain.high - gain.low) / (2 * _DEVIATES):
+                best = simple
         tried = [
             replace(
                 each, behind=None if each is best else paired_interval(best.scores, each.scores)
@@ -329,6 +348,6 @@ class _Trial:
 
 def _foreseen(
     fitted: SequenceMixture, rows: list[Any], names: list[Any], others: list[Any], theirs: list[Any]
-) -> LeftOut:
+) -> ForeseenRest:
     own = fitted.adapted(fitted._gather(rows), names, np.ones(len(rows)))
     return fitted.left_out(fitted._gather(others), theirs, own)

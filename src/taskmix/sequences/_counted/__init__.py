@@ -22,7 +22,7 @@ from taskmix.sequences._counted._multinomial import (
     MultinomialStatistics,
 )
 from taskmix.sequences._counted._outcomes import Outcomes
-from taskmix.sequences._counted._strengths import foresee, learn_strengths
+from taskmix.sequences._counted._strengths import backed_off_steps, learn_strengths
 
 __all__ = [
     "Backoff",
@@ -39,10 +39,10 @@ __all__ = [
     "Outcomes",
     "Strengths",
     "Transitions",
+    "backed_off_steps",
     "context_codes",
     "count_chains",
     "find_transitions",
-    "foresee",
     "learn_strengths",
     "longest_order",
     "some_sequences",

@@ -173,7 +173,7 @@ class Chains:
     def top(self, contexts: Codes) -> Codes:
         """[context], the level of the longest context: shorter where a sequence has just begun."""
         if self.order == 0:
-            return (contexts == 0).astype(np.int64)
+            return np.asarray(contexts == 0, np.int64)
         bounds = np.array(
             [(self.symbols + 1) ** place for place in range(self.order - 1)], np.int64
         )

@@ -20,7 +20,7 @@ _CENTRES = (np.log(4.0), logit(0.4), logit(0.4))
 _SPREADS = (2.0, 2.0, 2.0)
 
 
-def foresee(counted: Counted, outside: Floats, held: Strengths) -> Floats:
+def backed_off_steps(counted: Counted, outside: Floats, held: Strengths) -> Floats:
     """[transition], its probability by the longest contexts; `outside` is that by Q."""
     found = outside
     for place in range(len(counted.times)):

@@ -7,7 +7,7 @@ by way of `_prediction`. `_crossing` learns what tasks have of their own on sequ
 
 from taskmix.sequences._estimator._continuation import Continuation, continue_sequence
 from taskmix.sequences._estimator._crossing import (
-    LeftOut,
+    ForeseenRest,
     assign_folds,
     folds_for,
     learn_own,
@@ -20,9 +20,9 @@ from taskmix.sequences._estimator._shares import TaskShares
 
 __all__ = [
     "Continuation",
+    "ForeseenRest",
     "Judgement",
     "LearnedMixture",
-    "LeftOut",
     "Prior",
     "ScoreReference",
     "SequenceMixture",

@@ -34,7 +34,7 @@ _MANY = 2000  # sequences beyond which fewer folds do
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class ForeseenRest:
     """What a fit says of sequences it has not seen."""
 
     mixed: Floats  # [sequence], log-likelihoods by the shared generators
@@ -62,21 +62,21 @@ def foresee_left_out(
     sequences: Sequences,
     theta: Floats,  # [sequence, generator]
     tasks: Codes,  # [sequence], -1 where its task was not seen either
-) -> LeftOut:
+) -> ForeseenRest:
     """By generators that were fitted to others."""
     bank = learned.bank
     if bank.observes == "symbols":
         trace = trace_sequences(bank, learned.parameters, sequences)
         steps, _ = mixed_steps(trace, sequences, theta, halting=bank.halting)
         found = bank.log_likelihood(learned.parameters, bank.prepare(sequences))
-        return LeftOut(log_sum_exp(found + safe_log(theta)), steps)
+        return ForeseenRest(log_sum_exp(found + safe_log(theta)), steps)
     found = bank.log_likelihood(learned.parameters, bank.prepare(sequences))
     mixed = log_sum_exp(found + safe_log(theta))
     columns = []
     for each in own:
         both, _ = each.with_own(bank, found, sequences, theta, tasks)  # type: ignore[union-attr]
         columns.append(np.where(tasks >= 0, both[:, -1], mixed))
-    return LeftOut(mixed, None, np.column_stack(columns) if columns else None)
+    return ForeseenRest(mixed, None, np.column_stack(columns) if columns else None)
 
 
 def learn_own(
@@ -84,7 +84,7 @@ def learn_own(
     tasks: Codes,
     weight: Floats,
     fold: Codes,
-    parts: Sequence[LeftOut],
+    parts: Sequence[ForeseenRest],
     order: int,
     *,
     halting: bool,

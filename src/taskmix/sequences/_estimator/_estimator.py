@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from taskmix.errors import OptionError
 from taskmix.sequences._counted import Markov
 from taskmix.sequences._estimator._crossing import (
-    LeftOut,
+    ForeseenRest,
     assign_folds,
     folds_for,
     foresee_left_out,
@@ -293,7 +293,7 @@ class SequenceMixture(ScoredMixture):
         )
         return [] if made is None else list(made)
 
-    def left_out(self, sequences: Sequences, tasks: Tasks, own: list[Own]) -> LeftOut:
+    def left_out(self, sequences: Sequences, tasks: Tasks, own: list[Own]) -> ForeseenRest:
         """What this fit says of sequences it has not seen; their tasks may be unknown to it."""
         known = {name: place for place, name in enumerate(self.tasks_)}
         names = tasks.tolist() if isinstance(tasks, np.ndarray) else list(tasks)

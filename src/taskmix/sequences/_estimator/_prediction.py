@@ -26,7 +26,7 @@ from taskmix.sequences._own import (
     Own,
     OwnChains,
     OwnGenerators,
-    Trace,
+    StepTrace,
     rows_at_once,
     trace_sequences,
 )
@@ -305,7 +305,7 @@ def _foreseen(learned: LearnedParts, sequences: Sequences, shares: RowShares) ->
     assert ahead.log_probabilities is not None
     assert found.probabilities is not None
     last = prefix_rows(sequences)[0][1:] - 1
-    trace = Trace(ahead.log_prefix, ahead.log_probabilities[last][..., -1])
+    trace = StepTrace(ahead.log_prefix, ahead.log_probabilities[last][..., -1])
     return replace(
         found,
         probabilities=own.rows(sequences, found.probabilities, shares.tasks),

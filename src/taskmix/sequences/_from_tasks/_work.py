@@ -36,7 +36,7 @@ from taskmix.sequences._keeping import (
 
 CALIBRATION_FOLDS = 3  # of a command: each is a fit
 Tell = Callable[[int, float], None]  # an iteration and its bound
-PageWriter = Callable[[SequenceMixture, tuple[HeldOutFigures, ...], Path], Path]
+PageWriter = Callable[[SequenceMixture, tuple[HeldOutFigures, ...], tuple[str, ...], Path], Path]
 
 
 def _is_calibrated(path: Path) -> bool:
@@ -95,7 +95,8 @@ class MixtureWork:
     ) -> MixtureDocument:
         """Its figures and, with `baselines`, those of models that do not share.
 
-        `write_page` is given the mixture, the held-out figures and where the page goes.
+        `write_page` is given the mixture, the held-out figures, what was tried in words and where the
+        page goes.
         """
         with self._recorded() as fits:
             model, choice = self._learned(fits)
@@ -106,7 +107,10 @@ class MixtureWork:
                 if not lacks_rows and not lacks_page:
                     return known
             figures = held_out_figures(self._compared(model, fits) if baselines else None)
-            page = None if write_page is None else write_page(model, figures, self.folder.page)
+            words = () if choice is None else choice.words()
+            page = None
+            if write_page is not None:
+                page = write_page(model, figures, words, self.folder.page)
             document = self._document(model, choice, figures, command, page)
             self.folder.write_document(document)  # last: it says that all is done
             return document

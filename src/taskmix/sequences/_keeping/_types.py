@@ -28,7 +28,7 @@ from taskmix.sequences._counted import (
     Strengths,
 )
 from taskmix.sequences._dynamics import DynamicsStatistics, LinearDynamics, LinearDynamicsParameters
-from taskmix.sequences._estimator import Judgement, LeftOut, ScoreReference
+from taskmix.sequences._estimator import ForeseenRest, Judgement, ScoreReference
 from taskmix.sequences._hidden import (
     GaussianHiddenMarkov,
     GaussianHiddenMarkovParameters,
@@ -62,7 +62,7 @@ _KNOWN: tuple[type, ...] = (
     HiddenMarkovParameters,
     HiddenMarkovStatistics,
     Judgement,
-    LeftOut,
+    ForeseenRest,
     Level,
     LinearDynamics,
     LinearDynamicsParameters,

@@ -14,7 +14,7 @@ from taskmix.sequences._own._adapted import (
     own_posterior,
 )
 from taskmix.sequences._own._chains import OwnChains, OwnStrengths, count_own, learn_own_strengths
-from taskmix.sequences._own._traces import Trace, mixed_steps, rows_at_once, trace_sequences
+from taskmix.sequences._own._traces import StepTrace, mixed_steps, rows_at_once, trace_sequences
 
 Own = OwnChains | OwnGenerators
 
@@ -25,7 +25,7 @@ __all__ = [
     "OwnChains",
     "OwnGenerators",
     "OwnStrengths",
-    "Trace",
+    "StepTrace",
     "adapt_generators",
     "count_own",
     "learn_own_strengths",

@@ -20,17 +20,17 @@ from taskmix.sequences._counted import (
     Counted,
     Strengths,
     Transitions,
+    backed_off_steps,
     context_codes,
     count_chains,
     find_transitions,
-    foresee,
     learn_strengths,
     longest_order,
     some_sequences,
 )
 from taskmix.sequences._generator import Floats, prefix_rows, running_totals, safe_log
 from taskmix.sequences._observed import Corpus, Sequences
-from taskmix.sequences._own._traces import Trace, mixed_steps
+from taskmix.sequences._own._traces import StepTrace, mixed_steps
 
 _ENOUGH = 200_000  # transitions that strengths are learned from
 
@@ -63,7 +63,7 @@ class OwnChains:
     halting: bool
 
     def log_likelihood(
-        self, trace: Trace, sequences: Sequences, theta: Floats, tasks: Codes
+        self, trace: StepTrace, sequences: Sequences, theta: Floats, tasks: Codes
     ) -> Floats:
         """[sequence], in its task (-1: none that is known, which has nothing of its own)."""
         steps, _ = mixed_steps(trace, sequences, theta, halting=self.halting)
@@ -71,7 +71,9 @@ class OwnChains:
         logs = self._logs(seen, steps, tasks[seen.owner])
         return np.bincount(seen.owner, logs, minlength=len(sequences)).astype(np.float64)
 
-    def log_prefix(self, trace: Trace, sequences: Sequences, theta: Floats, tasks: Codes) -> Floats:
+    def log_prefix(
+        self, trace: StepTrace, sequences: Sequences, theta: Floats, tasks: Codes
+    ) -> Floats:
         """[prefix]"""
         steps, _ = mixed_steps(trace, sequences, theta, halting=False)
         seen = find_transitions(sequences, self.chains.order, halting=False)
@@ -102,7 +104,9 @@ class OwnChains:
     def _logs(self, seen: Transitions, steps: Floats, group: Codes) -> Floats:
         known = np.maximum(group, 0)
         counted = self.chains.look_up(known, seen.contexts, seen.symbol)
-        return np.where(group >= 0, safe_log(foresee(counted, np.exp(steps), self.held)), steps)
+        return np.where(
+            group >= 0, safe_log(backed_off_steps(counted, np.exp(steps), self.held)), steps
+        )
 
 
 def count_own(corpus: Corpus, strengths: OwnStrengths, *, halting: bool) -> OwnChains:
@@ -135,7 +139,7 @@ def learn_own_strengths(
     some = some_sequences(seen.owner, _ENOUGH)
     part = Counted(left.times[:, some], left.totals[:, some], left.kinds[:, some])
     held = learn_strengths(part, outside[some], each[some])
-    logs = safe_log(foresee(left, outside, held))
+    logs = safe_log(backed_off_steps(left, outside, held))
     found = np.bincount(seen.owner, logs, len(sequences)).astype(np.float64)
     return OwnStrengths(order, held), found
 

@@ -18,25 +18,25 @@ _CELLS = 1 << 24  # numbers that are held at once
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class StepTrace:
     """Log-probabilities by each generator."""
 
     prefix: Floats  # [prefix, generator]
     end: Floats  # [sequence, generator], after the whole
 
 
-def trace_sequences(bank: Bank, parameters: Sequence[Any], sequences: Sequences) -> Trace:
+def trace_sequences(bank: Bank, parameters: Sequence[Any], sequences: Sequences) -> StepTrace:
     """In parts, where a generator has to say all that might have followed."""
     parts = [
         bank.trace(parameters, sequences.select(rows)) for rows in rows_at_once(bank, sequences)
     ]
     if len(parts) == 1:
-        return Trace(*parts[0])
-    return Trace(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        return StepTrace(*parts[0])
+    return StepTrace(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 def mixed_steps(
-    trace: Trace, sequences: Sequences, theta: Floats, *, halting: bool
+    trace: StepTrace, sequences: Sequences, theta: Floats, *, halting: bool
 ) -> tuple[Floats, Floats]:
     """Log-probabilities of every observation and then of every end, given what came before, by the
     mixture with shares `theta` [sequence, generator] [transition]; and of every prefix [prefix]."""
