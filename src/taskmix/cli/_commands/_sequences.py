@@ -220,7 +220,7 @@ def _write_page(
     return write_mixture_page(
         model,
         path,
-        title=title,
+        title=Path(folder).resolve().name,
         figures=figures,
         scores=score_held_out(model, held_out.sequences, held_out.tasks),
         command=command,
