@@ -173,12 +173,22 @@ def _fit_stream(
             "are held out."
         )
 
-    def write(model: SequenceMixture, figures: tuple[HeldOutFigures, ...], path: Path) -> Path:
+    def write(
+        model: SequenceMixture,
+        figures: tuple[HeldOutFigures, ...],
+        tried: tuple[str, ...],
+        path: Path,
+    ) -> Path:
         held = stream.held_out.of_tasks(set(model.tasks_))
         scores = score_held_out(model, held.sequences, held.tasks) if held.sequences else None
-        title, command = Path(tasks.folder).resolve().name, this_command()
         return write_mixture_page(
-            model, path, title=title, figures=figures, scores=scores, command=command
+            model,
+            path,
+            title=Path(tasks.folder).resolve().name,
+            figures=figures,
+            scores=scores,
+            command=this_command(),
+            notes=[f"Tried: {each}" for each in tried],
         )
 
     with clean_stop() as should_stop:

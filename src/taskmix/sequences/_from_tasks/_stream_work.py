@@ -84,7 +84,10 @@ class StreamWork:
             if self.fresh or not path.exists():
                 save_mixture(model, path)
             figures = self._figures(model)
-            page = None if write_page is None else write_page(model, figures, self.folder.page)
+            words = () if choice is None else choice.words()
+            page = (
+                None if write_page is None else write_page(model, figures, words, self.folder.page)
+            )
             document = MixtureDocument(
                 generators=model.bank_.count,
                 kind=" and ".join(generator_words(block) for block in model.bank_.blocks),
