@@ -21,10 +21,10 @@ from taskmix.laws._judging._holding import Holding
 from taskmix.laws._judging._judge import judge_law
 from taskmix.laws._judging._law import Law, law_of
 from taskmix.laws._judging._ranges import largest_rows, left_out_ranges
+from taskmix.laws._judging._rivals import with_rivals
 from taskmix.laws._judging._rows import FrontRow, StackRow, fitted_constants, growth_words
 from taskmix.laws._judging._stack import Stack, stack_of
 from taskmix.laws._judging._tied import tied_places
-from taskmix.laws._judging._widened import widened
 from taskmix.laws._searching import Describer
 
 JUDGED_LAWS = 12  # shortest descriptions that are judged, besides the best of each complexity
@@ -163,7 +163,7 @@ def make_front(
             (float(choice.scores[place] - choice.scores[choice.place]), laws[place])
             for place in tied[1:]
         ]
-        chosen = widened(chosen, rivals, data, ranges, describer)
+        chosen = with_rivals(chosen, rivals, data, ranges, describer)
         laws[choice.place] = chosen
         if stack is not None:
             wide = [replace(law, discrepancy=chosen.discrepancy) for law in stack.laws]

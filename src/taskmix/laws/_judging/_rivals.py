@@ -21,7 +21,7 @@ from taskmix.laws._searching import Describer
 MOST_RIVALS = 8  # beyond which a rival's description is so much longer that it hardly counts
 
 
-def widened(
+def with_rivals(
     chosen: Law,
     rivals: Sequence[tuple[float, Law]],  # nats by which each is longer
     data: Observations,
