@@ -62,7 +62,7 @@ class Compared:
 class MixtureComparison:
     """All models on the same held-out sequences; `models` are fitted.
 
-    >>> model = SequenceMixture(Markov(), 1, n_init=1, random_state=0)
+    >>> model = SequenceMixture(Markov(), 1, own=False, n_init=1, random_state=0)
     >>> found = compare_with_baselines(model, ["aa", "bb"], ["x", "y"], ["aa"], ["x"])
     >>> found["one pooled model"].gain.mean  # over itself, with one generator
     0.0

@@ -70,6 +70,8 @@ class Chains:
         for place, (level, codes) in enumerate(
             zip(self.levels, self._codes(contexts), strict=True)
         ):
+            if not len(level.pairs):
+                continue  # no sequence is that long
             pair, known = _pairs(level, group, codes)
             key = _find(level.keys, np.where(known, pair * (self.symbols + 1) + symbol, -1))
             found[0, place] = np.where(key >= 0, level.counts[key], 0.0)
@@ -128,9 +130,12 @@ class Chains:
         for place, (level, codes) in enumerate(
             zip(self.levels, self._codes(contexts), strict=True)
         ):
-            pair, known = _pairs(level, group, codes)
-            counts = _scatter(level, pair, known, self.symbols + 1)
-            totals, kinds = level.totals[pair] * known, level.kinds[pair] * known
+            counts = np.zeros((len(contexts), self.symbols + 1))
+            totals, kinds = np.zeros(len(contexts)), np.zeros(len(contexts))
+            if len(level.pairs):
+                pair, known = _pairs(level, group, codes)
+                counts = _scatter(level, pair, known, self.symbols + 1)
+                totals, kinds = level.totals[pair] * known, level.kinds[pair] * known
             if place == 0:
                 begins = contexts == 0
                 counts[begins, -1] = 0.0

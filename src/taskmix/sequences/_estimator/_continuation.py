@@ -61,7 +61,7 @@ def continue_sequence(
 ) -> Continuation:
     """The `shown` most likely next symbols and a most likely way on, in a task.
 
-    >>> model = SequenceMixture(Markov(), 1, random_state=0).fit(["aab", "aab"], ["x", "x"])
+    >>> model = SequenceMixture(Markov(order=2), 1, random_state=0).fit(["aab"] * 9, ["x"] * 9)
     >>> found = continue_sequence(model, "aa", "x")
     >>> found.next[0][0], found.text
     ('b', 'aab')

@@ -72,7 +72,7 @@ class SequenceMixture(ScoredMixture):
     >>> model.theta_.round().sum(axis=0)  # each task has a generator of its own
     array([1., 1.])
     >>> model.complete("", "x")[0], model.complete("", "y")[0]
-    ('a', 'b')
+    ('aa', 'bb')
     """
 
     def __init__(
