@@ -160,10 +160,16 @@ def every(kind: str, laws: dict[str, list[Known]], processes: int) -> list[dict[
 
 
 def measure(
-    quick: bool, rows: int | None, noise: float | None, seeds: int, first: int, processes: int
+    quick: bool,
+    rows: int | None,
+    noise: float | None,
+    seeds: int,
+    first: int,
+    only: str | None,
+    processes: int,
 ) -> list[dict[str, Any]]:
     if rows is None and noise is None:
-        sets = sets_of(quick)
+        sets = {kind: laws for kind, laws in sets_of(quick).items() if only in (None, kind)}
         return [each for kind, laws in sets.items() for each in every(kind, laws, processes)]
     numbers = range(first, first + (1 if quick else seeds))
     laws = {
@@ -179,6 +185,7 @@ if __name__ == "__main__":
         "--noise": {"type": float, "default": None, "help": "as a share of the value"},
         "--seeds": {"type": int, "default": 10, "help": "tables of each law, with these two"},
         "--first": {"type": int, "default": UNSEEN + 2, "help": "the first of these seeds"},
+        "--only": {"default": None, "help": "one set, such as 'drawn at random'"},
         "--processes": {"type": int, "default": 1, "help": "that search at once"},
     }
     report("laws_recovery", measure, __doc__ or "", options=options)
