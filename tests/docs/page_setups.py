@@ -217,7 +217,15 @@ def laws(folder: Path) -> Names:
     score = np.sqrt(n * ami) / 100 + 0.001 * generator.normal(size=80)
     frame = pandas.DataFrame({"n": n, "ami": ami, "T": count, "f1": score})
     frame.to_csv(folder / "rows.csv", index=False)
-    return {"frame": frame, "SearchOptions": SearchOptions}
+    series = np.tile(["70M", "160M"], 40)
+    loss = 2 + 3 * n**-0.3 + np.where(series == "70M", 0.5, 0.0) + 0.001 * generator.normal(size=80)
+    return {
+        "frame": frame,
+        "SearchOptions": SearchOptions,
+        "X": {"n": n},
+        "loss": loss,
+        "series": series,
+    }
 
 
 def sequences(folder: Path) -> Names:

@@ -28,6 +28,7 @@ Noise = str
 PLAIN_NOISES = ("absolute", "relative", "root")
 _POWER = re.compile(r"([^\W\d]\w*)\^(-?\d+(?:\.\d+)?)")
 _LEAST_SIZE = 0.1  # of the typical size: rows near zero must not decide everything
+ROUNDING = 1e-9  # of the largest value: deviations below it are no noise
 ENOUGH_REPLICATES = 20  # rows beyond the means of equal ones, to tell the noise without a law
 MUCH_LIKELIER = 6.0  # nats, for noise that is neither of one size nor in proportion to the value
 EXPONENTS = tuple(step / 4 for step in range(-8, 9) if step)  # of an input, for noise
@@ -77,6 +78,8 @@ def likeliest_noise(
     if guess is None:
         return best
     rows, deviations = len(target), (target - guess) * counts
+    if np.abs(deviations).max() <= ROUNDING * np.abs(target).max():
+        return best
     others = {"root": (_cost(deviations, np.sqrt(_sizes(guess, target))), MUCH_LIKELIER)}
     for name, column in columns.items():
         if np.all(column > 0) and column.max() > 2 * column.min():
