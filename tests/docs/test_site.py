@@ -57,7 +57,7 @@ def test_every_command_has_a_page_with_all_its_options_and_a_line_in_the_list(wo
         text = (pages / path_of(name)).read_text(encoding="utf-8")
         for part in context.command.params:
             if part.param_type_name == "option" and not part.hidden:
-                rows = re.findall(rf"\n\| `{part.opts[0]}[ `]", text)
+                rows = re.findall(rf"\n\| `{part.opts[0]}[ ,`]", text)
                 assert len(rows) == 1, f"{name} {part.opts[0]}"
 
 

@@ -139,7 +139,7 @@ def disturb(words: str, most: int, seed: int, monkeypatch: pytest.MonkeyPatch) -
         *words.split(),
         "--restarts",
         "2",
-        "--budget",
+        "--tries",
         "2",
         "--seed",
         str(seed),

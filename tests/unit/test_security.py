@@ -135,6 +135,7 @@ MAY_OPEN = {
     ("tasks/_formats/_parquet.py", "ParquetFile"): "of a file that open_plain opened",
     ("tasks/_formats/_xlsx.py", "ZipFile"): "of bytes that file_bytes read",
     ("records/_parts.py", "ParquetFile"): "of a file that open_plain opened",
+    ("sequences/_from_tasks/_stream_files.py", "ParquetFile"): "of a file that open_plain opened",
     ("tasks/_encoding/_pretrained.py", "from_pretrained"): "after check_plain_folder",
     ("_signals.py", "open"): "reads what the kernel tells of processes",
     ("cli/_commands/_laws.py", "read_table"): "our own, on read_rows",

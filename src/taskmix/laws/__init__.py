@@ -14,7 +14,6 @@ from taskmix.laws._judging import (
     compare_formulas,
     fit_formula,
     fit_groups,
-    next_law_runs,
     paper_comparisons,
 )
 from taskmix.laws._learning import (
@@ -57,7 +56,6 @@ __all__ = [
     "fit_groups",
     "is_laws_document",
     "learn_laws",
-    "next_law_runs",
     "paper_comparisons",
     "parse_formula",
     "read_laws",

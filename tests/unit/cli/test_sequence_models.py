@@ -118,7 +118,7 @@ def test_what_a_model_cannot_be_asked_is_a_sentence(
     for words, said in (
         (("score", out, new, "--task", "nobody"), "nobody"),
         (("score", out, tmp_path / "none.txt"), "Found nothing"),
-        (("score", out, new, "--prior", "odd"), "`--prior` should be"),
+        (("score", out, new, "--task-prior", "odd"), "`--task-prior` should be"),
         (("score", out, new, "--out", "x.xlsx"), ".parquet"),
         (("score", tmp_path, new), "Found 0 models"),
         (("adapt", out, new, "--out", "x.bin"), ".safetensors"),

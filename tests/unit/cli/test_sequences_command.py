@@ -333,7 +333,7 @@ def test_the_number_of_generators_can_be_left_to_the_data(
     tmp_path: Path,
 ) -> None:
     words = ("--generators", "auto", "--generator", "auto", "--no-own", "--no-baselines")
-    words = (*words, "--iterations", "20", "--budget", "8", "--json")
+    words = (*words, "--iterations", "20", "--tries", "8", "--json")
     assert fit(monkeypatch, letters, tmp_path / "out", *words) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["generators"] == 2

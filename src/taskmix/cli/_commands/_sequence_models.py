@@ -92,14 +92,15 @@ def score(
     prior: Annotated[
         str,
         typer.Option(
-            "--prior", help="Of tasks: counts (of sequences they were fitted to), or uniform."
+            "--task-prior", help="Of tasks: counts (of sequences they were fitted to), or uniform."
         ),
     ] = "counts",
     most: Annotated[
         int, typer.Option("--most", min=1, help="How many typical and surprising ones to show.")
     ] = 5,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write all scores: .csv, .jsonl or .parquet.")
+        Path | None,
+        typer.Option("--out", help="Where to write all scores: .csv, .jsonl or .parquet."),
     ] = None,
     overwrite: OverwriteOption = False,
     json_: JsonOption = False,
@@ -217,7 +218,8 @@ def adapt(
     ] = None,
     level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write a model that knows the tasks: .safetensors.")
+        Path | None,
+        typer.Option("--out", help="Where to write a model that knows the tasks: .safetensors."),
     ] = None,
     overwrite: OverwriteOption = False,
     seed: Annotated[int, typer.Option("--seed", help="Of the draws behind the intervals.")] = 0,

@@ -110,7 +110,7 @@ class GeneratorOptions:
         bool, typer.Option("--own/--no-own", help="Let tasks keep something of their own.")
     ] = True
     budget: Annotated[
-        int, typer.Option("--budget", min=1, help="Mixtures that auto tries at most.")
+        int, typer.Option("--tries", min=1, help="Mixtures that auto tries at most.")
     ] = 20
     order: Annotated[int, typer.Option("--order", min=0, help="Of markov.")] = 1
     states: Annotated[int, typer.Option("--states", min=1, help="Of hmm and lds.")] = 5

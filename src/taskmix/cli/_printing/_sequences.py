@@ -22,9 +22,7 @@ def print_choice(choice: MixtureChoice) -> None:
     best = choice.best
     for words in choice.words():
         echo(f"    {words}", err=True)
-    why = (
-        "the budget is spent; raise --budget to try more" if choice.spent else "no more of it pays"
-    )
+    why = "all tries are spent; raise --tries to try more" if choice.spent else "no more of it pays"
     echo(f"{best.name}: chosen by held-out likelihood of {len(choice.tried)} ({why}).", err=True)
 
 

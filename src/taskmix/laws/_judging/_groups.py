@@ -36,7 +36,17 @@ ADAPTING = 12  # tangents at most, for the constants of a group with a few rows
 
 @dataclass(frozen=True, eq=False)
 class GroupedLaw:
-    """The same formula with constants of each group; see `fit_groups` for an example."""
+    """The same formula with constants of each group.
+
+    >>> n = np.tile([1.0, 4.0, 9.0, 16.0, 25.0, 36.0], 2)
+    >>> y = 2 * np.sqrt(n) + np.repeat([1.0, 5.0], 6) + np.tile([0.1, -0.1], 6)
+    >>> law = fit_formula("2*sqrt(n) + 3", {"n": n}, y)
+    >>> found = fit_groups(law, {"n": n}, y, ["a"] * 6 + ["b"] * 6)
+    >>> found.predict({"n": [49.0, 49.0]}, ["a", "b"]).round()
+    array([15., 19.])
+    >>> [row.shared for row in found.shared_rows()]
+    [True, False]
+    """
 
     common: Law  # constants are the means over groups
     groups: dict[str, Law]  # shrunk

@@ -87,6 +87,13 @@ def next_law_runs(
 
     Points are in the `box`; inputs in `whole` are whole numbers. Without rivals the law is to be surer
     `at` a point, or, where none is given, where all inputs are largest.
+
+    >>> n = np.arange(1.0, 11.0)
+    >>> y = 2 * np.sqrt(n) + np.tile([0.3, -0.3], 5)
+    >>> laws = [fit_formula(form, {"n": n}, y) for form in ("sqrt(n)", "n + 2")]
+    >>> box = Box({"n": (1.0, 100.0)}, "")
+    >>> next_law_runs(laws, box, whole=["n"]).words
+    'Cannot distinguish 2 forms on these rows. To distinguish them, add 1 run at n = 1.'
     """
     points = _points(laws, box, whole)
     if not points:

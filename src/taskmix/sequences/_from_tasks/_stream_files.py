@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from taskmix.errors import InputError
+from taskmix.files import open_plain
 
 Row = tuple[str, Any]  # the task, and a text or a list of symbols
 PLACES = 16  # of a file that are read at once
@@ -59,7 +60,7 @@ def open_places(path: Path, columns: RowColumns, places: int = PLACES) -> list[I
 
         lines = text_lines(path)
         return [_rows(lines, _parser(path, kind, lines, stem, columns))]
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         first = file.readline()
     begin = len(first) if kind in (".csv", ".tsv") else 0
     parse = _parser(path, kind, iter([_decoded(path, first, 0)]), stem, columns)
@@ -88,7 +89,7 @@ def _rows(lines: Iterator[str], parse: Callable[[str], Row]) -> Iterator[Row]:
 
 def _lines(path: Path, low: int, high: int, begin: int) -> Iterator[str]:
     """The lines that begin in these bytes."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         file.seek(low)
         if low > begin:
             file.seek(low - 1)
@@ -144,13 +145,13 @@ def _parser(
 def _parquet(path: Path, stem: str, columns: RowColumns, places: int) -> list[Iterator[Row]]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with open_plain(path) as source, pq.ParquetFile(source) as file:
         names, groups = file.schema_arrow.names, file.num_row_groups
     _place(path, names, columns.sequence)
     wanted = [columns.sequence, *([columns.task] if columns.task in names else [])]
 
     def rows(which: Sequence[int]) -> Iterator[Row]:
-        with pq.ParquetFile(path, pre_buffer=False) as opened:
+        with open_plain(path) as source, pq.ParquetFile(source, pre_buffer=False) as opened:
             for batch in opened.iter_batches(1024, row_groups=which, columns=wanted):
                 cells = batch.column(columns.sequence).to_pylist()
                 tasks = [stem] * len(cells)
