@@ -205,7 +205,7 @@ class Law:
         alike = float(correlation_beyond(both, both, self._known)[0, 1])
         variance = float(away @ away - 2 * alike * away[0] * away[1]) + self._over_forms(
             np.array([step @ self.covariance @ step]),
-            lambda other: other.step_from(both, values[1] - values[0]),
+            lambda other: other._step_squares_about(both, values[1] - values[0]),
         )
         spread = float(np.sqrt(max(float(variance[0]), 0.0)))
         half = student_quantile(level, self.degrees) * spread
@@ -222,7 +222,7 @@ class Law:
         """[row], of constants, of the form and of what all forms may miss beyond the data."""
         own = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
         return np.asarray(
-            self._over_forms(own, lambda other: other.values_from(columns, values))
+            self._over_forms(own, lambda other: other._squares_about(columns, values))
             + self._beyond(columns, values) ** 2
         )
 
@@ -245,14 +245,14 @@ class Law:
             whole = whole + weight * known
         return np.asarray(total / whole)
 
-    def values_from(self, columns: Columns, values: Array) -> Array:
+    def _squares_about(self, columns: Columns, values: Array) -> Array:
         """[row], expected squares of what this law has about other values."""
         program = Program(self.expression)
         own, jacobian = program.jacobian(columns, program.start)
         variance = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
         return np.asarray(variance + (own - values) ** 2)
 
-    def step_from(self, both: Columns, change: float) -> Array:
+    def _step_squares_about(self, both: Columns, change: float) -> Array:
         """[1], the same of the difference between two rows."""
         program = Program(self.expression)
         own, jacobian = program.jacobian(both, program.start)
