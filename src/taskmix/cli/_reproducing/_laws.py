@@ -38,6 +38,10 @@ def laws_study(
     table: Annotated[
         Path | None, typer.Option("--table", help="Write the rows to this .csv or .parquet.")
     ] = None,
+    have: Annotated[
+        Path | None,
+        typer.Option("--have", help="A table written before, whose rows are not trained again."),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", help="Draw Figures 3a to 3c (balanced) into .svg, .png or .html."),
@@ -65,7 +69,7 @@ def laws_study(
 
     laws-balanced has as many words for every task (1,002 rows), laws-unbalanced more for the
     artificial ones (1,555). Stop it and run it again: what is finished is not trained again, and the
-    rows that are finished make the table.
+    rows that are finished make the table. All rows get their first model before any gets its second.
 
     Examples:
 
@@ -83,6 +87,7 @@ def laws_study(
             raise OptionError("`--plot` should go with laws-balanced, whose figure it is.")
     if table is not None:
         check_new_table(table)
+    before = None if have is None else read_laws_table(have, balanced=name == BALANCED)
     where.join(context)
     options = LawsOptions(
         data=data,
@@ -101,7 +106,7 @@ def laws_study(
     if data.suffix in (".csv", ".parquet") and data.is_file():
         found = read_laws_table(data, balanced=options.balanced)
     else:
-        found = _trained(name, options, out, where, minutes=minutes, quiet=json_)
+        found = _trained(name, options, out, where, before, minutes=minutes, quiet=json_)
     _print_study(name, options, found, table, plot, time.monotonic() - begin, as_json=json_)
 
 
@@ -110,6 +115,7 @@ def _trained(
     options: LawsOptions,
     out: Path,
     where: WhereOptions,
+    have: pa.Table | None,
     *,
     minutes: float | None,
     quiet: bool,
@@ -118,10 +124,8 @@ def _trained(
     from taskmix.papers import reproduce_laws
 
     end = time.monotonic() + 60 * minutes if minutes is not None else float("inf")
-    with where.executing(
-        name, quiet=quiet, rounds=False, is_over=lambda: time.monotonic() > end
-    ) as executor:
-        return reproduce_laws(options, own_study(out, lean=True), executor)
+    with where.executing(name, quiet=quiet, is_over=lambda: time.monotonic() > end) as executor:
+        return reproduce_laws(options, own_study(out, lean=True), executor, have=have)
 
 
 def _print_study(

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -252,11 +251,6 @@ class LawsOptions:
             seed=0,
         )
         return [replace(base, seed=seed) for seed in range(self.seeds)]
-
-    def all_runs(self) -> Iterator[Run]:
-        """Every model of the grid, those that can train together after each other."""
-        for row in sorted(self.grid):
-            yield from self.runs(row)
 
     def model_steps(self) -> int:
         """How many steps all models take together."""

@@ -8,6 +8,7 @@ and the mean squares it quotes are of fractions.
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,28 +50,57 @@ UNBALANCED_LAWS = (
 )
 
 
-def reproduce_laws(options: LawsOptions, study: Study, executor: Executor) -> pa.Table:
-    """Trains what the study does not hold yet, and gathers the rows that are finished.
+def reproduce_laws(
+    options: LawsOptions, study: Study, executor: Executor, *, have: pa.Table | None = None
+) -> pa.Table:
+    """Trains what neither the study nor the rows we have hold yet, and gathers what is finished.
 
+    One seed of all rows comes before the next, so that a run that is stopped has the whole grid.
     `taskmix reproduce laws-balanced` and `laws-unbalanced` run it.
     """
-    executor.run(list(options.all_runs()), study)
-    return laws_table(options, study)
+    known = _known(have, options)
+    rows = [row for row in sorted(options.grid) if _seeds(known.get(row)) < options.seeds]
+    for seed in range(options.seeds):
+        done = executor.run([options.runs(row)[seed] for row in rows], study)
+        if any(each.outcome == "stopped" for each in done):
+            break
+    return laws_table(options, study, known)
 
 
-def laws_table(options: LawsOptions, study: Study) -> pa.Table:
-    """The rows whose models, one or more, are finished; the mean over these."""
+def laws_table(
+    options: LawsOptions, study: Study, known: Mapping[GridRow, dict[str, Any]] | None = None
+) -> pa.Table:
+    """The rows whose models, one or more, are finished; the mean over these.
+
+    Of a row that is known already, the one with more models counts.
+    """
     found = []
     for grid_row in sorted(options.grid):
-        scores = _scores(options, grid_row, study)
-        if scores:
+        before = (known or {}).get(grid_row)
+        scores = _scores(options, grid_row, study) if _seeds(before) < options.seeds else []
+        if len(scores) > _seeds(before):
             found.append(_table_row(options, grid_row, scores))
+        elif before is not None:
+            found.append(before)
     if not found:
         raise InputError(
             "There should be a finished model in the study. Found none. Train longer: the same "
             "command goes on."
         )
     return pa.Table.from_pylist(found)
+
+
+def _known(have: pa.Table | None, options: LawsOptions) -> dict[GridRow, dict[str, Any]]:
+    """The rows of a table by their place in the grid."""
+    sizes = ("n", "n") if options.balanced else ("n_ner", "n_syn")
+    return {
+        GridRow(*(each[size] for size in sizes), tasks=each["T"], alpha=float(each["alpha"])): each
+        for each in (have.to_pylist() if have is not None else ())
+    }
+
+
+def _seeds(known: dict[str, Any] | None) -> int:
+    return known["seeds"] if known is not None else 0
 
 
 def _scores(options: LawsOptions, grid_row: GridRow, study: Study) -> list[float]:
