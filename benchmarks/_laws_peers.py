@@ -1,0 +1,149 @@
+"""What the league of laws compares ours with: each learns from columns and predicts other rows.
+
+    people    a floor and a power of each input, E + sum A_i x_i^-a_i (Hoffmann et al., 2022, Eq. 10,
+              with as many inputs as there are), exponents between 0.02 and 3, fitted by least squares
+    pyoperon  its own choice on its front, with the symbols and lengths of our `OperonEngine`
+    gplearn   the settings of the paper on ten thousand taggers (`GplearnEngine`)
+    process   a Gaussian process, one length a column plus noise, on logarithms of the columns
+    linear    the logarithm of the target on the logarithms of the columns, a straight line
+
+Columns and targets without values above zero are taken as they are instead of their logarithm. The
+engines that search have a limit of seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from taskmix.laws import GplearnEngine, LawRegressor, OperonEngine
+
+Floats = NDArray[np.float64]
+Columns = dict[str, Floats]
+STARTS, SEED = 12, 0
+MOST_GENERATIONS = 10_000
+
+
+def ours(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
+    """Our choice and the stack, of one search."""
+    model = LawRegressor().fit(rows, target)
+    return {"choice": model.predict(far), "stack": model.stack_.predict(far).values}
+
+
+def people(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
+    units = {name: float(np.median(column)) or 1.0 for name, column in rows.items()}
+    varied = [name for name, column in rows.items() if np.min(column) > 0 and np.ptp(column) > 0]
+
+    def powers(columns: Columns, exponents: Floats) -> Floats:
+        parts = [
+            (columns[name] / units[name]) ** -exponent
+            for name, exponent in zip(varied, exponents, strict=True)
+        ]
+        return np.column_stack([np.ones(len(next(iter(columns.values())))), *parts])
+
+    def fitted(logs: Floats) -> tuple[float, Floats]:
+        design = powers(rows, np.exp(logs))
+        factors = np.linalg.lstsq(design, target, rcond=None)[0]
+        return float(np.mean((design @ factors - target) ** 2)), factors
+
+    generator = np.random.default_rng(SEED)
+    bounds = [(math.log(0.02), math.log(3.0))] * len(varied)
+    found = [
+        minimize(
+            lambda logs: math.log(fitted(logs)[0] + 1e-300),
+            [generator.uniform(*bound) for bound in bounds],
+            method="Nelder-Mead",
+            bounds=bounds,
+        )
+        for _ in range(STARTS)
+    ]
+    best = min(found, key=lambda each: float(each.fun)).x
+    return {"people": powers(far, np.exp(best)) @ fitted(best)[1]}
+
+
+def operon(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
+    from pyoperon.sklearn import SymbolicRegressor
+
+    options = OperonEngine()
+    model = SymbolicRegressor(
+        allowed_symbols=options.symbols,
+        optimizer_iterations=options.local_iterations,
+        max_length=options.max_length,
+        max_evaluations=10**9,
+        generations=10**7,
+        objectives=["r2", "length"],
+        max_time=max(1, round(seconds)),
+        n_threads=1,
+        random_state=SEED,
+    )
+    model.fit(_matrix(rows), target)
+    return {"pyoperon": np.asarray(model.predict(_matrix(far)), dtype=np.float64)}
+
+
+def gplearn(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
+    engine = GplearnEngine()
+    model = engine.regressor(list(rows), SEED, warm_start=True)
+    begin = time.process_time()
+    for generation in range(1, MOST_GENERATIONS):
+        model.set_params(generations=generation)
+        model.fit(_matrix(rows), target * engine.scale)
+        if time.process_time() - begin > seconds and generation >= engine.generations:
+            break
+    return {"gplearn": model.predict(_matrix(far)) / engine.scale}
+
+
+def process(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+    near, beyond = _logs(rows, far)
+    kernel = ConstantKernel() * RBF(np.ones(near.shape[1])) + WhiteKernel(0.01)
+    model = GaussianProcessRegressor(
+        kernel, normalize_y=True, n_restarts_optimizer=1, random_state=0
+    )
+    return {"process": np.asarray(model.fit(near, target).predict(beyond))}
+
+
+def linear(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
+    near, beyond = (np.column_stack([np.ones(len(part)), part]) for part in _logs(rows, far))
+    is_log = bool(np.min(target) > 0)
+    factors = np.linalg.lstsq(near, np.log(target) if is_log else target, rcond=None)[0]
+    said = beyond @ factors
+    return {"linear": np.exp(said) if is_log else said}
+
+
+def _matrix(columns: Columns) -> Floats:
+    return np.column_stack(list(columns.values()))
+
+
+def _logs(rows: Columns, far: Columns) -> tuple[Floats, Floats]:
+    """Standardised, in logarithms where all values allow it."""
+    parts: list[tuple[Floats, Floats]] = []
+    for name, near in rows.items():
+        beyond = far[name]
+        if min(np.min(near), np.min(beyond)) > 0:
+            near, beyond = np.log(near), np.log(beyond)
+        scale = float(np.std(near)) or 1.0
+        parts.append(((near - np.mean(near)) / scale, (beyond - np.mean(near)) / scale))
+    return np.column_stack([near for near, _ in parts]), np.column_stack([far for _, far in parts])
+
+
+Method = Callable[[Columns, Floats, Columns, float], dict[str, Floats]]
+METHODS: dict[str, Method] = {
+    each.__name__: each for each in (ours, people, operon, gplearn, process, linear)
+}
+
+
+def quietly(
+    method: str, rows: Columns, target: Floats, far: Columns, seconds: float
+) -> dict[str, Floats]:
+    """What a method says of the far rows, without a word of warning."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return METHODS[method](rows, target, far, seconds)
