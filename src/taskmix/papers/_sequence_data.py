@@ -1,8 +1,13 @@
-"""Real sets of sequences with natural tasks, each read from one file."""
+"""Real sets of sequences with natural tasks.
+
+Names, commands, speeches and vowels were looked at while the models were built. `PUT_ASIDE` were not:
+what a task and a symbol is there was written down before the first run, which was the only one.
+"""
 
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,22 +18,25 @@ from typing import Any
 import numpy as np
 
 from taskmix.errors import InputError
+from taskmix.papers._sequence_automata import read_automaton
 from taskmix.sequences import GaussianHiddenMarkov, Generator, LinearDynamics, Markov
 from taskmix.tasks import text_lines
 
 By = dict[str, list[Any]]  # sequences of each task
+Truth = Callable[[str, Any], float]  # the true log-probability of a task's sequence
 
 
 @dataclass(frozen=True)
 class SequenceSet:
     """A set, and the generators and the numbers of them that the models are chosen from."""
 
-    file: str  # in the folder of data
-    read: Callable[[Path], By]
+    files: tuple[str, ...]  # in the folder of data
+    read: Callable[..., By]  # of their paths
     kinds: tuple[Generator, ...]
     counts: tuple[int, ...]  # of generators
     tests: int = 30  # held-out sequences of a task
     most: int = 200  # sequences of a task to train on, where all are asked for
+    truth: Callable[..., Truth] | None = None  # of their paths, where it is known what made them
 
 
 def names(path: Path) -> By:
@@ -85,17 +93,66 @@ def vowels(path: Path) -> By:
     return found
 
 
+def genes(splices: Path, promoters: Path) -> By:
+    """Letters of DNA around splice junctions (EI, IE or N, neither) and in promoters (+) or not (-)."""
+    found: By = {}
+    for path, kind in ((splices, "junction"), (promoters, "promoter")):
+        for row in _rows(path):
+            found.setdefault(f"{kind} {row['label']}", []).append(list(row["sequence"].lower()))
+    return found
+
+
+def automata(*paths: Path, strings: int = 2000, longest: int = 40) -> By:
+    """Strings of one automaton a task, all with the same number of symbols; half of the paths are
+    those of the automata themselves. The first strings, without those that are empty or long."""
+    found: By = {}
+    for path in paths[: len(paths) // 2]:
+        for line in islice(text_lines(path), 1, strings + 1):
+            size, *symbols = line.split()
+            if 1 <= int(size) <= longest:
+                found.setdefault(_problem(path), []).append(symbols)
+    return found
+
+
+def true_automata(*paths: Path, longest: int = 40) -> Truth:
+    """Of a string given that its length is between 1 and `longest`, as those of `automata` are."""
+    known = {_problem(path): read_automaton(path) for path in paths[len(paths) // 2 :]}
+    mass = {name: each.log_mass(longest) for name, each in known.items()}
+    return lambda task, string: (
+        known[task].log_probability([int(symbol) for symbol in string]) - mass[task]
+    )
+
+
+def melodies(*paths: Path, longest: int = 100) -> By:
+    """The highest note of each of the first steps of a piece, or none; a corpus is a task."""
+    found: By = {}
+    for path in paths:
+        parts = json.loads("\n".join(text_lines(path)))
+        found[path.name.split(".")[0]] = [
+            [str(max(step)) if step else "(none)" for step in piece[:longest]]
+            for part in ("train", "valid", "test")
+            for piece in parts[part]
+            if piece
+        ]
+    return found
+
+
+def _problem(path: Path) -> str:
+    return f"automaton {path.name.split('.')[0]}"
+
+
+_SIX_SYMBOLS = (5, 6, 26, 28, 29)  # the problems of the most frequent number of symbols above 4
 _CHAINS: tuple[Generator, ...] = tuple(Markov(order=order) for order in range(1, 6))
 
 SETS: dict[str, SequenceSet] = {
-    "names": SequenceSet("names_by_language/names.csv.gz", names, _CHAINS, (4, 12)),
-    "commands": SequenceSet("unix_user_commands/users.txt.gz", commands, _CHAINS[:4], (4, 12)),
-    "visits": SequenceSet("msnbc/msnbc990928.seq.txt.gz", visits, _CHAINS[:4], (4, 12)),
+    "names": SequenceSet(("names_by_language/names.csv.gz",), names, _CHAINS, (4, 12)),
+    "commands": SequenceSet(("unix_user_commands/users.txt.gz",), commands, _CHAINS[:4], (4, 12)),
+    "visits": SequenceSet(("msnbc/msnbc990928.seq.txt.gz",), visits, _CHAINS[:4], (4, 12)),
     "speeches": SequenceSet(
-        "tinyshakespeare_roles/speeches.csv.gz", speeches, _CHAINS[1:], (2, 8), tests=15
+        ("tinyshakespeare_roles/speeches.csv.gz",), speeches, _CHAINS[1:], (2, 8), tests=15
     ),
     "vowels": SequenceSet(
-        "japanese_vowels/japanese_vowels.csv.gz",
+        ("japanese_vowels/japanese_vowels.csv.gz",),
         vowels,
         (
             GaussianHiddenMarkov(states=3, smoothing=0.3),
@@ -108,18 +165,48 @@ SETS: dict[str, SequenceSet] = {
         (4, 12),
         tests=20,
     ),
+    "dna": SequenceSet(
+        ("dna/splice_junction.csv.gz", "dna/promoters.csv.gz"), genes, _CHAINS, (4, 12)
+    ),
+    "automata": SequenceSet(
+        (
+            *(f"pautomac/{problem}.pautomac.train.txt.gz" for problem in _SIX_SYMBOLS),
+            *(f"pautomac/{problem}.pautomac_model.txt.gz" for problem in _SIX_SYMBOLS),
+        ),
+        automata,
+        _CHAINS,
+        (4, 12),
+        tests=100,
+        truth=true_automata,
+    ),
+    "melodies": SequenceSet(
+        tuple(
+            f"polyphonic_music/{corpus}.json.gz"
+            for corpus in ("jsb_chorales", "nottingham", "piano_midi", "musedata")
+        ),
+        melodies,
+        _CHAINS[:4],
+        (4, 12),
+    ),
 }
+PUT_ASIDE = ("visits", "dna", "automata", "melodies")
 
 
 def read_set(name: str, data: Path) -> By:
     """The sequences of a set, or a sentence that says what is missing."""
-    path = data / SETS[name].file
-    if not path.exists():
-        raise InputError(
-            f"`{data}` should have the file {SETS[name].file} for `{name}`. Found none. Choose others "
-            "(`sets`)."
-        )
-    return SETS[name].read(path)
+    return SETS[name].read(*set_paths(name, data))
+
+
+def set_paths(name: str, data: Path) -> list[Path]:
+    """The files of a set."""
+    paths = [data / file for file in SETS[name].files]
+    for path, file in zip(paths, SETS[name].files, strict=True):
+        if not path.exists():
+            raise InputError(
+                f"`{data}` should have the file {file} for `{name}`. Found none. Choose others "
+                "(`sets`)."
+            )
+    return paths
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

@@ -27,7 +27,7 @@ import numpy as np
 from taskmix.errors import OptionError, RecordError
 from taskmix.files import check_output_folder, free_memory, make_folder, read_plain, write_bytes
 from taskmix.numerics import mean_interval
-from taskmix.papers._sequence_data import SETS, By, SequenceSet, read_set
+from taskmix.papers._sequence_data import SETS, By, SequenceSet, Truth, set_paths
 from taskmix.papers._sequences_synthetic import add_sequences, draw_known, fit_known, recovery
 from taskmix.papers._shared import PaperRow, row
 from taskmix.records import specification_hash
@@ -148,10 +148,11 @@ def _synthetic_cells(setting: SequencesOptions, tell: Progress) -> Iterator[Cell
 
 def _real_cells(setting: SequencesOptions, name: str, tell: Progress) -> Iterator[Cell]:
     assert setting.data is not None
-    chosen, everything = SETS[name], read_set(name, setting.data)
-    content = hashlib.sha256(
-        read_plain(setting.data / chosen.file, limit=free_memory() // 2)
-    ).hexdigest()
+    chosen, paths = SETS[name], set_paths(name, setting.data)
+    everything = chosen.read(*paths)
+    truth = None if chosen.truth is None else chosen.truth(*paths)
+    bytes_ = b"".join(read_plain(path, limit=free_memory() // 2) for path in paths)
+    content = hashlib.sha256(bytes_).hexdigest()
     for size in setting.sizes:
 
         def draw(seed: int, size: int = size) -> tuple[By, By]:
@@ -166,7 +167,7 @@ def _real_cells(setting: SequencesOptions, name: str, tell: Progress) -> Iterato
                 train[task] = [sequences[place] for place in used]
             return train, test
 
-        yield from _cells(setting, name, chosen, size, draw, tell, content)
+        yield from _cells(setting, name, chosen, size, draw, tell, content, truth)
 
 
 def _cells(
@@ -177,6 +178,7 @@ def _cells(
     draw: Callable[[int], tuple[By, By]],
     tell: Progress,
     content: str = "",  # names what is drawn from
+    truth: Truth | None = None,
 ) -> Iterator[Cell]:
     """The figures of each draw, kept where `out` says once they are known."""
     shown = str(size or "all")
@@ -195,6 +197,8 @@ def _cells(
             kind: _model(kind, generator, count, seed) for kind, (generator, count) in best.items()
         }
         found = _figures(models, train, test)
+        if truth is not None:
+            found["truth"] = _true_figures(truth, test)
         if kept is not None:
             make_folder(kept.parent)
             write_bytes(kept, json.dumps(found).encode())
@@ -230,7 +234,7 @@ def _kept(
         "symbols": setting.symbols,
         "kinds": chosen.kinds,
         "counts": chosen.counts,
-        "version": 4,
+        "version": 5,
     }
     return setting.out / f"{name}-{size}-{seed}-{specification_hash(specification)}.json"
 
@@ -296,6 +300,21 @@ def _figures(models: dict[str, Any], train: By, test: By) -> dict[str, dict[str,
         }
         for each in compared.rows
     }
+
+
+def _true_figures(truth: Truth, test: By) -> dict[str, float]:
+    """Of what made the sequences: no model can be expected to do better."""
+    level = np.mean(
+        [
+            sum(truth(task, each) for each in some) / sum(len(each) + 1 for each in some)
+            for task, some in test.items()
+        ]
+    )
+    nothing = float("nan")
+    return {
+        "log_likelihood": float(level), "accuracy": nothing, "error": nothing,
+        "perplexity": float(np.exp(-level)),
+    }  # fmt: skip
 
 
 def _table_rows(name: str, cells: Iterator[Cell]) -> list[PaperRow]:

@@ -42,7 +42,7 @@ _ITERATIONS = 40  # of each fit: enough to compare
 _LONGEST = 5  # the longest contexts and
 _STATES = (4, 8, 16)  # the numbers of states that are tried
 _HELD = (10.0, 100.0, 1000.0)  # pseudo-counts of a context, or
-_FACTORS = (0.1, 10.0)  # factors of a kind's own smoothing, that are tried
+_FACTOR, _FINEST = 10.0, 1.5  # of another kind's smoothing: the first step up or down, and the last
 _DEVIATES = 1.96  # standard errors in half of a 95 % interval
 _MOST = 4000  # sequences that are used for choosing
 
@@ -157,7 +157,10 @@ def choose_mixture(
             # Short contexts can be divided among more generators.
             trial.climb(((Markov(order=1), 4 * 2**power) for power in range(10)), _PATIENCE)
     if generator is None:
-        trial.climb(((kind, trial.leading.generators) for kind in _held(trial)), patience=2)
+        if isinstance(trial.leading.generator, Markov):
+            trial.climb(((kind, trial.leading.generators) for kind in _held(trial)), patience=2)
+        else:
+            trial.narrow_smoothing()
         if generators is None and trial.best.generators > 1:
             grown = trial.best.generators
             trial.climb(((trial.best.generator, grown * 2**power) for power in (1, 2)), 1)
@@ -210,12 +213,9 @@ def _families(trial: _Trial, vectors: bool) -> Iterable[Iterable[Generator]]:
 
 
 def _held(trial: _Trial) -> Iterable[Generator]:
-    """The leading kind, held less and more strongly to its prior."""
+    """The leading chain, held less and more strongly to its prior."""
     kind: Any = trial.leading.generator
-    if isinstance(kind, Markov):
-        yield from (replace(kind, smoothing=each) for each in _HELD)
-    elif hasattr(kind, "smoothing"):
-        yield from (replace(kind, smoothing=kind.smoothing * each) for each in _FACTORS)
+    yield from (replace(kind, smoothing=each) for each in _HELD)
 
 
 @dataclass
@@ -272,6 +272,24 @@ class _Trial:
             idle = 0 if found is not None and found.log_likelihood > before else idle + 1
             if idle >= patience:
                 return
+
+    def narrow_smoothing(self) -> None:
+        """Finds the pseudo-counts of the leading kind, up or down by a factor for as long as it pays
+        and then by its root."""
+        start = self.leading
+        kind: Any = start.generator
+        if not getattr(kind, "smoothing", 0.0):
+            return
+        known = {0.0: start.log_likelihood}  # by the logarithm of the factor
+
+        def level(place: float) -> float:
+            if place not in known:
+                other = replace(kind, smoothing=float(f"{kind.smoothing * np.exp(place):.3g}"))
+                found = None if self.spent else self.run(other, start.generators)
+                known[place] = -np.inf if found is None else found.log_likelihood
+            return known[place]
+
+        _narrow(level, first=float(np.log(_FACTOR)), finest=float(np.log(_FINEST)))
 
     def run(self, generator: Generator, generators: int) -> TriedMixture | None:
         """Fits it without each part in turn; None where it cannot be fitted to these sequences."""
@@ -344,6 +362,19 @@ class _Trial:
             for each in self.tried
         ]
         return MixtureChoice(tuple(tried), best, tuple(self.refused), self.spent)
+
+
+def _narrow(level: Callable[[float], float], *, first: float, finest: float) -> float:
+    """Where a function with one peak is highest, from 0 on: steps are halved where none of the two
+    leads up. A place is asked for again at no cost where the function remembers it."""
+    at, step = 0.0, first
+    while step >= finest:
+        beside = max((at - step, at + step), key=level)
+        if level(beside) > level(at):
+            at = beside
+        else:
+            step /= 2
+    return at
 
 
 def _foreseen(
