@@ -131,3 +131,8 @@ def _freed(expression: Expression) -> Expression:
         return None
 
     return substitute(free_numbers(expression), change)
+
+
+def test_a_reciprocal_of_a_sum_is_another_form_than_the_sum() -> None:
+    assert open_key(parse_formula("1/(n^0.3 + 2*T)")) != open_key(parse_formula("n^0.3 + 2*T"))
+    assert open_key(parse_formula("1/(n + 2)")) == open_key(parse_formula("3*(n + 5)^-0.4"))

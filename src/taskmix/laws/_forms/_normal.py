@@ -22,6 +22,7 @@ from taskmix.laws._forms._expression import (
     Power,
     Product,
     Sum,
+    Variable,
     free,
     split_number,
 )
@@ -197,7 +198,9 @@ def open_key(expression: Expression) -> str:
         case Number():
             return "#"
         case Power() if isinstance(expression.exponent, Number):
-            return open_key(expression.base)
+            inner = open_key(expression.base)
+            # x^p is x with a number, but 1 / (x + z) is not x + z with one.
+            return inner if isinstance(expression.base, Variable) else f"(^ {inner})"
         case Product():
             parts = sorted(part for part in map(open_key, _open_factors(expression)) if part != "#")
             return f"(* {' '.join(parts)})" if len(parts) > 1 else "".join(parts)

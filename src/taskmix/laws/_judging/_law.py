@@ -320,8 +320,12 @@ def law_of(
     weighted = jacobian * data.weight[:, None]
     residual = data.weight * (values - data.target)
     rows, count = weighted.shape
-    scale = np.linalg.norm(weighted, axis=0)
-    scale[scale == 0] = 1.0
+    with np.errstate(over="ignore"):
+        scale = np.linalg.norm(weighted, axis=0)
+    scale[(scale == 0) | ~np.isfinite(scale)] = 1.0
+    known = np.isfinite(weighted).all() and float(np.abs(weighted / scale).max(initial=0.0)) < 1e100
+    if not known:  # a constant that overflows: nothing is known of it
+        weighted = np.zeros_like(weighted)
     # Under Huber's loss rows beyond the bound add no curvature, and pull no harder than the bound.
     inside = np.abs(residual) <= data.bound
     pulls = np.clip(residual, -data.bound, data.bound)

@@ -20,7 +20,7 @@ from taskmix.laws._judging._ranges import log_errors
 TIED_NATS = 10.0  # of the score, within which a law may be tied with the chosen one
 TIED_FIT_NATS = 2.0  # of the rows and ranges alone, for a published form
 TIED_ERRORS = 2.0  # standard errors over ranges, within which its errors cannot be told from those
-MOST_TIED = 20  # laws, with the chosen one
+MOST_TIED = 6  # laws, with the chosen one: more than a person compares say "unknown"
 SAME_LAW = 1e-3  # of the values: laws that differ by less say the same in other words
 
 
