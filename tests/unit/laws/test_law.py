@@ -306,7 +306,7 @@ def test_the_bootstrap_under_hubers_loss_is_not_moved_by_a_row_far_off() -> None
     n = np.linspace(1.0, 10.0, 40)
     y = 2 * n + 0.05 * generator.normal(size=40)
     y[-1] += 40.0
-    law = fit_formula("2*n", {"n": n}, y, noise="absolute")
+    law = fit_formula("2*n", {"n": n[:-1]}, y[:-1], noise="absolute")  # as without that row
     ends = {
         loss: bootstrap_law(
             law, {"n": n}, y, generator=np.random.default_rng(0), repeats=60, loss=loss

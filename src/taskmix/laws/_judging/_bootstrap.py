@@ -13,10 +13,11 @@ import numpy as np
 
 from taskmix.errors import OptionError
 from taskmix.laws._fitting import (
+    BEND,
     Observations,
     as_columns,
     fit_constants,
-    huber_bound,
+    noise_unit,
     row_weights,
 )
 from taskmix.laws._forms import Array, Program
@@ -79,8 +80,8 @@ def bootstrap_law(
     guess = Program(law.expression).values(columns)
     sample = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     weight = row_weights(columns, target, law.noise, guess, sample)
-    # The scale is that of all rows: a table drawn without the rows far off should not have its own.
-    bound = huber_bound(weight * (guess - target), always=True) if loss == "huber" else np.inf
+    # Where the loss of the fit bent: Huber's scale is the deviation of such a law.
+    bound = BEND * law.deviation * noise_unit(law.noise, target) if loss == "huber" else np.inf
     data = Observations(columns, target, weight, bound)
     draws = []
     for _ in range(repeats):
