@@ -248,3 +248,14 @@ def test_what_groups_cannot_be_is_told() -> None:
         learn_laws(table, target=["y", "n"], inputs=["n"])
     with pytest.raises(OptionError, match="on one target"):
         learn_laws(table, target=["y", "z"], inputs=["n"], compare=["3*n"])
+
+
+def test_a_new_group_has_constants_that_go_together_as_those_of_the_groups_do() -> None:
+    generator = np.random.default_rng(5)
+    n, place = np.tile(np.linspace(1.0, 5.0, 12), 8), np.repeat(np.arange(8), 12)
+    high = generator.normal(size=8)
+    y = (3 + high)[place] + (2 + 0.5 * high)[place] * n + 0.01 * generator.normal(size=96)
+    law = grouped(n, place.astype(str), y, "2*n + 3").law("new")
+    covariance = law.covariance
+    alike = covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])
+    assert 0.6 < alike < 1.0

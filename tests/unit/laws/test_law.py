@@ -299,3 +299,18 @@ def test_bad_options_are_told(options: dict[str, object]) -> None:
 def test_an_array_of_the_wrong_shape_is_told() -> None:
     with pytest.raises(ShapeError, match="two dimensions"):
         LawRegressor().fit(np.zeros((2, 2, 2)), np.zeros(2))
+
+
+def test_the_bootstrap_under_hubers_loss_is_not_moved_by_a_row_far_off() -> None:
+    generator = np.random.default_rng(3)
+    n = np.linspace(1.0, 10.0, 40)
+    y = 2 * n + 0.05 * generator.normal(size=40)
+    y[-1] += 40.0
+    law = fit_formula("2*n", {"n": n[:-1]}, y[:-1], noise="absolute")  # as without that row
+    ends = {
+        loss: bootstrap_law(
+            law, {"n": n}, y, generator=np.random.default_rng(0), repeats=60, loss=loss
+        ).constants()[0]
+        for loss in ("squares", "huber")
+    }
+    assert ends["huber"].high < 2.05 < ends["squares"].high

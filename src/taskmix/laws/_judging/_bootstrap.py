@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from taskmix.errors import OptionError
-from taskmix.laws._fitting import Observations, as_columns, fit_constants, row_weights
+from taskmix.laws._fitting import (
+    BEND,
+    Observations,
+    as_columns,
+    fit_constants,
+    noise_unit,
+    row_weights,
+)
 from taskmix.laws._forms import Array, Program
 from taskmix.laws._judging._law import Law
 from taskmix.numerics import Interval, check_level
@@ -45,9 +52,18 @@ class Bootstrap:
 
 
 def bootstrap_law(
-    law: Law, X: Any, y: Any, *, generator: np.random.Generator, repeats: int = 200
+    law: Law,
+    X: Any,
+    y: Any,
+    *,
+    generator: np.random.Generator,
+    repeats: int = 200,
+    loss: str = "squares",
+    sample_weight: Any = None,
 ) -> Bootstrap:
     """Fits the law's constants to `repeats` tables of the rows of `X` and `y`, drawn anew.
+
+    `loss` and `sample_weight` are those the law was fitted with (`LawRegressor.loss_`).
 
     >>> X, y = {"n": [1, 2, 3, 4]}, [2.1, 3.9, 6.2, 7.9]
     >>> law = fit_formula("n", X, y)
@@ -57,11 +73,16 @@ def bootstrap_law(
     """
     if repeats < 20:
         raise OptionError(f"`repeats` should be at least 20. Found {repeats}.")
+    if loss not in ("squares", "huber"):
+        raise OptionError(f"`loss` should be squares or huber. Found {loss!r}.")
     columns = as_columns(X)
     target = as_columns({law.target: y})[law.target]
     guess = Program(law.expression).values(columns)
-    weight = row_weights(columns, target, law.noise, guess)
-    data = Observations(columns, target, weight)
+    sample = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight = row_weights(columns, target, law.noise, guess, sample)
+    # Where the loss of the fit bent: Huber's scale is the deviation of such a law.
+    bound = BEND * law.deviation * noise_unit(law.noise, target) if loss == "huber" else np.inf
+    data = Observations(columns, target, weight, bound)
     draws = []
     for _ in range(repeats):
         rows = data.rows(generator.integers(len(data), size=len(data)))

@@ -31,6 +31,7 @@ from taskmix.laws._judging._rows import GroupRow, SharedRow, fitted_constants
 from taskmix.laws._judging._sharing import SharedFit, share_constants
 from taskmix.laws._searching import Describer, level_groups
 
+APART = 2.0  # groups: three that happen to go together say little
 ADAPTING = 12  # tangents at most, for the constants of a group with a few rows
 
 
@@ -306,12 +307,28 @@ def _law_at(
 
 
 def _spread(fit: SharedFit, codes: GroupFactors | None) -> Array:
-    """The covariance of what varies and is not known of a group [constant, constant]."""
+    """The covariance of what varies and is not known of a group [constant, constant].
+
+    The model has own constants vary apart; where those of the groups go together, so do a new one's.
+    """
     found = np.zeros((len(fit.mixed.mean),) * 2)
-    for (place, column), ratio in zip(fit.blocks, fit.mixed.ratios, strict=True):
-        if codes is None or codes.codes[column][0] < 0:
-            found[place, place] += ratio * fit.mixed.variance
+    deviations = np.sqrt(fit.mixed.ratios * fit.mixed.variance)
+    for one, (place, column) in enumerate(fit.blocks):
+        if codes is not None and codes.codes[column][0] >= 0:
+            continue
+        for two, (other, same) in enumerate(fit.blocks):
+            if same == column:
+                alike = (
+                    1.0 if one == two else _together(fit.mixed.effects[one], fit.mixed.effects[two])
+                )
+                found[place, other] += alike * deviations[one] * deviations[two]
     return found
+
+
+def _together(one: Array, other: Array) -> float:
+    """The correlation of two constants over groups, drawn to 0 as by so many groups without any."""
+    squares = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / squares * len(one) / (len(one) + APART) if squares > 0 else 0.0
 
 
 def _posterior(fit: SharedFit, codes: GroupFactors) -> tuple[Array, Array]:

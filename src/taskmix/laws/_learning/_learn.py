@@ -131,7 +131,15 @@ def learn_laws(
     drawn = None
     if bootstrap:
         generator, repeats = np.random.default_rng(model.seed), max(bootstrap, LEAST_REPEATS)
-        drawn = bootstrap_law(law, X, y, generator=generator, repeats=repeats)
+        drawn = bootstrap_law(
+            law,
+            X,
+            y,
+            generator=generator,
+            repeats=repeats,
+            loss=model.loss_,
+            sample_weight=None if model.targets_ else sample,
+        )
     document = LawsDocument(
         command="",
         engine=engine_name(model.engine),
