@@ -50,10 +50,6 @@ from taskmix.laws import read_table
 
 # Our choice was made on ranges of these, or forms were written while looking at them.
 TUNED = ("moe", "data_constrained", "domain_mixture", "taggers, equal words", "taggers, one task")
-    "moe",
-    "data_constrained",
-    "taggers, equal words",
-)  # our choice was made on ranges of these
 NAMES = ("choice", "stack", "people", "pyoperon", "gplearn", "process", "linear")
 WORST = float("-inf")
 Case = tuple[str, Columns, Floats, Columns, Floats]
