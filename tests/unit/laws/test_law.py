@@ -126,6 +126,7 @@ def test_the_gain_of_a_change_is_the_difference_of_two_predictions(
     searched: LawRegressor,
 ) -> None:
     law = searched.law_
+    assert law.same_form(formula_of("eq6")), str(law)
     gain = law.gain({"n": 2000, "ami": 0.6, "T": 2}, T=5)
     before = float(np.sqrt((np.log(2) + 0.45) * 0.6 * 2000 / 1.2))
     after = float(np.sqrt((np.log(5) + 0.45) * 0.6 * 2000 / 1.2))

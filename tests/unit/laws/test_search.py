@@ -17,7 +17,7 @@ from taskmix.laws._searching._search import _vocabulary, search_laws
 from taskmix.laws._searching._simplify import simplify
 
 
-@pytest.mark.parametrize("name", ["eq3", "eq6", "G1", "G2", "G3"])
+@pytest.mark.parametrize("name", ["eq3", "G1", "G2", "G3"])  # eq6 is searched in test_law
 def test_the_generating_law_is_chosen(name: str) -> None:
     X, y = table_of(formula_of(name), seed=1)
     law = LawRegressor().fit(X, y).law_
@@ -40,6 +40,7 @@ def test_the_generating_law_is_chosen_in_nine_of_ten_seeds(name: str) -> None:
 def test_columns_that_do_not_matter_are_left_out() -> None:
     X, y = table_of("0.69*sqrt(n)", seed=2)
     generator = np.random.default_rng(0)
+    X, y = {"n": X["n"][:300]}, y[:300]
     X = {**X, "T": generator.integers(1, 16, len(y)), "ami": generator.uniform(0.1, 1, len(y))}
     assert LawRegressor().fit(X, y).law_.same_form("0.69*sqrt(n)")
 
@@ -53,7 +54,7 @@ def test_without_noise_the_constants_are_exact() -> None:
 
 def test_the_search_is_deterministic() -> None:
     X, y = table_of("2*n^0.3/(T + 4)", seed=5)
-    X, y = {name: column[:100] for name, column in X.items()}, y[:100]
+    X, y = {name: column[:30] for name, column in X.items()}, y[:30]
     first, *_ = search_laws(X, y)
     second, *_ = search_laws(X, y)
     assert [fit.expression for fit in first] == [fit.expression for fit in second]
@@ -61,8 +62,8 @@ def test_the_search_is_deterministic() -> None:
 
 def test_a_column_with_zeros_is_searched_without_its_logarithm() -> None:
     generator = np.random.default_rng(0)
-    X = {"ami": np.round(generator.uniform(0, 1, 400), 1), "n": generator.uniform(10, 100, 400)}
-    y = (0.3 + 0.5 * X["ami"]) * np.sqrt(X["n"]) * (1 + 0.01 * generator.normal(size=400))
+    X = {"ami": np.round(generator.uniform(0, 1, 150), 1), "n": generator.uniform(10, 100, 150)}
+    y = (0.3 + 0.5 * X["ami"]) * np.sqrt(X["n"]) * (1 + 0.01 * generator.normal(size=150))
     model = LawRegressor().fit(X, y)
     assert model.law_.same_form("(0.3 + 0.5*ami)*sqrt(n)")
     assert "zeros" in model.notes_[0]
