@@ -48,7 +48,7 @@ def test_the_posterior_of_tasks_is_bayes_rule_with_the_prior_that_was_stated() -
 
 
 @pytest.mark.parametrize("own_part", [False, True])
-def test_the_ratio_is_to_the_mean_of_the_other_tasks_with_what_they_have_of_their_own(
+def test_the_ratio_is_to_the_mean_of_the_other_tasks_with_their_own_parts(
     own_part: bool,
 ) -> None:
     model, sequences, tasks = fitted(own=own_part)
