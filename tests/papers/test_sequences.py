@@ -10,7 +10,21 @@ import pytest
 
 from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.papers import SequencesOptions, reproduce_sequences
-from taskmix.papers._sequence_data import SETS, commands, names, read_set, speeches, visits, vowels
+from taskmix.papers._sequence_automata import read_automaton
+from taskmix.papers._sequence_data import (
+    PUT_ASIDE,
+    SETS,
+    automata,
+    commands,
+    genes,
+    melodies,
+    names,
+    read_set,
+    speeches,
+    true_automata,
+    visits,
+    vowels,
+)
 from taskmix.papers._sequences_synthetic import draw_known, fit_known, recovery
 from taskmix.sequences import Markov
 
@@ -38,6 +52,34 @@ def test_sets_are_read_as_sequences_of_their_tasks(tmp_path: Path) -> None:
     row = ",".join(["0.5"] * 12)
     path = compressed(tmp_path / "vowels.gz", f"{header}\ntrain,1,3,1,{row}\ntrain,1,3,2,{row}\n")
     assert vowels(path)["speaker 3"][0].shape == (2, 12)
+
+
+def test_sets_put_aside_are_read_as_sequences_of_their_tasks(tmp_path: Path) -> None:
+    splices = compressed(tmp_path / "splices.gz", "label,instance_name,sequence\nEI,x,ACG\n")
+    promoters = compressed(tmp_path / "promoters.gz", "label,sequence\n+,tac\n-,gg\n")
+    assert genes(splices, promoters) == {
+        "junction EI": [list("acg")], "promoter +": [list("tac")], "promoter -": [list("gg")],
+    }  # fmt: skip
+    pieces = '{"train": [[[3, 7], []], []], "valid": [], "test": [[[5], [1], [2]]]}'
+    path = compressed(tmp_path / "bach.json.gz", pieces)
+    assert melodies(path, longest=2) == {"bach": [["7", "(none)"], ["5", "1"]]}
+    assert set(PUT_ASIDE) < set(SETS)
+
+
+def test_the_truth_of_an_automaton_is_the_sum_over_its_paths(tmp_path: Path) -> None:
+    lines = "I: (state)\n\t(0) 0.5\n\t(1) 0.5\nF: (state)\n\t(0) 0.2\n\t(1) 1.0\n"
+    lines += "S: (state,symbol)\n\t(0,0) 0.75\n\t(0,1) 0.25\n"
+    lines += "T: (state,symbol,state)\n\t(0,0,0) 0.5\n\t(0,0,1) 0.5\n\t(0,1,1) 1.0\n"
+    model = compressed(tmp_path / "5.model.txt.gz", lines)
+    strings = compressed(tmp_path / "5.train.txt.gz", "3 2\n2 0 1\n0\n1 0\n")
+    assert automata(strings, model) == {"automaton 5": [["0", "1"], ["0"]]}
+    found = read_automaton(model)
+    # "0" by hand: begin in 0, go on (0.8), say 0 (0.75), then end in 0 (0.2) or in 1 (1), half each.
+    assert np.exp(found.log_probability([0])) == pytest.approx(0.5 * 0.8 * 0.75 * 0.6)
+    assert found.log_probability([1, 1]) == -np.inf
+    truth = true_automata(strings, model, longest=1)
+    # Strings of one symbol: "0" as above, and "1", 0.5 * 0.8 * 0.25, which always ends then.
+    assert np.exp(truth("automaton 5", ["0"])) == pytest.approx(0.18 / (0.18 + 0.1))
 
 
 def test_a_set_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
@@ -102,7 +144,7 @@ def test_draws_that_are_kept_belong_to_the_data_they_are_from(
     few = replace(SETS["names"], kinds=(Markov(),), counts=(1,))
     monkeypatch.setitem(SETS, "names", few)
     (tmp_path / "names_by_language").mkdir()
-    path = tmp_path / SETS["names"].file
+    path = tmp_path / SETS["names"].files[0]
     options = SequencesOptions(
         data=tmp_path,
         sets=("names",),
@@ -125,9 +167,9 @@ def test_draws_that_are_kept_belong_to_the_data_they_are_from(
 
 @pytest.mark.parametrize("name", SETS)
 def test_every_set_is_where_it_is_said_to_be(name: str) -> None:
-    path = DATA / SETS[name].file
+    path = DATA / SETS[name].files[0]
     if not path.exists():
         pytest.skip(f"{path} is not here; TASKMIX_DATA names another folder of data")
     found = read_set(name, DATA)
-    assert len(found) >= 8
+    assert len(found) >= 4
     assert min(len(each) for each in found.values()) >= 5

@@ -69,5 +69,7 @@ def read_automaton(path: Path) -> Automaton:
     for (state,), share in cells.get("F", {}).items():
         end[state] = share
     for (state, symbol, after), share in cells["T"].items():
-        moves[symbol, state, after] = (1 - end[state]) * cells["S"].get((state, symbol), 0.0) * share
+        moves[symbol, state, after] = (
+            (1 - end[state]) * cells["S"].get((state, symbol), 0.0) * share
+        )
     return Automaton(begin, end, moves)

@@ -111,7 +111,7 @@ def _examples(scores: HeldOutScores) -> list[dict[str, Any]]:
 
 def _examples_caption(scores: HeldOutScores) -> str:
     words = (
-        "Held-out sequences by the log-ratio of their task to the mean mixture of the other tasks: "
+        "Held-out sequences by the log-ratio of their task to the mean of the other tasks: "
         "above 0 they are rather this task's than anybody's."
     )
     if scores.odd is not None:

@@ -30,6 +30,7 @@ from taskmix.sequences import (
     save_mixture,
     task_similarity,
 )
+from taskmix.sequences._comparing._choice import _narrow
 
 NAMES = ["anna", "bob", "ana", "bobo", "nan", "obo", "annan", "boob"]
 OWNERS = ["a", "b", "a", "b", "a", "b", "a", "b"]
@@ -479,3 +480,15 @@ def test_without_numba_a_whole_fit_is_the_same(monkeypatch: pytest.MonkeyPatch) 
         _kernels.compiled.cache_clear()
     np.testing.assert_allclose(slow.bounds_, fast.bounds_, rtol=1e-6)
     np.testing.assert_allclose(slow.theta_, fast.theta_, atol=1e-3)
+
+
+def test_smoothing_is_narrowed_down_by_halved_steps() -> None:
+    asked: list[float] = []
+
+    def level(place: float) -> float:
+        asked.append(place)
+        return -abs(place - 3.4)
+
+    # By hand: 2, 4; 6 and 2 are lower, so steps of 1 (3 and 5 are 0.4 and 1.6 away): 3; then 0.5: 3.5.
+    assert _narrow(level, first=2.0, finest=0.5) == 3.5
+    assert max(asked) <= 6.0

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from copy import copy
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from taskmix.sequences import (
     load_mixture,
     save_mixture,
 )
+from taskmix.sequences._estimator._scores import log_mean_of_others
 
 
 def fitted(seed: int = 0, **options: Any) -> tuple[SequenceMixture, list[Any], list[str]]:
@@ -48,16 +48,15 @@ def test_the_posterior_of_tasks_is_bayes_rule_with_the_prior_that_was_stated() -
 
 
 @pytest.mark.parametrize("own_part", [False, True])
-def test_the_ratio_is_to_the_mean_mixture_of_the_other_tasks(own_part: bool) -> None:
+def test_the_ratio_is_to_the_mean_of_the_other_tasks_with_their_own_parts(
+    own_part: bool,
+) -> None:
     model, sequences, tasks = fitted(own=own_part)
     some, own = sequences[25:35], tasks[25:35]
     by_task = model.task_log_likelihood(some)
-    shared = copy(model)
-    shared.own_ = None  # the rest is what tasks share, whatever they have of their own
-    without = shared.task_log_likelihood(some)
     for row, (ratio, task) in enumerate(zip(model.log_ratio(some, own), own, strict=True)):
         here = model.tasks_.index(task)
-        others = np.delete(np.exp(without[row]), here).mean()  # p is linear in θ
+        others = np.delete(np.exp(by_task[row]), here).mean()
         assert ratio == pytest.approx(by_task[row, here] - np.log(others))
     scores = model.score_sequences(some, own)
     np.testing.assert_allclose(scores.log_ratio, model.log_ratio(some, own))
@@ -66,6 +65,14 @@ def test_the_ratio_is_to_the_mean_mixture_of_the_other_tasks(own_part: bool) -> 
     )
     with pytest.raises(InputError, match="'nobody'"):
         model.log_ratio(some[:1], ["nobody"])
+
+
+def test_the_mean_of_the_others_keeps_what_is_far_below_the_largest() -> None:
+    found = log_mean_of_others(np.array([[0.0, -800.0, -801.0], [-np.inf, -1.0, -np.inf]]))
+    # By hand: of the first row without its first, (e^-800 + e^-801) / 2, which a difference would lose.
+    assert found[0, 0] == pytest.approx(-800 + np.log((1 + np.exp(-1)) / 2))
+    np.testing.assert_allclose(found[1], [-1 - np.log(2), -np.inf, -1 - np.log(2)])
+    assert log_mean_of_others(np.array([[-3.0]])).tolist() == [[-3.0]]
 
 
 def test_strangers_are_told_by_the_ratio_and_not_by_the_likelihood() -> None:

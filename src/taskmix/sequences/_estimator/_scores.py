@@ -6,7 +6,9 @@ prior over tasks. *Is it this task's rather than anybody's?* the log-ratio
 
 $$\log p(x \mid t) - \log p(x \mid \text{rest}),$$
 
-where the rest are the shared generators in the mean mixture of the other tasks. What all tasks find
+where the rest is one of the other tasks, each as likely as the next, with what it has of its own: the
+mean of $p(x \mid t')$ over $t' \ne t$. (Shared generators alone would be a poor rest: a task's own part
+makes what any task writes likelier, a stranger's too, and only the task had one.) What all tasks find
 surprising cancels in it, which is why it tells a stranger from the task where the likelihood cannot.
 
 A p-value says which share of the task's own sequences scores as low (Vovk, Gammerman and Shafer,
@@ -164,15 +166,17 @@ def log_posterior_of_tasks(log_likelihood: Floats, log_prior: Floats) -> Floats:
     return np.where(possible, joint - np.where(possible, total, 0.0), log_prior)
 
 
-def mixed_log_likelihood(log_likelihood: Floats, theta: Floats) -> Floats:
-    """[sequence, task] of [sequence, generator] and shares [task, generator]."""
-    peak = log_likelihood.max(axis=1, keepdims=True)
-    held = np.where(np.isfinite(peak), peak, 0.0)
-    return np.asarray(safe_log(np.exp(log_likelihood - held) @ theta.T) + held)
-
-
-def mean_of_others(theta: Floats) -> Floats:
-    """[task, generator], the mean shares of all tasks but this one; of one task alone, its own."""
-    if len(theta) == 1:
-        return theta
-    return np.asarray((theta.sum(axis=0) - theta).clip(0) / (len(theta) - 1))
+def log_mean_of_others(log_likelihood: Floats) -> Floats:
+    """[sequence, task], of the mean of a row's other tasks; of one task alone, its own."""
+    count = log_likelihood.shape[1]
+    if count == 1:
+        return log_likelihood
+    # Sums of those before and of those after: a difference of sums would lose all but the largest.
+    before = np.logaddexp.accumulate(log_likelihood, axis=1)
+    after = np.logaddexp.accumulate(log_likelihood[:, ::-1], axis=1)[:, ::-1]
+    nothing = np.full((len(log_likelihood), 1), -np.inf)
+    others = np.logaddexp(
+        np.concatenate([nothing, before[:, :-1]], axis=1),
+        np.concatenate([after[:, 1:], nothing], axis=1),
+    )
+    return np.asarray(others - np.log(count - 1))

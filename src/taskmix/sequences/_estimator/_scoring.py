@@ -13,15 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from taskmix.errors import InputError
 from taskmix.numerics import Interval, check_level
 from taskmix.sequences._estimator._fitted import FittedMixture, Tasks
-from taskmix.sequences._estimator._prediction import log_likelihood_by_task, log_likelihoods
+from taskmix.sequences._estimator._prediction import log_likelihood_by_task
 from taskmix.sequences._estimator._scores import (
     Prior,
     ScoreReference,
     SequenceScores,
+    log_mean_of_others,
     log_posterior_of_tasks,
     log_prior_of_tasks,
-    mean_of_others,
-    mixed_log_likelihood,
 )
 from taskmix.sequences._estimator._shares import TaskShares, draw_shares, interval_for_symbol
 from taskmix.sequences._generator import Floats
@@ -50,14 +49,13 @@ class ScoredMixture(FittedMixture):
     def log_ratio(
         self, sequences: Any, tasks: Tasks | None = None, *, lengths: ArrayLike | None = None
     ) -> Floats:
-        """[sequence], how much likelier in its task than in the rest: the shared generators in the
-        mean mixture of the other tasks. Without `tasks` [sequence, task], for all in `tasks_`."""
+        """[sequence], how much likelier in its task than in another: the mean over the others, each
+        with what it has of its own. Without `tasks` [sequence, task], for all in `tasks_`."""
         gathered = self._gather(sequences, lengths)
+        ratio = _log_ratio(self._log_by_task(gathered))
         if tasks is None:
-            return np.asarray(self._log_by_task(gathered) - self._log_of_rest(gathered))
-        codes = self._codes(tasks, len(gathered))
-        own = log_likelihoods(self._parts(), gathered, self._shares(tasks, len(gathered)))
-        return np.asarray(own - self._log_of_rest(gathered)[np.arange(len(codes)), codes])
+            return ratio
+        return np.asarray(ratio[np.arange(len(ratio)), self._codes(tasks, len(gathered))])
 
     def anomaly(
         self,
@@ -99,7 +97,7 @@ class ScoredMixture(FittedMixture):
         names = tuple(self.tasks_[code] for code in codes)
         own = by_task[rows, codes]
         symbols = gathered.lengths + self.bank_.halting
-        ratio = own - self._log_of_rest(gathered)[rows, codes]
+        ratio = _log_ratio(by_task)[rows, codes]
         p_ratio = p_surprise = None
         if self.reference_ is not None:
             p_ratio = self.reference_.p_values("log_ratio", ratio, names)
@@ -184,11 +182,6 @@ class ScoredMixture(FittedMixture):
         places = np.array([self._place_of(name) for name in self.tasks_])
         return log_likelihood_by_task(self._parts(), gathered, self.theta_, places)
 
-    def _log_of_rest(self, gathered: Sequences) -> Floats:
-        """[sequence, task], in the mean mixture of the tasks other than this one, without what any
-        task has of its own."""
-        return mixed_log_likelihood(self._log_by_generator(gathered), mean_of_others(self.theta_))
-
     def _log_prior(self, prior: Prior) -> Floats:
         counts = self.gamma_.sum(axis=1) - self.alpha_.sum()
         return log_prior_of_tasks(prior, self.tasks_, counts.clip(0))
@@ -219,3 +212,10 @@ class ScoredMixture(FittedMixture):
         places: dict[Hashable, int] = {name: place for place, name in enumerate(self.tasks_)}
         names, codes = number_tasks(self._named(tasks, count))
         return np.array([places[name] for name in names], np.int64)[codes]
+
+
+def _log_ratio(by_task: Floats) -> Floats:
+    """[sequence, task]; 0 where a sequence is impossible in the task and in all others."""
+    rest = log_mean_of_others(by_task)
+    nowhere = np.isneginf(by_task) & np.isneginf(rest)
+    return np.asarray(np.where(nowhere, 0.0, by_task) - np.where(nowhere, 0.0, rest))
