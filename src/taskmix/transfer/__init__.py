@@ -46,6 +46,7 @@ from taskmix.transfer._grouping import (
 from taskmix.transfer._judging import (
     best_prefixes,
     choose_prefix,
+    choose_surrogate,
     compare_surrogates,
     extrapolate,
     hold_out_sizes,
@@ -60,12 +61,17 @@ from taskmix.transfer._label_model import ABSTAIN, fit_label_model, majority_vot
 from taskmix.transfer._learning import LearningOptions, TransferLessons, learn
 from taskmix.transfer._measuring import TransferStudy, TrialOutcomes, measure_trials, train_trials
 from taskmix.transfer._surrogates import (
+    CompanySurrogate,
+    KernelSMSurrogate,
     KernelSurrogate,
     LinearSurrogate,
     PairSurrogate,
     SubsetOutcomes,
     Surrogate,
     TransferMatrix,
+    fit_company_surrogate,
+    fit_constant_surrogate,
+    fit_kernel_sm_surrogate,
     fit_kernel_surrogate,
     fit_linear_surrogate,
     fit_pair_surrogate,
@@ -77,6 +83,7 @@ from taskmix.transfer._whole import study_transfer
 
 __all__ = [
     "ABSTAIN",
+    "CompanySurrogate",
     "EstimateComparison",
     "EstimatedTarget",
     "FailureRow",
@@ -85,6 +92,7 @@ __all__ = [
     "GroupLimits",
     "HeldOutRow",
     "HeldOutTest",
+    "KernelSMSurrogate",
     "KernelSurrogate",
     "LearningOptions",
     "LinearSurrogate",
@@ -109,10 +117,14 @@ __all__ = [
     "balanced_subsets",
     "best_prefixes",
     "choose_prefix",
+    "choose_surrogate",
     "compare_surrogates",
     "contrast_error",
     "estimate_by_gradients",
     "extrapolate",
+    "fit_company_surrogate",
+    "fit_constant_surrogate",
+    "fit_kernel_sm_surrogate",
     "fit_kernel_surrogate",
     "fit_label_model",
     "fit_linear_surrogate",

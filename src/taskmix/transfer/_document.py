@@ -170,6 +170,8 @@ class TargetRow:
     measured: MeasuredValue | None = None  # the outcome with them, where it was measured
     extrapolation: Mapping[str, HeldOutTest] = field(default_factory=dict)  # by surrogate
     held_out: tuple[HeldOutRow, ...] = ()
+    surrogate: str | None = None  # that predicts left-out subsets best; None: none could be tried
+    left_out_errors: Mapping[str, float] = field(default_factory=dict)  # by surrogate
 
     @property
     def best_first(self) -> list[SourceRow]:

@@ -21,8 +21,10 @@ from taskmix.transfer._judging import (
     FEWEST_TO_TEST_ON,
     Comparison,
     PrefixChoice,
+    SurrogateChoice,
     best_prefixes,
     choose_prefix,
+    choose_surrogate,
     compare_surrogates,
     hold_out_share,
     judge_sources,
@@ -36,6 +38,9 @@ from taskmix.transfer._surrogates import (
     LinearSurrogate,
     SubsetOutcomes,
     TransferMatrix,
+    fit_company_surrogate,
+    fit_constant_surrogate,
+    fit_kernel_sm_surrogate,
     fit_kernel_surrogate,
     fit_linear_surrogate,
     fit_pair_surrogate,
@@ -165,7 +170,32 @@ def _lesson(
         measured=choice[1] if choice else None,
         test=test,
         held_out=held_out,
+        choice=_choose(table, options),
     )
+
+
+def _choose(table: SubsetOutcomes, options: LearningOptions) -> SurrogateChoice | None:
+    """The surrogate that predicts left-out subsets best; None where none can be tried."""
+    generator = np.random.default_rng(options.seed)
+    try:
+        return choose_surrogate(
+            table,
+            {"constant": fit_constant_surrogate, **_fits(options, generator)},
+            generator=generator,
+        )
+    except InputError:
+        return None
+
+
+def _fits(options: LearningOptions, generator: np.random.Generator) -> dict[str, Fit]:
+    """From simple to complex."""
+    return {
+        "linear": partial(fit_linear_surrogate, ridge=options.ridge),
+        "company": fit_company_surrogate,
+        "pairs": partial(fit_pair_surrogate, generator=generator),
+        "kernel": fit_kernel_surrogate,
+        "kernelsm": fit_kernel_sm_surrogate,
+    }
 
 
 def _test_surrogates(
@@ -180,11 +210,7 @@ def _test_surrogates(
     if held.sum() < FEWEST_TO_TEST_ON:
         everything = measured.table(target)
         held = hold_out_share(everything, 0.2, generator=generator)
-    fits: dict[str, Fit] = {
-        "linear": partial(fit_linear_surrogate, ridge=options.ridge),
-        "pairs": partial(fit_pair_surrogate, generator=generator),
-        "kernel": fit_kernel_surrogate,
-    }
+    fits = _fits(options, generator)
     subsets = everything.subsets[held]
     for wanted in (tuple(fits), ("linear",)):
         chosen = {name: fits[name] for name in wanted}
