@@ -79,6 +79,7 @@ from taskmix.transfer._surrogates import (
     gather_outcomes,
     outcomes_of_target,
 )
+from taskmix.transfer._unseen import UnseenTransfer, predict_transfer
 from taskmix.transfer._whole import study_transfer
 
 __all__ = [
@@ -111,6 +112,7 @@ __all__ = [
     "TransferMatrix",
     "TransferStudy",
     "TrialOutcomes",
+    "UnseenTransfer",
     "UsedDesign",
     "all_size_subsets",
     "anchored_error",
@@ -143,6 +145,7 @@ __all__ = [
     "majority_vote",
     "measure_trials",
     "outcomes_of_target",
+    "predict_transfer",
     "save_transfer",
     "seed_noise",
     "select_below",

@@ -4,12 +4,12 @@ r"""KernelSM: kernel ridge regression on the indicators of subsets, with fixed w
     ICLR 2026, and the authors' public code: $g(S) = \sum_j c_j k(S, S_j)$ with $k(S, T) =
     \exp(-\gamma\,d(S, T))$, d the number of sources in just one of the two, $(K + \lambda I) c = f$.
 
-As in that code, γ is one over the number of sources, f is not scaled, and there is no intercept, so g
-falls towards zero far from what was trained. λ is 0.1 in the authors' in-context runs, their function's
-default is 0.001, and an example has 0.01; 0.1 is the default here. Their subsets have half to four fifths
-of all sources. Departures: the target alone is one of the rows (we always measure it), and a row that is
-the mean of several runs has a smaller λ. `_kernel.py` is our own: anchored in the target alone, width and
-ridge by leave-one-out error.
+As in that code, γ is one over the number of sources, f is not scaled, and there is no intercept, so
+g falls towards zero far from what was trained. λ is 0.1 in the authors' in-context runs, their
+function's default is 0.001, and an example has 0.01; 0.1 is the default here. Their subsets have half
+to four fifths of all sources. Departures: the target alone is one of the rows (we always measure it),
+and a row that is the mean of several runs has a smaller λ. `_kernel.py` is our own: anchored in the
+target alone, width and ridge by leave-one-out error.
 """
 
 from __future__ import annotations
