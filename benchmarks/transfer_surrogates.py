@@ -2,9 +2,9 @@
 
     python benchmarks/transfer_surrogates.py DATA --encoder MINILM --tables FOLDER --minutes 20 --json
 
-Trains what the tables lack (`_transfer_tables.py`), then fits; with whole tables nothing is trained. F1 is
-that of saying that a subset helps, beside saying it of all and beside the ceiling of seed noise. `unseen` is
-the rank correlation and coverage of `predict_transfer` with every task left out in turn.
+Trains what the tables lack (`_transfer_tables.py`), then fits; with whole tables nothing is trained. F1
+is that of saying that a subset helps, beside saying it of all and beside the ceiling of seed noise.
+`unseen` is the rank correlation and coverage of `predict_transfer` with every task left out in turn.
 """
 
 from __future__ import annotations

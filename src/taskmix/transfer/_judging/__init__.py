@@ -1,8 +1,8 @@
 """What a surrogate is good for: how far to trust it, and which sources to keep by it.
 
-`_extrapolation` tries it on subsets it was not fitted to, and `_choice` chooses by that; `_verdicts` says of each source whether
-it helps. Sources are selected by a threshold (`_selection`), unless significantly harmful
-(`_verdicts`), or by training a few candidates (`_prefixes`).
+`_extrapolation` tries it on subsets it was not fitted to, and `_choice` chooses by that; `_verdicts`
+says of each source whether it helps. Sources are selected by a threshold (`_selection`), unless
+significantly harmful (`_verdicts`), or by training a few candidates (`_prefixes`).
 """
 
 from taskmix.transfer._judging._choice import SurrogateChoice, choose_surrogate

@@ -1,11 +1,11 @@
 r"""Which surrogate to believe: by how well each predicts subsets that it was not fitted to.
 
-Subsets are dealt into folds, and where they have several sizes every size is also left out by itself,
-because selections are mostly of a size that was not trained. The squared errors of all left-out subsets
-are compared in pairs. Of the surrogates, given from simple to complex, the first is taken whose mean error
-lies within one standard error (of the paired difference) of the least: the rule of Breiman, Friedman,
-Olshen and Stone, "Classification and Regression Trees", 1984, 3.4.3. A surrogate that cannot be fitted to
-a part of the subsets is not a candidate.
+Subsets are dealt into folds, and where they have several sizes every size is also left out by
+itself, because selections are mostly of a size that was not trained. The squared errors of all
+left-out subsets are compared in pairs. Of the surrogates, given from simple to complex, the first is
+taken whose mean error lies within one standard error (of the paired difference) of the least: the
+rule of Breiman, Friedman, Olshen and Stone, "Classification and Regression Trees", 1984, 3.4.3. A
+surrogate that cannot be fitted to a part of the subsets is not a candidate.
 """
 
 from __future__ import annotations

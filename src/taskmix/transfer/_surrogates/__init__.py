@@ -1,8 +1,8 @@
 """Functions from subsets of sources to the target's loss, fitted to a table of outcomes.
 
-`_outcomes` is the table. `_linear` is the paper's surrogate; `_company`, `_pairs`, `_kernel`
-and `_kernel_sm` go beyond it, and `_contract` says what all of them can do. `_matrix` fits one linear surrogate for every target,
-and `_discoveries` adjusts p-values for their number.
+`_outcomes` is the table. `_linear` is the paper's surrogate; `_company`, `_pairs`, `_kernel` and
+`_kernel_sm` go beyond it, and `_contract` says what all of them can do. `_matrix` fits one linear
+surrogate for every target, and `_discoveries` adjusts p-values for their number.
 """
 
 from taskmix.transfer._surrogates._company import (
