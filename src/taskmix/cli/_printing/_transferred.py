@@ -145,7 +145,7 @@ def _print_advice(target: TargetRow) -> None:
         echo(f"  measured with these: {_interval(target.measured)}")
     if target.failed:
         echo(f"  {target.failed} failed runs left out, {len(target.lost)} whole subsets with them")
-    if target.surrogate is not None:
+    if target.surrogate is not None and target.left_out_errors is not None:
         errors = ", ".join(
             f"{name} {_number(error)}" for name, error in target.left_out_errors.items()
         )
