@@ -46,6 +46,7 @@ from taskmix.transfer._grouping import (
 from taskmix.transfer._judging import (
     best_prefixes,
     choose_prefix,
+    choose_surrogate,
     compare_surrogates,
     extrapolate,
     hold_out_sizes,
@@ -60,12 +61,17 @@ from taskmix.transfer._label_model import ABSTAIN, fit_label_model, majority_vot
 from taskmix.transfer._learning import LearningOptions, TransferLessons, learn
 from taskmix.transfer._measuring import TransferStudy, TrialOutcomes, measure_trials, train_trials
 from taskmix.transfer._surrogates import (
+    CompanySurrogate,
+    KernelSMSurrogate,
     KernelSurrogate,
     LinearSurrogate,
     PairSurrogate,
     SubsetOutcomes,
     Surrogate,
     TransferMatrix,
+    fit_company_surrogate,
+    fit_constant_surrogate,
+    fit_kernel_sm_surrogate,
     fit_kernel_surrogate,
     fit_linear_surrogate,
     fit_pair_surrogate,
@@ -73,10 +79,12 @@ from taskmix.transfer._surrogates import (
     gather_outcomes,
     outcomes_of_target,
 )
+from taskmix.transfer._unseen import UnseenTransfer, predict_transfer
 from taskmix.transfer._whole import study_transfer
 
 __all__ = [
     "ABSTAIN",
+    "CompanySurrogate",
     "EstimateComparison",
     "EstimatedTarget",
     "FailureRow",
@@ -85,6 +93,7 @@ __all__ = [
     "GroupLimits",
     "HeldOutRow",
     "HeldOutTest",
+    "KernelSMSurrogate",
     "KernelSurrogate",
     "LearningOptions",
     "LinearSurrogate",
@@ -103,16 +112,21 @@ __all__ = [
     "TransferMatrix",
     "TransferStudy",
     "TrialOutcomes",
+    "UnseenTransfer",
     "UsedDesign",
     "all_size_subsets",
     "anchored_error",
     "balanced_subsets",
     "best_prefixes",
     "choose_prefix",
+    "choose_surrogate",
     "compare_surrogates",
     "contrast_error",
     "estimate_by_gradients",
     "extrapolate",
+    "fit_company_surrogate",
+    "fit_constant_surrogate",
+    "fit_kernel_sm_surrogate",
     "fit_kernel_surrogate",
     "fit_label_model",
     "fit_linear_surrogate",
@@ -131,6 +145,7 @@ __all__ = [
     "majority_vote",
     "measure_trials",
     "outcomes_of_target",
+    "predict_transfer",
     "save_transfer",
     "seed_noise",
     "select_below",

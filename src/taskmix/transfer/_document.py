@@ -170,6 +170,9 @@ class TargetRow:
     measured: MeasuredValue | None = None  # the outcome with them, where it was measured
     extrapolation: Mapping[str, HeldOutTest] = field(default_factory=dict)  # by surrogate
     held_out: tuple[HeldOutRow, ...] = ()
+    # That predicts left-out subsets best, and the error of each; not there in files of earlier versions.
+    surrogate: str | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    left_out_errors: Mapping[str, float] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
 
     @property
     def best_first(self) -> list[SourceRow]:

@@ -106,6 +106,8 @@ def _target(lesson: TargetLesson, higher_is_better: bool) -> TargetRow:
         if lesson.test is None
         else {name: _test(test) for name, test in lesson.test.results.items()},
         held_out=_held_out(lesson, sign),
+        surrogate=None if lesson.choice is None else lesson.choice.name,
+        left_out_errors=None if lesson.choice is None else lesson.choice.errors,
     )
 
 

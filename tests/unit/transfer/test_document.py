@@ -63,6 +63,8 @@ def test_programs_find_in_the_file_what_they_found_before(tmp_path: Path) -> Non
     document = transfer_document(lessons, command="taskmix transfer digits")
     now = dict(leaves(json.loads(save_transfer(tmp_path, document).read_text())))
     before = dict(leaves(json.loads((HERE / "earlier_trained.json").read_text())))
+    added = (".surrogate", ".left_out_errors")  # since then
+    now = {key: value for key, value in now.items() if not any(name in key for name in added)}
     assert list(now) == list(before), "the same entries in the same order, null where they were"
     assert now == pytest.approx(before, rel=1e-6, abs=1e-9)
 

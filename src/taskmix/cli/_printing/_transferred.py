@@ -145,6 +145,11 @@ def _print_advice(target: TargetRow) -> None:
         echo(f"  measured with these: {_interval(target.measured)}")
     if target.failed:
         echo(f"  {target.failed} failed runs left out, {len(target.lost)} whole subsets with them")
+    if target.surrogate is not None and target.left_out_errors is not None:
+        errors = ", ".join(
+            f"{name} {_number(error)}" for name, error in target.left_out_errors.items()
+        )
+        echo(f"  subsets left out are predicted best by: {target.surrogate} (errors: {errors})")
     if not target.extrapolation:
         echo("  too few subsets finished to try the predictions on others")
         return

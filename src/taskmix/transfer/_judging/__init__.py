@@ -1,10 +1,11 @@
 """What a surrogate is good for: how far to trust it, and which sources to keep by it.
 
-`_extrapolation` tries it on subsets it was not fitted to; `_verdicts` says of each source whether
-it helps. Sources are selected by a threshold (`_selection`), unless significantly harmful
-(`_verdicts`), or by training a few candidates (`_prefixes`).
+`_extrapolation` tries it on subsets it was not fitted to, and `_choice` chooses by that; `_verdicts`
+says of each source whether it helps. Sources are selected by a threshold (`_selection`), unless
+significantly harmful (`_verdicts`), or by training a few candidates (`_prefixes`).
 """
 
+from taskmix.transfer._judging._choice import SurrogateChoice, choose_surrogate
 from taskmix.transfer._judging._extrapolation import (
     FEWEST_TO_TEST_ON,
     Comparison,
@@ -40,9 +41,11 @@ __all__ = [
     "Extrapolation",
     "PrefixChoice",
     "Selection",
+    "SurrogateChoice",
     "Verdict",
     "best_prefixes",
     "choose_prefix",
+    "choose_surrogate",
     "compare_surrogates",
     "extrapolate",
     "hold_out_share",

@@ -21,8 +21,10 @@ from taskmix.transfer._judging import (
     FEWEST_TO_TEST_ON,
     Comparison,
     PrefixChoice,
+    SurrogateChoice,
     best_prefixes,
     choose_prefix,
+    choose_surrogate,
     compare_surrogates,
     hold_out_share,
     judge_sources,
@@ -36,6 +38,9 @@ from taskmix.transfer._surrogates import (
     LinearSurrogate,
     SubsetOutcomes,
     TransferMatrix,
+    fit_company_surrogate,
+    fit_constant_surrogate,
+    fit_kernel_sm_surrogate,
     fit_kernel_surrogate,
     fit_linear_surrogate,
     fit_pair_surrogate,
@@ -165,7 +170,24 @@ def _lesson(
         measured=choice[1] if choice else None,
         test=test,
         held_out=held_out,
+        choice=_choose(table, options),
     )
+
+
+def _choose(table: SubsetOutcomes, options: LearningOptions) -> SurrogateChoice | None:
+    """The surrogate that predicts left-out subsets best; None where none can be tried."""
+    # Pairs are left out: each of ten fits would search a whole path of penalties.
+    fits: dict[str, Fit] = {
+        "constant": fit_constant_surrogate,
+        "linear": partial(fit_linear_surrogate, ridge=options.ridge),
+        "company": fit_company_surrogate,
+        "kernel": fit_kernel_surrogate,
+        "kernelsm": fit_kernel_sm_surrogate,
+    }
+    try:
+        return choose_surrogate(table, fits, generator=np.random.default_rng(options.seed))
+    except InputError:
+        return None
 
 
 def _test_surrogates(

@@ -16,7 +16,13 @@ from taskmix._html import html_lines, html_table
 from taskmix.numerics import Interval
 from taskmix.plans import Expected, Part, Plan, Shares
 from taskmix.transfer._grouping import Grouping
-from taskmix.transfer._judging import Comparison, PrefixChoice, Selection, Verdict
+from taskmix.transfer._judging import (
+    Comparison,
+    PrefixChoice,
+    Selection,
+    SurrogateChoice,
+    Verdict,
+)
 from taskmix.transfer._measuring import TrialOutcomes
 from taskmix.transfer._surrogates import LinearSurrogate, SubsetOutcomes, TransferMatrix
 
@@ -35,6 +41,7 @@ class TargetLesson:
     measured: Interval | None  # the outcome with the sources of that rule, over its seeds
     test: Comparison | None  # None where too few held-out subsets finished
     held_out: NDArray[np.bool_]  # [held-out subset, source]
+    choice: SurrogateChoice | None = None  # the surrogate that predicts left-out subsets best
 
     @property
     def chosen(self) -> Selection:

@@ -1,12 +1,18 @@
 """Functions from subsets of sources to the target's loss, fitted to a table of outcomes.
 
-`_outcomes` is the table. `_linear` is the paper's surrogate; `_pairs` and `_kernel` go beyond it,
-and `_contract` says what all three can do. `_matrix` fits one linear surrogate for every target,
-and `_discoveries` adjusts p-values for their number.
+`_outcomes` is the table. `_linear` is the paper's surrogate; `_company`, `_pairs`, `_kernel` and
+`_kernel_sm` go beyond it, and `_contract` says what all of them can do. `_matrix` fits one linear
+surrogate for every target, and `_discoveries` adjusts p-values for their number.
 """
 
+from taskmix.transfer._surrogates._company import (
+    CompanySurrogate,
+    fit_company_surrogate,
+    fit_constant_surrogate,
+)
 from taskmix.transfer._surrogates._contract import Fit, Surrogate
 from taskmix.transfer._surrogates._kernel import KernelSurrogate, fit_kernel_surrogate
+from taskmix.transfer._surrogates._kernel_sm import KernelSMSurrogate, fit_kernel_sm_surrogate
 from taskmix.transfer._surrogates._linear import LinearSurrogate, fit_linear_surrogate
 from taskmix.transfer._surrogates._matrix import (
     TransferMatrix,
@@ -17,13 +23,18 @@ from taskmix.transfer._surrogates._outcomes import SubsetOutcomes, gather_outcom
 from taskmix.transfer._surrogates._pairs import PairSurrogate, fit_pair_surrogate
 
 __all__ = [
+    "CompanySurrogate",
     "Fit",
+    "KernelSMSurrogate",
     "KernelSurrogate",
     "LinearSurrogate",
     "PairSurrogate",
     "SubsetOutcomes",
     "Surrogate",
     "TransferMatrix",
+    "fit_company_surrogate",
+    "fit_constant_surrogate",
+    "fit_kernel_sm_surrogate",
     "fit_kernel_surrogate",
     "fit_linear_surrogate",
     "fit_pair_surrogate",

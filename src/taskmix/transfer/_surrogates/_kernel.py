@@ -78,7 +78,7 @@ def fit_kernel_surrogate(
     members = outcomes.subsets.astype(np.float64)
     wanted = outcomes.losses - outcomes.anchor
     looseness = outcomes.weights.mean() / outcomes.weights  # of each row, 1 on average
-    typical = max(float(_distances(members, members).mean()), 1.0)
+    typical = max(float(subset_distances(members, members).mean()), 1.0)
     best: tuple[float, float, float, NDArray[np.float64]] | None = None
     for rate in (value / typical for value in rates):
         kernel = anchored_kernel(members, members, rate)
@@ -114,11 +114,11 @@ def anchored_kernel(
     rate: float,
 ) -> NDArray[np.float64]:
     """k0 between subsets, [..., subset]."""
-    near = np.exp(-rate * _distances(ones, others))
+    near = np.exp(-rate * subset_distances(ones, others))
     to_empty = np.exp(-rate * ones.sum(axis=-1))
     return np.asarray(near - to_empty[..., None] * np.exp(-rate * others.sum(axis=-1)))
 
 
-def _distances(ones: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+def subset_distances(ones: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
     sizes = ones.sum(axis=-1)[..., None] + others.sum(axis=-1)
     return np.asarray(sizes - 2 * ones @ others.T)
