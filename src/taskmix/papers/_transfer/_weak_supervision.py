@@ -47,7 +47,6 @@ from taskmix.papers._transfer._weak_data import (
     WeakRows,
     WeakSource,
     class_balance,
-    class_count,
     name_of,
     read_weak_rows,
     voting,
