@@ -3,9 +3,9 @@
     Zhang, Yu, Li, Wang, Yang, Yang and Ratner, "WRENCH: A Comprehensive Benchmark for Weak
     Supervision", NeurIPS 2021 Datasets and Benchmarks.
 
-Every row has a `label` and `weak_labels`, a vote of each function, -1 where it abstains. No true label is
-trained on. All functions answer by one output layer, so the votes of chosen functions are the train rows
-of one task, every vote a row: a batch has rows of a function in proportion to its votes. Dev and test
+Every row has a `label` and `weak_labels`, a vote of each function, -1 where it abstains. No true label
+is trained on. All functions answer by one output layer, so the votes of chosen functions are the train
+rows of one task, every vote a row: a batch has rows of a function in proportion to its votes. Dev and test
 rows have their true labels. Three more tasks stand for what one would do otherwise: `vote` and `label
 model` have the train rows that some function votes on, with the majority vote and the label model's
 choice, and `truth` has all train rows with their true labels. A relation between two marked entities is
@@ -15,8 +15,8 @@ A function that only ever votes for one class teaches a constant when it is alon
 class"` it also has, for each of its votes, a row on which it abstains, labelled with another class
 drawn by the classes' shares among dev rows.
 
-A set without train rows (chemprot here) has its dev rows divided: the votes on two thirds are trained on,
-and one third is measured.
+A set without train rows (chemprot here) has its dev rows divided: the votes on two thirds are trained
+on, and one third is measured.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ The paper's gain is "up to 3.6 % accuracy" over baselines of weak supervision; i
 `selected_minus_best`, ours minus the best of the majority vote, the label model and all sources, each
 trained with the same model and as long. `truth`, the true labels of all train rows, is the end of
 what labels can give. `vote_direct` and `label_model_direct` are the votes on the test rows themselves.
-Scores are in hundredths: accuracy, or for sms F1. `correct_labels` and `incorrect_labels` count the votes
-of a source that agree with the truth and that do not, in the mean over the sources selected and over
+Scores are in hundredths: accuracy, or for sms F1. `correct_labels` and `incorrect_labels` count the
+votes of a source that agree with the truth and that do not, in the mean over the sources selected and over
 those left out, and `source_accuracy` is the share of the former: the paper's last figure.
 """
 
@@ -151,16 +151,12 @@ def fit_surrogates(
 ) -> dict[str, LinearSurrogate]:
     """By method, from the same runs on subsets of functions."""
     functions = voting(raw)
-    generator = np.random.default_rng(options.seed)
-    drawn = fixed_size_subsets(
-        len(functions), min(options.size, len(functions) - 1), options.subsets, generator=generator
+    drawn = covering_subsets(
+        len(functions),
+        min(options.size, len(functions) - 1),
+        options.subsets,
+        generator=np.random.default_rng(options.seed),
     )
-    never = np.flatnonzero(~drawn.any(axis=0))
-    if len(never):
-        raise OptionError(
-            f"Every one of the {len(functions)} functions should be in a subset. Found "
-            f"{len(never)} in none of {options.subsets}. Ask for more subsets."
-        )
     subsets = [tuple(functions[place] for place in np.flatnonzero(line)) for line in drawn]
     source = options.source(subsets)
     runs = [
@@ -189,6 +185,27 @@ def fit_surrogates(
         )
         found[method] = fit_linear_surrogate(table)
     return found
+
+
+def covering_subsets(
+    sources: int, size: int, count: int, *, generator: np.random.Generator
+) -> NDArray[np.bool_]:
+    """[subset, source], `count` of them and a few more for the sources that are in none.
+
+    >>> drawn = covering_subsets(7, 2, 1, generator=np.random.default_rng(0))
+    >>> len(drawn), bool(drawn.any(axis=0).all())  # five sources were left, for three more subsets
+    (4, True)
+    """
+    drawn = fixed_size_subsets(sources, size, count, generator=generator)
+    left = generator.permutation(np.flatnonzero(~drawn.any(axis=0)))
+    more = []
+    for first in range(0, len(left), size):
+        line = np.zeros(sources, dtype=np.bool_)
+        line[left[first : first + size]] = True
+        others = generator.permutation(np.flatnonzero(~line))
+        line[others[: size - int(line.sum())]] = True
+        more.append(line)
+    return np.concatenate([drawn, np.array(more)]) if more else drawn
 
 
 def constant_answer(task: Task, balance: NDArray[np.float64], outcome: str) -> float:
