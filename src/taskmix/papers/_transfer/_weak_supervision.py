@@ -19,8 +19,8 @@ The paper's gain is "up to 3.6 % accuracy" over baselines of weak supervision; i
 trained with the same model and as long. `truth`, the true labels of all train rows, is the end of
 what labels can give. `vote_direct` and `label_model_direct` are the votes on the test rows themselves.
 Scores are in hundredths: accuracy, or for sms F1. `correct_labels` and `incorrect_labels` count the
-votes of a source that agree with the truth and that do not, in the mean over the sources selected and over
-those left out, and `source_accuracy` is the share of the former: the paper's last figure.
+votes of a source that agree with the truth and that do not, in the mean over the sources selected and
+over those left out, and `source_accuracy` is the share of the former: the paper's last figure.
 """
 
 from __future__ import annotations
