@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +39,17 @@ SeedsOption = Annotated[
     int, typer.Option("--seeds", min=2, help="Of the methods that are compared.")
 ]
 LengthOption = Annotated[int, typer.Option("--max-length", min=4, help="Pieces of a text.")]
+MinutesOption = Annotated[
+    float | None,
+    typer.Option("--minutes", min=0.0, help="Stop after so many; the same command goes on."),
+]
+
+
+class AbstainsName(StrEnum):
+    """What becomes of rows on which a function that knows one class does not vote."""
+
+    LEFT_OUT = "left out"
+    OTHER_CLASS = "other class"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,28 +131,35 @@ def census(
 def weak_supervision(
     context: typer.Context,
     data: Annotated[Path, typer.Argument(help="The folder of WRENCH: youtube/, sms/, ...")],
-    text: EncoderOptions,
-    asked: SubsetExperimentOptions,
+    encoder: Annotated[
+        str, typer.Option("--encoder", help="A Hugging Face encoder's path or name.")
+    ],
     where: WhereOptions,
     set_: Annotated[str, typer.Option("--set", help="One of its sets.")] = "youtube",
-    labelled: Annotated[
-        int, typer.Option("--labelled", min=1, help="Rows of each class with true labels.")
-    ] = 5,
-    hidden: Annotated[int, typer.Option("--hidden", min=1, help="Width of the network.")] = 64,
-    steps: StepsOption = 200,
-    learning_rate: RateOption = 1e-3,
-    max_length: LengthOption = 64,
-    size: Annotated[
-        int | None, typer.Option("--size", min=1, help="Sources in a subset [half, at most 20].")
-    ] = None,
-    subsets: Annotated[
-        int | None, typer.Option("--subsets", min=1, help="To learn from [four a source].")
-    ] = None,
-    held_out: HeldOutOption = 40,
-    alone: AloneOption = 20,
-    seeds: SeedsOption = 10,
+    abstains: Annotated[
+        AbstainsName,
+        typer.Option("--abstains", help="Rows on which a function of one class does not vote."),
+    ] = AbstainsName.LEFT_OUT,
+    size: Annotated[int, typer.Option("--size", min=1, help="Functions in a subset.")] = 3,
+    subsets: Annotated[int, typer.Option("--subsets", min=1, help="To learn from.")] = 200,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Of each subset.")] = 3,
+    subset_steps: Annotated[
+        int, typer.Option("--subset-steps", min=1, help="Batches in a run of a subset.")
+    ] = 100,
+    steps: Annotated[
+        int, typer.Option("--steps", min=1, help="Batches in a run of a method.")
+    ] = 300,
+    batch_size: BatchOption = 32,
+    learning_rate: RateOption = 5e-4,
+    max_length: LengthOption = 48,
+    seeds: SeedsOption = 5,
+    seed: Annotated[int, typer.Option("--seed", help="Of the subsets, and the first one.")] = 0,
+    minutes: MinutesOption = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The study [NAME-study].")] = None,
+    quick: QuickOption = False,
+    json_: JsonOption = False,
 ) -> None:
-    """Which labelling functions to learn from beside a few true labels.
+    """Which labelling functions to learn from, without true labels.
 
     Stop it and run it again: finished runs are not repeated.
 
@@ -148,24 +167,26 @@ def weak_supervision(
     """
     from taskmix.papers import WeakOptions, reproduce_weak_supervision
 
-    check_extras(model=text.encoder, where=where)
+    check_extras(model=encoder, where=where)
     where.join(context)
-    study = asked.out or Path("weak-supervision-study")
-    options = _kept(locals(), "labelled steps learning_rate max_length size subsets")
-    options |= _kept(locals(), "held_out alone seeds") | _common(asked)
+    options = _kept(locals(), "encoder size subsets runs subset_steps steps batch_size")
+    options |= _kept(locals(), "learning_rate max_length seeds seed")
     options |= {
         "data": data / set_,
-        "encoder": text.encoder,
-        "hidden": (hidden,),
+        "abstains": abstains.value,
         "device": where.choose_device(),
     }
-    options["cache"] = text.cache or study / "features"
-    if asked.quick:
-        options |= {"steps": min(steps, 30), "held_out": 6, "repeats": 2, "alone": 3, "seeds": 2}
-    with _executing("weak-supervision", study, where, quiet=asked.json_) as (kept, executor, tell):
+    if quick:
+        options |= {"steps": min(steps, 30), "subset_steps": min(subset_steps, 10), "runs": 1}
+        options |= {"seeds": 2}
+    with _executing("weak-supervision", out, where, quiet=json_, minutes=minutes, lean=True) as (
+        kept,
+        executor,
+        _,
+    ):
         begin = time.monotonic()
-        found = reproduce_weak_supervision(WeakOptions(**options), kept, executor, on_texts=tell)
-    print_reproduction("weak-supervision", found, time.monotonic() - begin, as_json=asked.json_)
+        found = reproduce_weak_supervision(WeakOptions(**options), kept, executor)
+    print_reproduction("weak-supervision", found, time.monotonic() - begin, as_json=json_)
 
 
 def nlp25(
@@ -233,10 +254,18 @@ def nlp25(
 
 @contextmanager
 def _executing(
-    name: str, out: Path | None, where: WhereOptions, *, quiet: bool
+    name: str,
+    out: Path | None,
+    where: WhereOptions,
+    *,
+    quiet: bool,
+    minutes: float | None = None,
+    lean: bool = False,  # final scores alone are written
 ) -> Iterator[tuple[Study, Executor, Callable[[int, int], None]]]:
     """The study, an executor that can be stopped, and what tells of texts that are encoded."""
-    from taskmix.engine import own_study
+    from taskmix.engine import Until, own_study
+
+    begin = time.monotonic()
 
     told = 0.0
 
@@ -246,8 +275,12 @@ def _executing(
             told = done / total
             echo(f"... {done:,} of {total:,} texts encoded", err=True)
 
+    def is_over() -> bool:
+        return minutes is not None and time.monotonic() - begin > 60 * minutes
+
     with where.executing(name, quiet=quiet) as executor:
-        yield own_study(out or Path(f"{name}-study")), executor, tell
+        study = own_study(out or Path(f"{name}-study"), lean=lean)
+        yield study, Until(executor, is_over) if minutes is not None else executor, tell
 
 
 def _common(asked: SubsetExperimentOptions) -> dict[str, Any]:

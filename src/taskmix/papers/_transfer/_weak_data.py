@@ -1,14 +1,22 @@
-"""A set of weak supervision as tasks: the true labels of a few rows, and one task a labelling function.
+"""A set of weak supervision as tasks: one for each choice of labelling functions.
 
     Zhang, Yu, Li, Wang, Yang, Yang and Ratner, "WRENCH: A Comprehensive Benchmark for Weak
     Supervision", NeurIPS 2021 Datasets and Benchmarks.
 
-Every row has a `label` and `weak_labels`, a vote of each function, -1 where it abstains. The target
-learns from the first few dev rows of each class and is measured on the others; a function's task has
-the train rows that it votes on, with its votes as labels. Three more tasks stand for what one would do
-otherwise: `vote` and `label model` have the train rows that some function votes on, with the majority
-vote and the label model's choice, and `truth` has all train rows with their true labels. A relation
-between two marked entities is read as the sentence and, as a second text, the two.
+Every row has a `label` and `weak_labels`, a vote of each function, -1 where it abstains. No true label
+is trained on. All functions answer by one output layer, so the votes of chosen functions are the train
+rows of one task, every vote a row: a batch has rows of a function in proportion to its votes. Dev and test
+rows have their true labels. Three more tasks stand for what one would do otherwise: `vote` and `label
+model` have the train rows that some function votes on, with the majority vote and the label model's
+choice, and `truth` has all train rows with their true labels. A relation between two marked entities is
+read as the sentence and, as a second text, the two.
+
+A function that only ever votes for one class teaches a constant when it is alone. With `abstains="other
+class"` it also has, for each of its votes, a row on which it abstains, labelled with another class
+drawn by the classes' shares among dev rows.
+
+A set without train rows (chemprot here) has its dev rows divided: the votes on two thirds are trained
+on, and one third is measured.
 """
 
 from __future__ import annotations
@@ -16,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +35,10 @@ from taskmix.papers._shared import read_lines
 from taskmix.tasks import Split, Task, TaskSet
 from taskmix.transfer import ABSTAIN, fit_label_model, majority_vote
 
-TARGET, VOTE, LABEL_MODEL, TRUTH = "target", "vote", "label model", "truth"
+VOTE, LABEL_MODEL, TRUTH = "vote", "label model", "truth"
 F1_SETS = ("sms", "cdr")  # of two classes, one of them rare
+MEASURED_SHARE = 1 / 3  # of the dev rows, where there are no train rows
+Abstains = Literal["left out", "other class"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,69 +49,96 @@ class WeakRows:
     labels: NDArray[np.int64]  # [row], true
     votes: NDArray[np.int64]  # [row, function]
 
+    def take(self, rows: NDArray[np.int64]) -> WeakRows:
+        """Some of them."""
+        return WeakRows(
+            inputs=self.inputs.take(pa.array(rows)),
+            labels=self.labels[rows],
+            votes=self.votes[rows],
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class WeakSource:
-    """The folder of a set, with `train`, `dev` and `test` files."""
+    """The folder of a set, and the choices of functions to train on."""
 
     path: str
-    labelled: int = 5  # dev rows of each class that the target learns from
-    seed: int = 0  # of ties in the majority vote
-    cache: Path | None = None  # of the texts' vectors
+    choices: tuple[tuple[int, ...], ...] = ()
+    abstains: Abstains = "left out"
+    seed: int = 0  # of ties in the majority vote, and of rows and labels where a function abstains
 
     def load(self) -> TaskSet:
-        """The target, the functions that vote on some train row, and the three others."""
+        """A task for each choice, and the three others."""
         rows = read_weak_rows(Path(self.path))
-        train, dev = rows["train"], rows["dev"]
-        classes = 1 + max(int(max(part.labels.max(), part.votes.max())) for part in rows.values())
+        train = rows["train"]
+        classes = class_count(rows)
         labels = tuple(str(label) for label in range(classes))
         metric = "f1" if Path(self.path).name in F1_SETS else "accuracy"
-        shown = first_of_each_class(dev.labels, self.labelled)
+        measured = {name: Split(rows[name].inputs, rows[name].labels) for name in ("dev", "test")}
+        kind: Any = "pair" if "text2" in train.inputs.column_names else "text"
 
-        def task(name: str, inputs: pa.Table, targets: NDArray[np.int64], **more: Split) -> Task:
-            kind = "pair" if "text2" in inputs.column_names else "text"
+        def task(name: str, places: NDArray[np.int64], targets: NDArray[np.int64]) -> Task:
             return Task(
                 name=name,
                 kind="classification",
-                inputs=kind,  # type: ignore[arg-type]
+                inputs=kind,
                 labels=labels,
                 metric=metric,
                 source=name,
-                splits={"train": Split(inputs, targets), **more},
+                splits={"train": Split(train.inputs.take(pa.array(places)), targets), **measured},
             )
 
         def some(name: str, targets: NDArray[np.int64]) -> Task:
             kept = np.flatnonzero(targets != ABSTAIN)
-            return task(name, train.inputs.take(pa.array(kept)), targets[kept])
+            return task(name, kept, targets[kept])
 
-        target = task(
-            TARGET,
-            dev.inputs.filter(pa.array(shown)),
-            dev.labels[shown],
-            dev=Split(dev.inputs.filter(pa.array(~shown)), dev.labels[~shown]),
-            test=Split(rows["test"].inputs, rows["test"].labels),
-        )
-        functions = [
-            some(f"function {number}", votes)
-            for number, votes in enumerate(train.votes.T)
-            if (votes != ABSTAIN).any()
-        ]
+        balance = class_balance(rows, classes)
+        functions = {
+            number: self._votes(train.votes[:, number], number, balance)
+            for number in sorted({number for choice in self.choices for number in choice})
+        }
+        chosen = []
+        for choice in dict.fromkeys(self.choices):
+            places = np.concatenate([functions[number][0] for number in choice])
+            targets = np.concatenate([functions[number][1] for number in choice])
+            chosen.append(task(name_of(choice), places, targets))
         voted, modelled = chosen_labels(rows, classes, seed=self.seed)
         others = [some(VOTE, voted), some(LABEL_MODEL, modelled), some(TRUTH, train.labels)]
-        return TaskSet((target, *functions, *others))
+        return TaskSet((*chosen, *others))
+
+    def _votes(
+        self, votes: NDArray[np.int64], number: int, balance: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The train rows of a function and their labels."""
+        places = np.flatnonzero(votes != ABSTAIN)
+        classes = np.unique(votes[places])
+        if self.abstains == "left out" or len(classes) != 1:
+            return places, votes[places]
+        generator = np.random.default_rng([self.seed, number])
+        silent = generator.permutation(np.flatnonzero(votes == ABSTAIN))[: len(places)]
+        shares = balance.copy()
+        shares[classes[0]] = 0.0
+        drawn = generator.choice(len(shares), size=len(silent), p=shares / shares.sum())
+        return np.concatenate([places, silent]), np.concatenate([votes[places], drawn])
 
 
-def first_of_each_class(labels: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """[row], whether it is among the first so many of its class; some rows have to be left."""
-    shown = np.zeros(len(labels), dtype=np.bool_)
-    for label in np.unique(labels):
-        shown[np.flatnonzero(labels == label)[:count]] = True
-    if count < 1 or shown.all():
-        raise InputError(
-            "The target should learn from 1 dev row of each class or more, and others should be left to "
-            f"measure it. Found {count} of each class, with {len(labels)} rows in all."
-        )
-    return shown
+def name_of(choice: Sequence[int]) -> str:
+    """What the task of these functions is called.
+
+    >>> name_of((0, 3))
+    'functions 0 3'
+    """
+    return "functions " + " ".join(str(number) for number in choice)
+
+
+def voting(rows: dict[str, WeakRows]) -> list[int]:
+    """The functions that vote on some train row."""
+    return [int(place) for place in np.flatnonzero((rows["train"].votes != ABSTAIN).any(axis=0))]
+
+
+def class_count(rows: dict[str, WeakRows]) -> int:
+    """Of labels and votes."""
+    return 1 + max(int(max(part.labels.max(), part.votes.max())) for part in rows.values())
 
 
 def chosen_labels(
@@ -128,9 +165,11 @@ def read_weak_rows(folder: Path) -> dict[str, WeakRows]:
     rows = {}
     for split in ("train", "dev", "test"):
         lines = read_lines(folder, split)
+        if lines is None and split == "train":
+            continue
         if lines is None:
             raise InputError(
-                f"`{folder}` should hold train, dev and test files with weak labels. Found no "
+                f"`{folder}` should hold dev and test files with weak labels. Found no "
                 f"{split}.jsonl. Choose another set."
             )
         try:
@@ -140,6 +179,11 @@ def read_weak_rows(folder: Path) -> dict[str, WeakRows]:
                 f"Every line of `{folder.name}/{split}` should have `text`, `label` and as many "
                 f"`weak_labels` as the others. Found: {error}."
             ) from error
+    if "train" not in rows:
+        order = np.random.default_rng(0).permutation(len(rows["dev"].labels))
+        measured = round(MEASURED_SHARE * len(order))
+        rows["train"] = rows["dev"].take(np.sort(order[measured:]))
+        rows["dev"] = rows["dev"].take(np.sort(order[:measured]))
     return rows
 
 
