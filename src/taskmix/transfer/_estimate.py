@@ -22,11 +22,18 @@ from numpy.typing import NDArray
 from taskmix.engine import Auto, Executor, Run, model_of_run
 from taskmix.errors import RunError
 from taskmix.records import Study
-from taskmix.transfer._estimating import GradientOptions, LinearTask, linearise, solve_move
+from taskmix.transfer._estimating import (
+    GradientOptions,
+    LinearTask,
+    MovableModel,
+    linearise,
+    prepare_moves,
+    solve_move,
+)
 from taskmix.transfer._measuring import TransferStudy, Trial, TrialOutcomes, in_stages
 from taskmix.transfer._surrogates import SubsetOutcomes, fit_linear_surrogate
 
-Models = Sequence[Sequence[LinearTask]]
+Model = Sequence[LinearTask] | MovableModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,14 +106,15 @@ def estimate_by_gradients(
                 f"{result.outcome}. {result.error or 'Run the same command again to continue.'}"
             )
     begin = time.perf_counter()
-    models = [linearise(*model_of_run(run, study), options, seed=run.seed) for run in runs]
+    prepare = prepare_moves if options.evaluate == "network" else linearise
+    models = [prepare(*model_of_run(run, study), options, seed=run.seed) for run in runs]
     measured = in_stages(description, partial(_estimated, description, models, options))
     seconds = _step_seconds(runs, study) + time.perf_counter() - begin
     return replace(measured, estimate="gradients", estimate_seconds=seconds)
 
 
 def _estimated(
-    description: TransferStudy, models: Models, options: GradientOptions, trials: Sequence[Trial]
+    description: TransferStudy, models: Sequence[Model], options: GradientOptions, trials: Sequence[Trial]
 ) -> TrialOutcomes:
     known: dict[tuple[int, tuple[str, ...]], NDArray[np.float64]] = {}
     rows = []
@@ -126,10 +134,12 @@ def _estimated(
 
 
 def _outcomes(
-    description: TransferStudy, model: Sequence[LinearTask], members: Sequence[str], ridge: float
+    description: TransferStudy, model: Model, members: Sequence[str], ridge: float
 ) -> NDArray[np.float64]:
     names = description.tasks
     places = [names.index(name) for name in members]
+    if isinstance(model, MovableModel):
+        return model.outcomes([places], description.outcome)[0].numpy()
     move = solve_move(model, places, ridge)
     outcomes = np.full(len(names), np.nan)
     for place in places:
