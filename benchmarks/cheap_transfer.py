@@ -81,12 +81,19 @@ def template(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
         path = Path(options.data) / "acs_income" / "acs_income_2018_sample40.parquet"
         source = FolderSource(path=str(path), task_column="state", tasks=STATES)
         run = Run(
-            label="census", source=source, architecture=Perceptron(), steps=300, seed=0, batch_size=64
+            label="census",
+            source=source,
+            architecture=Perceptron(),
+            steps=300,
+            seed=0,
+            batch_size=64,
         )
         return run, {}
     if options.folder == "school":
         path = Path(options.data) / "school_ilea" / "school.csv.gz"
-        source = FolderSource(path=str(path), task_column="school", label=("score",), kind="regression")
+        source = FolderSource(
+            path=str(path), task_column="school", label=("score",), kind="regression"
+        )
         sizes = {task.name: task.size for task in source.load()}
         largest = tuple(sorted(sorted(sizes, key=lambda name: -sizes[name])[:10]))
         run = Run(
@@ -105,12 +112,16 @@ def template(options: argparse.Namespace) -> tuple[Run, dict[str, Any]]:
         steps=300,
         seed=0,
         device=options.device,
-        precision="bfloat16" if options.device != "cpu" and options.tune == "adapters" else "float32",
+        precision="bfloat16"
+        if options.device != "cpu" and options.tune == "adapters"
+        else "float32",
     )
     return run, {"budget": "total"}
 
 
-def gains(measured: TrialOutcomes, keep: Callable[[int, int], bool] = lambda row, seed: True) -> Matrix:
+def gains(
+    measured: TrialOutcomes, keep: Callable[[int, int], bool] = lambda row, seed: True
+) -> Matrix:
     """The matrix from the trials whose number and seed are kept."""
     chosen = [n for n, trial in enumerate(measured.trials) if keep(n, trial.run.seed)]
     some = replace(
@@ -214,7 +225,9 @@ class Bench:
 
     def shorter(self, steps: float, subsets: float, name: str = "shorter runs") -> None:
         run = self.asked.template
-        count = max(round(subsets * self.options.subsets * self.options.seeds), len(self.asked.tasks))
+        count = max(
+            round(subsets * self.options.subsets * self.options.seeds), len(self.asked.tasks)
+        )
         asked = replace(
             self.asked,
             template=replace(run, steps=max(round(steps * run.steps), 10), seed=90_000),
@@ -224,7 +237,7 @@ class Bench:
         self.add(name, gains(measured), seconds, f"{steps} of steps, {subsets} of runs")
 
     def gradients(self, name: str, count: int, options: GradientOptions) -> None:
-        """Estimates for 100 subsets a target; from each model alone it says how far two agree."""
+        """Estimates from each model alone, which say how far two agree, and their mean."""
         clock, found = Clock(self.options.device), []
         design = SubsetDesign(count=count, alone=1, held_out=3, seed=5)
         for seed in range(options.models):
@@ -240,10 +253,6 @@ class Bench:
             found.append(gains(estimated))
         note = f"models agree {np.nanmean(within(*found[:2])):.2f}" if len(found) > 1 else ""
         self.add(name, np.mean(found, axis=0), clock.seconds, note)
-        self.agreement = (name, found)
-
-    def lookahead(self) -> None:
-        """TAG: what a step on one task does to another's loss, about a model on all tasks."""
 
     def heads(self) -> None:
         """The same question of heads on frozen vectors."""
@@ -275,12 +284,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0, help="no estimator begins after")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--csv", default="cheap.csv")
-    parser.add_argument("--tuning", action="store_true", help="also the settings not taken")
     options = parser.parse_args()
     torch.manual_seed(0)
     bench = Bench(options)
     bench.truth()
-    network = GradientOptions(evaluate="network", rows=100 if options.model else 200)
     todo: list[Callable[[], None]] = [
         lambda: bench.fewer(0.1),
         lambda: bench.shorter(0.1, 0.1),
@@ -291,15 +298,6 @@ def main() -> None:
         todo.append(bench.heads)
     else:
         todo.append(lambda: bench.gradients("linearised", 100, GradientOptions()))
-    shares = (0.125, 0.5, 1.0) if options.tuning else (0.5,)
-    lengths = (0.03, 0.1, 0.3) if options.tuning else (0.1,)
-    todo += [
-        (lambda s=share, n=length: bench.gradients(  # type: ignore[misc]
-            f"moved, share {s}, length {n}", 30 if options.model else 60,
-            replace(network, share=s, length=n),
-        ))
-        for share in shares for length in lengths
-    ]
     for each in todo:
         if not bench.left():
             print("Out of time; the rest is left out.", flush=True)

@@ -5,6 +5,9 @@ subset is estimated from its gradients (`_estimating`). What comes out has the f
 outcomes and is learned from in the same way. Intervals then tell of the fit and of the seeds of
 those models; how far an estimate is from what training would have given they do not know, and
 `compare_estimates` measures.
+
+Models that differ in their seed alone should say the same. Where the gains of a target's sources
+from two of them are ordered differently, the gradients cannot tell, and the target's verdicts say so.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pyarrow.compute as pc
@@ -22,18 +26,11 @@ from numpy.typing import NDArray
 from taskmix.engine import Auto, Executor, Run, model_of_run
 from taskmix.errors import RunError
 from taskmix.records import Study
-from taskmix.transfer._estimating import (
-    GradientOptions,
-    LinearTask,
-    MovableModel,
-    linearise,
-    prepare_moves,
-    solve_move,
-)
+from taskmix.transfer._estimating import GradientOptions, LinearTask, linearise, solve_move
 from taskmix.transfer._measuring import TransferStudy, Trial, TrialOutcomes, in_stages
 from taskmix.transfer._surrogates import SubsetOutcomes, fit_linear_surrogate
 
-Model = Sequence[LinearTask] | MovableModel
+Models = Sequence[Sequence[LinearTask]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,15 +103,32 @@ def estimate_by_gradients(
                 f"{result.outcome}. {result.error or 'Run the same command again to continue.'}"
             )
     begin = time.perf_counter()
-    prepare = prepare_moves if options.evaluate == "network" else linearise
-    models = [prepare(*model_of_run(run, study), options, seed=run.seed) for run in runs]
+    models = [linearise(*model_of_run(run, study), options, seed=run.seed) for run in runs]
     measured = in_stages(description, partial(_estimated, description, models, options))
+    agreement = _agreement(measured, models, options) if len(models) > 1 else None
     seconds = _step_seconds(runs, study) + time.perf_counter() - begin
-    return replace(measured, estimate="gradients", estimate_seconds=seconds)
+    return replace(measured, estimate="gradients", estimate_seconds=seconds, agreement=agreement)
+
+
+def _agreement(
+    measured: TrialOutcomes, models: Models, options: GradientOptions
+) -> dict[str, float]:
+    """Of every target: the mean rank correlation of its gains over the pairs of models."""
+    from scipy.stats import spearmanr
+
+    apart = [_estimated(measured.description, [one], options, measured.trials) for one in models]
+    found = {}
+    for target in measured.description.targets:
+        gains = [fit_linear_surrogate(each.table(target)).gains for each in apart]
+        alike = [one.std() == 0 for one in gains]
+        pairs = [] if any(alike) else list(combinations(gains, 2))
+        ranks = [float(spearmanr(*pair).statistic) for pair in pairs]
+        found[target] = float(np.mean(ranks)) if ranks else 0.0  # all sources alike: no order
+    return found
 
 
 def _estimated(
-    description: TransferStudy, models: Sequence[Model], options: GradientOptions, trials: Sequence[Trial]
+    description: TransferStudy, models: Models, options: GradientOptions, trials: Sequence[Trial]
 ) -> TrialOutcomes:
     known: dict[tuple[int, tuple[str, ...]], NDArray[np.float64]] = {}
     rows = []
@@ -134,12 +148,10 @@ def _estimated(
 
 
 def _outcomes(
-    description: TransferStudy, model: Model, members: Sequence[str], ridge: float
+    description: TransferStudy, model: Sequence[LinearTask], members: Sequence[str], ridge: float
 ) -> NDArray[np.float64]:
     names = description.tasks
     places = [names.index(name) for name in members]
-    if isinstance(model, MovableModel):
-        return model.outcomes([places], description.outcome)[0].numpy()
     move = solve_move(model, places, ridge)
     outcomes = np.full(len(names), np.nan)
     for place in places:

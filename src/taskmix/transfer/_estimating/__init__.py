@@ -4,8 +4,11 @@
 derivatives come from `_jacobian`; they are as long as the model, so `_projection` shortens them.
 """
 
-from taskmix.transfer._estimating._linearised import LinearTask, linearise, solve_move
-from taskmix.transfer._estimating._moved import MovableModel, prepare_moves
-from taskmix.transfer._estimating._options import GradientOptions
+from taskmix.transfer._estimating._linearised import (
+    GradientOptions,
+    LinearTask,
+    linearise,
+    solve_move,
+)
 
-__all__ = ["GradientOptions", "LinearTask", "MovableModel", "linearise", "prepare_moves", "solve_move"]
+__all__ = ["GradientOptions", "LinearTask", "linearise", "solve_move"]

@@ -50,27 +50,6 @@ def linearise_rows(
     if split not in task.splits:
         return None
     data = task.splits[split]
-    rows = rows_with_targets(task, split, most, generator)
-    if rows is None:
-        return None
-    outputs, parts = [], []
-    for chunk in torch.split(rows, _rows_at_once(model.encoder, task.outputs)):
-        found, jacobian = _jacobian(model, position, data.inputs, chunk)
-        flat = [part.flatten(2).flatten(0, 1) for part in jacobian]
-        outputs.append(found)
-        parts.append(projection([part.detach() for part in flat]).reshape(*found.shape, -1))
-    return LinearRows(
-        outputs=torch.cat(outputs), jacobian=torch.cat(parts), targets=data.targets[rows]
-    )
-
-
-def rows_with_targets(
-    task: EncodedTask, split: str, most: int, generator: np.random.Generator
-) -> Tensor | None:
-    """At most so many rows of a split, in order; None where none has a target."""
-    if split not in task.splits:
-        return None
-    data = task.splits[split]
     if data.targets.dim() > 1 and task.kind != "multilabel":
         raise InputError(
             "The gradient-based estimate should have one output a row. Found whole sentences in "
@@ -83,84 +62,23 @@ def rows_with_targets(
     if len(places) == 0:
         return None
     drawn = np.sort(generator.permutation(places)[:most])
-    return torch.from_numpy(drawn).to(data.targets.device)
-
-
-def row_gradients(
-    model: HardSharing,
-    position: int,
-    inputs: Any,
-    rows: Tensor,
-    targets: Tensor,  # [row, ...]
-    value: Callable[[Tensor, Tensor], Tensor],  # outputs and target of a row to a number
-    projection: SparseProjection,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """One number of every row, and its projected gradients by shared and by head parameters."""
-    shared = shared_parameters(model.encoder)
-    head = model.heads[position]
-    names = [*(f"encoder.{name}" for name in shared), *(f"head.{n}" for n, _ in head.named_parameters())]
-    every = {
-        name: parameter.detach()
-        for name, parameter in zip(names, [*shared.values(), *head.parameters()], strict=True)
-    }
-
-    def one(given: dict[str, Tensor], batch: Any, target: Tensor) -> tuple[Tensor, Tensor]:
-        parts: dict[str, dict[str, Tensor]] = {"encoder": {}, "head": {}}
-        for name, parameter in given.items():
-            owner, _, rest = name.partition(".")
-            parts[owner][rest] = parameter
-        codes = torch.func.functional_call(model.encoder, parts["encoder"], (batch,))
-        outputs = torch.func.functional_call(head, parts["head"], (codes,))
-        found = value(outputs.squeeze(0), target)
-        return found, found
-
-    numbers = sum(parameter.numel() for parameter in every.values())
-    found, ends = [], [[], []]  # type: ignore[var-annotated]
-    for some in torch.split(torch.arange(len(rows)), max(LARGEST_JACOBIAN // numbers, 1)):
-        values, gradients = _gradients(one, every, inputs, rows[some], targets[some])
-        found.append(values)
-        flat = [part.flatten(1) for part in gradients]
-        for place, parts in enumerate((flat[: len(shared)], flat[len(shared) :])):
-            ends[place].append(projection(parts))
-    return torch.cat(found), torch.cat(ends[0]), torch.cat(ends[1])
-
-
-def _gradients(
-    one: Callable[..., tuple[Tensor, Tensor]],
-    every: dict[str, Tensor],
-    inputs: Any,
-    rows: Tensor,
-    targets: Tensor,
-) -> tuple[Tensor, list[Tensor]]:
-    """Values [row] and their gradients [row, ...] by each parameter."""
-    gradient = torch.func.grad(one, has_aux=True)
-    batch = inputs.batch(rows)
-    if isinstance(batch, Tensor):
-
-        def alone(given: dict[str, Tensor], row: Tensor, target: Tensor) -> Any:
-            return gradient(given, row.unsqueeze(0), target)
-
-        try:
-            found, values = torch.func.vmap(alone, (None, 0, 0))(every, batch, targets)
-        except RuntimeError:  # an operation that cannot be batched, such as that of an LSTM
-            pass
-        else:
-            return values.detach(), [part.detach() for part in found.values()]
-    gathered: list[list[Tensor]] = [[] for _ in every]
-    numbers = []
-    for row, target in zip(rows.unsqueeze(1), targets, strict=True):
-        found, number = gradient(every, inputs.batch(row), target)
-        numbers.append(number.detach())
-        for place, part in enumerate(found.values()):
-            gathered[place].append(part.detach())
-    return torch.stack(numbers), [torch.stack(parts) for parts in gathered]
+    rows = torch.from_numpy(drawn).to(data.targets.device)
+    outputs, parts = [], []
+    for chunk in torch.split(rows, _rows_at_once(model.encoder, task.outputs)):
+        found, jacobian = _jacobian(model, position, data.inputs, chunk)
+        flat = [part.flatten(2).flatten(0, 1) for part in jacobian]
+        outputs.append(found)
+        parts.append(projection([part.detach() for part in flat]).reshape(*found.shape, -1))
+    return LinearRows(
+        outputs=torch.cat(outputs), jacobian=torch.cat(parts), targets=data.targets[rows]
+    )
 
 
 def _jacobian(
     model: HardSharing, position: int, inputs: Any, rows: Tensor
 ) -> tuple[Tensor, list[Tensor]]:
     """Outputs [row, output], and their derivatives by each parameter, [row, output, ...]."""
-    parameters = shared_parameters(model.encoder)
+    parameters = _shared(model.encoder)
     head = model.heads[position]
 
     def forward(values: dict[str, Tensor], batch: Any) -> Tensor:
@@ -206,7 +124,7 @@ def _row_by_row(
     return [torch.stack(gathered) for gathered in every]
 
 
-def shared_parameters(encoder: nn.Module) -> dict[str, nn.Parameter]:
+def _shared(encoder: nn.Module) -> dict[str, nn.Parameter]:
     """The encoder's parameters that train, without embeddings."""
     embedded = {
         id(parameter)
@@ -222,7 +140,7 @@ def shared_parameters(encoder: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def _rows_at_once(encoder: nn.Module, outputs: int) -> int:
-    numbers = sum(parameter.numel() for parameter in shared_parameters(encoder).values()) * max(outputs, 1)
+    numbers = sum(parameter.numel() for parameter in _shared(encoder).values()) * max(outputs, 1)
     return max(LARGEST_JACOBIAN // max(numbers, 1), 1)
 
 

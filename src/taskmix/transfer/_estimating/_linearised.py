@@ -30,14 +30,40 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taskmix.errors import InputError
+from taskmix.errors import InputError, OptionError
 from taskmix.models import HardSharing, target_scale
 from taskmix.tasks import MISSING, EncodedTask, EncodedTasks, evaluate_outputs
 from taskmix.training import mean_margin, task_loss
 from taskmix.transfer._estimating._jacobian import LinearRows, linearise_rows, without_dropout
-from taskmix.transfer._estimating._options import GradientOptions
 from taskmix.transfer._estimating._projection import SparseProjection
 from taskmix.transfer._measuring import OutcomeKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientOptions:
+    """What one estimate takes.
+
+    >>> options = GradientOptions(share=0.25, models=2)
+    >>> steps = 400
+    >>> options.models * round(options.share * steps)  # all that is trained, however many subsets
+    200
+    """
+
+    dimensions: int = 256  # of the projected gradients
+    rows: int = 200  # of each task and split, at most
+    ridge: float = 0.03  # of the mean curvature
+    share: float = 0.125  # of the steps that the model on all tasks is trained for
+    models: int = 2  # on all tasks, each with a seed of its own
+
+    def __post_init__(self) -> None:
+        for name in ("dimensions", "rows", "models"):
+            if getattr(self, name) < 1:
+                raise OptionError(f"`{name}` should be 1 or more. Found {getattr(self, name)}.")
+        if not (math.isfinite(self.ridge) and self.ridge > 0 and 0 < self.share <= 1):
+            raise OptionError(
+                "`ridge` should be a number above zero, and `share` above 0 and at most 1. Found "
+                f"{self.ridge} and {self.share}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,25 +52,6 @@ class SparseProjection:
                 short += torch.sparse.mm(matrix, columns.t())
         return short.t().contiguous()
 
-    def back(
-        self,
-        short: Tensor,  # [row, dimension]
-        sizes: Sequence[int],  # coordinates of each part
-    ) -> list[Tensor]:
-        """The transposed projection, [row, coordinate] of each part."""
-        if sum(sizes) <= self.dimensions:
-            return list(torch.split(short, list(sizes), dim=1))
-        parts = []
-        for number, size in enumerate(sizes):
-            blocks = [
-                torch.sparse.mm(
-                    self._matrix(min(BLOCK, size - first), number, block).to(short).t(), short.t()
-                )
-                for block, first in enumerate(range(0, size, BLOCK))
-            ]
-            parts.append(torch.cat(blocks).t().contiguous())
-        return parts
-
     def _matrix(self, coordinates: int, part: int, block: int) -> Tensor:
         """[dimension, coordinate] of one block; the entries of a coordinate are in separate strips."""
         seed = np.random.SeedSequence([self.seed, part, block]).generate_state(1)
