@@ -180,6 +180,10 @@ class TargetRow:
         return sorted(self.sources, key=lambda row: -row.gain)
 
 
+# Between models that differ in their seed; below it a target's sources have no order to go by.
+LEAST_AGREEMENT = 0.5
+
+
 @dataclass(frozen=True, kw_only=True)
 class TransferDocument:
     """What `transfer.json` says; `load_transfer` reads it and `save_transfer` writes it.
@@ -209,6 +213,14 @@ class TransferDocument:
     targets: tuple[TargetRow, ...]
     groups: tuple[tuple[str, ...], ...]  # to train together; none unless all tasks are targets
     comparison: EstimateComparison | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # Of an estimate: rank correlation of each target's gains between the models it came from.
+    agreement: dict[str, float] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Targets that the estimate cannot tell of, because its models disagree."""
+        found = self.agreement or {}
+        return tuple(name for name, rank in found.items() if rank < LEAST_AGREEMENT)
 
 
 def save_transfer(folder: Path, document: TransferDocument) -> Path:

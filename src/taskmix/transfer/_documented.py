@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def transfer_document(
     measured = lessons.measured
     description = measured.description
     design = asdict(description.design)
-    return TransferDocument(
+    document = TransferDocument(
         command=command,
         outcome=description.outcome,
         measure=_measure(lessons),
@@ -61,7 +61,21 @@ def transfer_document(
         ),
         groups=lessons.groups,
         comparison=comparison,
+        agreement=None if measured.agreement is None else dict(measured.agreement),
     )
+    targets = tuple(
+        _untold(row) if row.target in document.refused else row for row in document.targets
+    )
+    return replace(document, targets=targets)
+
+
+def _untold(target: TargetRow) -> TargetRow:
+    """A target whose sources the models of an estimate put in different orders."""
+    sources = (
+        replace(row, verdict="cannot tell", further_subsets=None, further_single_runs=None)
+        for row in target.sources
+    )
+    return replace(target, sources=tuple(sources))
 
 
 def _measure(lessons: TransferLessons) -> str:

@@ -5,6 +5,9 @@ subset is estimated from its gradients (`_estimating`). What comes out has the f
 outcomes and is learned from in the same way. Intervals then tell of the fit and of the seeds of
 those models; how far an estimate is from what training would have given they do not know, and
 `compare_estimates` measures.
+
+Models that differ in their seed alone should say the same. Where the gains of a target's sources
+from two of them are ordered differently, the gradients cannot tell, and the target's verdicts say so.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import pyarrow.compute as pc
@@ -101,8 +105,26 @@ def estimate_by_gradients(
     begin = time.perf_counter()
     models = [linearise(*model_of_run(run, study), options, seed=run.seed) for run in runs]
     measured = in_stages(description, partial(_estimated, description, models, options))
+    agreement = _agreement(measured, models, options) if len(models) > 1 else None
     seconds = _step_seconds(runs, study) + time.perf_counter() - begin
-    return replace(measured, estimate="gradients", estimate_seconds=seconds)
+    return replace(measured, estimate="gradients", estimate_seconds=seconds, agreement=agreement)
+
+
+def _agreement(
+    measured: TrialOutcomes, models: Models, options: GradientOptions
+) -> dict[str, float]:
+    """Of every target: the mean rank correlation of its gains over the pairs of models."""
+    from scipy.stats import spearmanr
+
+    apart = [_estimated(measured.description, [one], options, measured.trials) for one in models]
+    found = {}
+    for target in measured.description.targets:
+        gains = [fit_linear_surrogate(each.table(target)).gains for each in apart]
+        alike = [one.std() == 0 for one in gains]
+        pairs = [] if any(alike) else list(combinations(gains, 2))
+        ranks = [float(spearmanr(*pair).statistic) for pair in pairs]
+        found[target] = float(np.mean(ranks)) if ranks else 0.0  # all sources alike: no order
+    return found
 
 
 def _estimated(

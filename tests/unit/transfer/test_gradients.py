@@ -16,8 +16,16 @@ from taskmix.models import HardSharing, Perceptron
 from taskmix.records import Study
 from taskmix.tasks import MISSING, TaskSet, held_tasks
 from taskmix.training import task_loss
-from taskmix.transfer import SubsetDesign, TransferStudy, estimate_by_gradients, learn, train_trials
-from taskmix.transfer._estimate import compare_estimates
+from taskmix.transfer import (
+    SubsetDesign,
+    TransferStudy,
+    TrialOutcomes,
+    estimate_by_gradients,
+    learn,
+    train_trials,
+    transfer_document,
+)
+from taskmix.transfer._estimate import _agreement, compare_estimates
 from taskmix.transfer._estimating import GradientOptions, linearise, solve_move
 from taskmix.transfer._estimating._projection import SparseProjection
 
@@ -190,6 +198,44 @@ def test_estimates_are_compared_with_what_training_gives(tmp_path: Path) -> None
     same = compare_estimates(trained, trained, study)
     assert same.targets[0].spearman == pytest.approx(1.0)
     assert same.targets[0].same_sign == 1.0
+
+
+def test_a_target_whose_models_disagree_is_not_told_of(tmp_path: Path) -> None:
+    study = Study(tmp_path)
+    asked = study_of(())
+    options = GradientOptions(dimensions=32, rows=20)
+    measured = estimate_by_gradients(asked, study, executor=Here(workers=1), options=options)
+    assert measured.agreement is not None
+    assert set(measured.agreement) == set(asked.targets)
+    assert all(-1 <= rank <= 1 for rank in measured.agreement.values())
+    one = estimate_by_gradients(
+        asked, study, executor=Here(workers=1), options=replace(options, models=1)
+    )
+    assert one.agreement is None  # nothing to compare a single model with
+    known = dict.fromkeys(asked.targets, 0.9) | {"loop": 0.1}
+    document = transfer_document(learn(replace(measured, agreement=known), study), command="x")
+    assert document.refused == ("loop",)
+    told = {row.target: {source.verdict for source in row.sources} for row in document.targets}
+    assert told["loop"] == {"cannot tell"}
+    trusted = transfer_document(learn(replace(measured, agreement=None), study), command="x")
+    for row in trusted.targets:
+        if row.target != "loop":
+            assert told[row.target] == {source.verdict for source in row.sources}
+
+
+def test_the_same_model_twice_agrees_with_itself(tmp_path: Path) -> None:
+    asked = study_of(("half",))
+    model, tasks = build(asked.template)
+    options = GradientOptions(dimensions=32, rows=20)
+    linear = linearise(model, tasks, options, seed=0)
+    trials = (*asked.alone()[:1], *asked.subsets(24))
+    empty = TrialOutcomes(
+        description=asked,
+        trials=trials,
+        outcomes=np.zeros((len(trials), len(asked.tasks))),
+        errors=(None,) * len(trials),
+    )
+    assert _agreement(empty, [linear, linear], options)["half"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,11 @@ def print_lessons(document: TransferDocument) -> None:
             f"{document.failed} failed and are left out; the first: {', '.join(first.tasks)} "
             f"with seed {first.seed}: {first.error}"
         )
+    if document.refused:
+        echo(
+            f"Cannot tell by gradients: {', '.join(document.refused)}. Two models on all tasks order "
+            "their sources differently; train subsets, without --estimate."
+        )
     if document.design.noise is not None:
         echo(
             f"The pilot's noise is {document.design.noise:.3g}, so the precision asked for took "

@@ -6,7 +6,7 @@ first part of the subsets is the pilot that shows the noise, and the rest follow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -49,6 +49,8 @@ class TrialOutcomes:
     noise: float | None = None  # that it found, the largest of any target
     estimate: str | None = None  # how outcomes were estimated; None: by training
     estimate_seconds: float = 0.0  # that took, its own runs included
+    # Rank correlation of each target's gains between the models that estimated them.
+    agreement: Mapping[str, float] | None = None
 
     @property
     def failed(self) -> int:
