@@ -1,8 +1,8 @@
 """Real tasks of very unequal size; `task_variance.py` trains on them.
 
     acs_income    twelve states, 20 to 2,000 rows to train on, other states and rows for every seed
-    adult         twelve occupations with the rows they have, 143 to 4,140 before dev rows are taken
-    mhc1_binding  twelve alleles, 60 to 6,000 nine-letter peptides, bound (below 500 nM) or not
+    adult         twelve occupations, 20 to 2,000 rows to train on, the rarer the fewer
+    mhc1_binding  eleven alleles, 107 to 7,366 nine-letter peptides, bound (at most 500 nM) or not
 
 Each is scored by the area under the ROC curve, as shares of positives differ from task to task.
 """
@@ -21,6 +21,7 @@ from taskmix.tasks import TaskSet, tables_as_tasks
 
 TASKS = 12
 HELD_ROWS = 600  # of dev, and of test, at most
+SIZES = np.geomspace(20, 2000, TASKS).round().astype(int)  # of rows to train on
 TaskTables = dict[str, dict[str, pa.Table]]
 
 
@@ -36,10 +37,9 @@ def acs_income(folder: Path, generator: np.random.Generator) -> TaskTables:
     groups = dict(list(frame.drop(columns=["split", "row"]).groupby("state")))
     large = [name for name, rows in groups.items() if len(rows) >= 2000 + 2 * HELD_ROWS]
     chosen = generator.choice(large, TASKS, replace=False)
-    sizes = np.geomspace(20, 2000, TASKS).round().astype(int)
     return {
         str(name): _divided(groups[name].drop(columns="state"), generator, train=int(size))
-        for name, size in zip(chosen, sizes, strict=True)
+        for name, size in zip(chosen, SIZES, strict=True)
     }
 
 
@@ -51,7 +51,8 @@ def adult(folder: Path, generator: np.random.Generator) -> TaskTables:
     names = sorted(groups, key=lambda name: len(groups[name]))
     named = [name for name in names if name != "?" and len(groups[name]) > 100][-TASKS:]
     return {
-        str(name): _divided(groups[name].drop(columns="occupation"), generator) for name in named
+        str(name): _divided(groups[name].drop(columns="occupation"), generator, train=int(size))
+        for name, size in zip(named, SIZES, strict=True)
     }
 
 

@@ -165,7 +165,7 @@ def differences(rows: Sequence[dict[str, Any]], method: str) -> list[dict[str, A
             for name in (method, "equal")
         )
         found = paired_interval(ours, equal)
-        told.append({"of": words, "minus_equal": found.value, "low": found.low, "high": found.high})
+        told.append({"of": words, "minus_equal": found.mean, "low": found.low, "high": found.high})
     return told
 
 
