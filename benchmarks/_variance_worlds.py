@@ -118,6 +118,10 @@ REGIMES: dict[str, World] = {
     "noise 0 to 0.8": replace(PLAIN, noise=(0.0, 0.8)),
     "difficulty 0 to 3": replace(PLAIN, difficulty=(0.0, 3.0)),
     "2 to 12 classes": replace(PLAIN, classes=(2, 12)),
+    "sizes, the large ones hard": replace(
+        PLAIN, rows=(20, 2000), difficulty=(0.0, 3.0), hard="large"
+    ),
+    "difficulty, long, width 16": replace(PLAIN, difficulty=(0.0, 3.0), width=16, steps=1200),
 }
 
 

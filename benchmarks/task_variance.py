@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -33,7 +34,6 @@ from taskmix.numerics import paired_interval
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
 from taskmix.weighting import (
-    DBMTL,
     AnyWeighting,
     BanditMTL,
     Equal,
@@ -49,7 +49,6 @@ METHODS: dict[str, AnyWeighting] = {
     "group-dro": GroupDRO(),
     "uncertainty": Uncertainty(),
 }
-OUTSIDE_FLEETS: dict[str, AnyWeighting] = {"db-mtl": DBMTL()}  # one by one, so not in the screen
 ALONE = "alone"  # each task by itself, as many steps as all together take
 UNSEEN = 1000  # the first seed that the screen has not seen
 EVALUATIONS = 10
@@ -108,7 +107,7 @@ def folder_cases(data: Path, names: Sequence[str], worlds: int) -> Iterator[Case
                 )
 
 
-def train_case(case: Case, methods: dict[str, AnyWeighting]) -> dict[str, Any]:
+def train_case(case: Case) -> dict[str, Any]:
     """Test scores, [method][seed][task], and the variance between the losses over all steps."""
     tasks = case.load()
     template = Run(
@@ -122,7 +121,7 @@ def train_case(case: Case, methods: dict[str, AnyWeighting]) -> dict[str, Any]:
     )
     runs = {
         (name, seed): [replace(template, label=name, weighting=method, seed=seed)]
-        for name, method in methods.items()
+        for name, method in METHODS.items()
         for seed in range(SEEDS)
     }
     for seed in range(SEEDS):
@@ -183,7 +182,7 @@ def groups_of(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
 def tell(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     table = []
     for name, some in groups_of(rows).items():
-        for method in some[0]["scores"]:
+        for method in (*METHODS, ALONE):
             if method == "equal" or len(some) < 2:
                 continue
             ratio = math.nan
@@ -215,21 +214,22 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="the folder that holds the folders")
     parser.add_argument("--only", default=",".join(FOLDERS), help="of the folders, with commas")
     parser.add_argument("--out", type=Path, required=True, help="a file of lines, one a case")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="no case begins later")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.part == "screen":
-        cases, methods = screen_cases(options.worlds), METHODS
+        cases = screen_cases(options.worlds)
     elif options.part == "confirm":
-        cases, methods = confirm_cases(options.worlds), METHODS | OUTSIDE_FLEETS
+        cases = confirm_cases(options.worlds)
     else:
         cases = folder_cases(options.data, options.only.split(","), options.worlds)
-        methods = METHODS | OUTSIDE_FLEETS
     lines = options.out.read_text().splitlines() if options.out.exists() else []
     rows = [json.loads(line) for line in lines]
     done = {(row["name"], row["seed"]) for row in rows}
+    end = time.monotonic() + 60 * options.minutes
     for case in cases:
-        if (case.name, case.seed) not in done:
-            rows.append(train_case(case, methods))
+        if time.monotonic() < end and (case.name, case.seed) not in done:
+            rows.append(train_case(case))
             with options.out.open("a") as file:
                 file.write(json.dumps(rows[-1]) + "\n")
     tell(rows, options.json)
