@@ -70,10 +70,7 @@ def mhc1_binding(folder: Path, generator: np.random.Generator) -> TaskTables:
     sizes = [len(balanced[name]) for name in names]
     wanted = np.geomspace(200, max(sizes), TASKS)
     places = sorted({int(np.argmin(np.abs(np.log(sizes) - np.log(size)))) for size in wanted})
-    return {
-        str(names[at]): _divided(balanced[names[at]], generator)
-        for at in places
-    }
+    return {str(names[at]): _divided(balanced[names[at]], generator) for at in places}
 
 
 FOLDERS: dict[str, Callable[[Path, np.random.Generator], TaskTables]] = {

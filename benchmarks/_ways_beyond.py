@@ -32,7 +32,7 @@ DEPTH = 3  # of the network that branches; the others have one hidden layer
 WIDTH, DROPOUT, RATE, BATCH = 256, 0.5, 1e-3, 16  # those of `--tune heads`
 EVALUATIONS = 6
 SUBSETS, SUBSET_SIZE = 40, 4  # that affinities are measured on; each has a third of the batches
-MIXES = (0.0, 0.25, 0.5, 0.75, 1.0)  # of the group's model in an ensemble
+MIXES = (1e-9, 0.25, 0.5, 0.75, 1 - 1e-9)  # of the second model; the ends are one model alone
 
 Split = tuple[Tensor, Tensor]  # vectors and classes
 Logits = dict[str, dict[int, Tensor]]  # [split][task], log-probabilities of every row
@@ -150,14 +150,14 @@ class Bench:
         return found
 
     def combined(self, first: Logits, second: Logits) -> Logits:
-        """Log-probabilities mixed by the one weight that is best on dev, by their mean log-loss."""
+        """Probabilities mixed by the one weight that has the lowest mean log-loss on dev."""
 
         def mixed(weight: float) -> Logits:
             return {
                 split: {
                     task: torch.logaddexp(
-                        first[split][task] + np.log1p(-weight) if weight < 1 else -_far(first, split, task),
-                        second[split][task] + np.log(weight) if weight > 0 else -_far(first, split, task),
+                        first[split][task] + np.log1p(-weight),
+                        second[split][task] + np.log(weight),
                     )
                     for task in self.all
                 }
@@ -186,10 +186,6 @@ class Bench:
         means = sums / np.maximum(times, 1)
         level = np.diag(means)[:, None]
         return np.where(times > 0, means - level, 0.0)
-
-
-def _far(answers: Logits, split: str, task: int) -> Tensor:
-    return torch.full_like(answers[split][task], 1e9)
 
 
 def clusters(affinities: NDArray[np.float64]) -> list[int]:

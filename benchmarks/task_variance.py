@@ -25,9 +25,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+
 from _variance_folders import FOLDERS, folder_tasks
 from _variance_worlds import REGIMES, random_world
-
 from taskmix.engine import Auto, GivenTasks, Optimization, Run, finish
 from taskmix.models import Perceptron
 from taskmix.numerics import paired_interval

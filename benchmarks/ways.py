@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from _ways_beyond import compare_beyond
 from scipy.stats import spearmanr
 
+from _ways_beyond import compare_beyond
 from taskmix.adviser import baselines
 from taskmix.engine import (
     Auto,
