@@ -6,9 +6,9 @@ Rows are vectors of independent normal features. Task t has a score of its own,
 
 with a direction w that all tasks share (κ is `kinship`), others of its own, and products of features
 that a model has to find out about (d_t is its difficulty). Its classes are equal shares of the rows
-by that score, and a share of the labels (its noise) is drawn anew. Sizes, difficulty, noise and the number of classes, and with
-it the size of the loss, are either the same for all tasks or run from one end to the other, each in
-an order of its own.
+by that score, and a share of the labels (its noise) is drawn anew. Sizes, difficulty, noise and the
+number of classes, and with it the size of the loss, are either the same for all tasks or run from
+one end to the other, each in an order of its own.
 """
 
 from __future__ import annotations

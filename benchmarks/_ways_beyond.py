@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class Branched(nn.Module):
 
 def _layers(widths: Sequence[int]) -> nn.Sequential:
     made: list[nn.Module] = []
-    for before, after in zip(widths[:-1], widths[1:], strict=True):
+    for before, after in pairwise(widths):
         made += [nn.Linear(before, after), nn.ReLU(), nn.Dropout(DROPOUT)]
     return nn.Sequential(*made)
 

@@ -4,12 +4,12 @@
     python benchmarks/task_variance.py confirm --worlds 40 --out confirm.jsonl
     python benchmarks/task_variance.py folders --data DATA --worlds 10 --out folders.jsonl
 
-Perceptrons are trained on artificial tasks (`_variance_worlds.py`) whose sizes, noise, difficulty, number of
-classes, kinship, number, length of training and width of the shared layer are drawn at random (`screen`), on
-the settings that came of it with seeds that the screen has not seen (`confirm`), and on real tables of
-unequal tasks (`folders`). Every method has the same rows, first parameters and order of batches. Prints test
-scores minus those of equal weights, paired by world, the mean over tasks and the worst task's, with
-95 % intervals. What `--out` holds already is not done again.
+Perceptrons are trained on artificial tasks (`_variance_worlds.py`) whose sizes, noise, difficulty,
+number of classes, kinship, number, length of training and width of the shared layer are drawn at
+random (`screen`), on chosen settings with seeds that the screen has not seen (`confirm`), and on real
+tables of unequal tasks (`folders`). Every method has the same rows, first parameters and order of
+batches. Prints test scores minus those of equal weights, paired by world, the mean over tasks and the
+worst task's, with 95 % intervals. What `--out` holds already is not done again.
 """
 
 from __future__ import annotations
@@ -192,10 +192,8 @@ def tell(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
                     for r in some
                 ]
                 ratio = float(np.exp(np.mean(logs)))
-            for found in differences(some, method):
-                table.append(
-                    {"case": name, "worlds": len(some), "method": method, "variance": ratio} | found
-                )
+            told = {"case": name, "worlds": len(some), "method": method, "variance": ratio}
+            table += [told | found for found in differences(some, method)]
     if as_json:
         print(json.dumps({"experiment": "task_variance", "rows": table}, indent=1))
         return

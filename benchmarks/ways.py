@@ -6,8 +6,8 @@
 Trains on some rows of each task: every task alone, all equally often, and mixtures drawn at random.
 Prints the mean dev and test scores of training alone, of all tasks together (served by the best mean,
 and each by its own best evaluation), of the methods that merge, and the rank correlation of trained
-mixtures with guesses by merging and with what laws fitted to the other mixtures foretell. With `--beyond`
-it compares one model for all with networks that branch and with ensembles of groups instead.
+mixtures with guesses by merging and with what laws fitted to the other mixtures foretell. With
+`--beyond` it compares one model for all with networks that branch and with ensembles of groups.
 """
 
 from __future__ import annotations
