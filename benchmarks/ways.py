@@ -1,11 +1,13 @@
 """Ways that cost little: merged models, own best evaluations, and guesses of what mixtures give.
 
     python benchmarks/ways.py DATA/fdu_mtl --model minilm/ --tasks 10 --steps 1000
+    python benchmarks/ways.py DATA/fdu_mtl --model minilm/ --beyond --seeds 10
 
 Trains on some rows of each task: every task alone, all equally often, and mixtures drawn at random.
 Prints the mean dev and test scores of training alone, of all tasks together (served by the best mean,
 and each by its own best evaluation), of the methods that merge, and the rank correlation of trained
-mixtures with guesses by merging and with what laws fitted to the other mixtures foretell.
+mixtures with guesses by merging and with what laws fitted to the other mixtures foretell. With
+`--beyond` it compares one model for all with networks that branch and with ensembles of groups.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
+from _ways_beyond import compare_beyond
 from taskmix.adviser import baselines
 from taskmix.engine import (
     Auto,
@@ -111,6 +114,7 @@ def main() -> None:
     parser.add_argument("--max-length", type=int, default=20)
     parser.add_argument("--mixtures", type=int, default=24)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--beyond", action="store_true", help="branches and ensembles instead")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     names = FolderSource(path=options.folder).load().names[: options.tasks]
@@ -127,6 +131,10 @@ def main() -> None:
         batch_size=16,
         seed=0,
     )
+    if options.beyond:
+        tasks = template.architecture.encoding.encode(template.load())
+        compare_beyond(tasks, steps=options.steps, seeds=range(options.seeds))
+        return
     with TemporaryDirectory() as temporary:
         study = Study(options.out or temporary)
         bench = Bench(template, study, range(options.seeds))
