@@ -149,7 +149,7 @@ def _predict(
 
 def _source_means(gains: NDArray[np.float64], used: NDArray[np.bool_]) -> NDArray[np.float64]:
     counts = used.sum(axis=0)
-    return np.where(used, gains, 0.0).sum(axis=0) / np.maximum(counts, 1)
+    return np.asarray(np.where(used, gains, 0.0).sum(axis=0) / np.maximum(counts, 1))
 
 
 def _regressors(

@@ -67,7 +67,7 @@ def choose_surrogate(
 
     def is_close(name: str) -> bool:
         apart = squares[name] - squares[best]
-        return means[name] - means[best] <= float(apart.std(ddof=1)) / np.sqrt(len(apart))
+        return bool(means[name] - means[best] <= apart.std(ddof=1) / np.sqrt(len(apart)))
 
     chosen = next(name for name in squares if name == best or is_close(name))
     return SurrogateChoice(
