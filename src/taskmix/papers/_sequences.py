@@ -120,7 +120,7 @@ Cell = tuple[str, dict[str, dict[str, float]]]  # a size, and figures by model o
 
 
 def _synthetic_cells(setting: SequencesOptions, tell: Progress) -> Iterator[Cell]:
-    plain = SequenceSet("", lambda path: {}, (Markov(), Markov(order=2)), (setting.generators,))
+    plain = SequenceSet((), lambda path: {}, (Markov(), Markov(order=2)), (setting.generators,))
     for size in setting.synthetic_sizes:
 
         def draw(seed: int, size: int = size) -> tuple[By, By]:

@@ -94,7 +94,7 @@ def _known(have: pa.Table | None, options: LawsOptions) -> dict[GridRow, dict[st
     """The rows of a table by their place in the grid."""
     sizes = ("n", "n") if options.balanced else ("n_ner", "n_syn")
     return {
-        GridRow(*(each[size] for size in sizes), tasks=each["T"], alpha=float(each["alpha"])): each
+        GridRow(each[sizes[0]], each[sizes[1]], each["T"], float(each["alpha"])): each
         for each in (have.to_pylist() if have is not None else ())
     }
 
