@@ -142,7 +142,7 @@ def weak_supervision(
     ] = AbstainsName.LEFT_OUT,
     size: Annotated[int, typer.Option("--size", min=1, help="Functions in a subset.")] = 3,
     subsets: Annotated[int, typer.Option("--subsets", min=1, help="To learn from.")] = 200,
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Of each subset.")] = 3,
+    runs: Annotated[int, typer.Option("--repeats", min=1, help="Runs of each subset.")] = 3,
     subset_steps: Annotated[
         int, typer.Option("--subset-steps", min=1, help="Batches in a run of a subset.")
     ] = 100,

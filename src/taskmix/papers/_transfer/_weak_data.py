@@ -6,10 +6,10 @@
 Every row has a `label` and `weak_labels`, a vote of each function, -1 where it abstains. No true label
 is trained on. All functions answer by one output layer, so the votes of chosen functions are the train
 rows of one task, every vote a row: a batch has rows of a function in proportion to its votes. Dev and
-test rows have their true labels. Three more tasks stand for what one would do otherwise: `vote` and `label
-model` have the train rows that some function votes on, with the majority vote and the label model's
-choice, and `truth` has all train rows with their true labels. A relation between two marked entities is
-read as the sentence and, as a second text, the two.
+test rows have their true labels. Three more tasks stand for what one would do otherwise: `vote` and
+`label model` have the train rows that some function votes on, with the majority vote and the choice of
+the label model, and `truth` has all train rows with their true labels. A relation between two marked
+entities is read as the sentence and, as a second text, the two.
 
 A function that only ever votes for one class teaches a constant when it is alone. With `abstains="other
 class"` it also has, for each of its votes, a row on which it abstains, labelled with another class

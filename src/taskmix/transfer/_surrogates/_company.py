@@ -89,8 +89,9 @@ def fit_company_surrogate(outcomes: SubsetOutcomes) -> CompanySurrogate:
 def fit_constant_surrogate(outcomes: SubsetOutcomes) -> CompanySurrogate:
     """The mean loss of all subsets, whichever sources they have: what any surrogate has to beat.
 
-    >>> runs = [[0, 0], [1, 0], [0, 1]]
-    >>> table = gather_outcomes(runs, [1.0, 0.4, 0.6], target="reviews", sources=["news", "tweets"])
+    >>> runs = [[0, 0, 0], [1, 0, 0], [0, 1, 1]]
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.4, 0.6], target="reviews", sources=sources)
     >>> round(fit_constant_surrogate(table).company, 6)
     -0.5
     """
