@@ -234,7 +234,7 @@ def _kept(
         "symbols": setting.symbols,
         "kinds": chosen.kinds,
         "counts": chosen.counts,
-        "version": 5,
+        "version": 6,
     }
     return setting.out / f"{name}-{size}-{seed}-{specification_hash(specification)}.json"
 

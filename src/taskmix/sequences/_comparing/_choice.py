@@ -244,7 +244,7 @@ class _Trial:
             rows = np.sort(generator.permutation(len(codes))[:_MOST])
         self.names = [names[code] for code in codes[rows]]
         self.rows = [self.sequences[row] for row in rows.tolist()]
-        self.codes = number_tasks(self.names)[1]
+        self.tasks_seen, self.codes = number_tasks(self.names)
         self.fold = assign_folds(self.codes, folds_for(len(rows)), generator)
 
     @property
@@ -319,7 +319,7 @@ class _Trial:
         given = self.model.own
         order = given.order if isinstance(given, OwnStrengths) else OwnStrengths().order
         held, scores = learn_own(
-            whole, self.codes, weight, self.fold, parts, order, halting=halting
+            whole, self.tasks_seen, self.codes, weight, self.fold, parts, order, halting=halting
         )
         if given is False or held is None or mixed.sum() > scores.sum():
             held, scores = False, mixed  # type: ignore[assignment]

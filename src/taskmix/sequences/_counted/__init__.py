@@ -22,7 +22,11 @@ from taskmix.sequences._counted._multinomial import (
     MultinomialStatistics,
 )
 from taskmix.sequences._counted._outcomes import Outcomes
-from taskmix.sequences._counted._strengths import backed_off_steps, learn_strengths
+from taskmix.sequences._counted._strengths import (
+    backed_off_steps,
+    learn_strengths,
+    learn_strengths_of_groups,
+)
 
 __all__ = [
     "Backoff",
@@ -44,6 +48,7 @@ __all__ = [
     "count_chains",
     "find_transitions",
     "learn_strengths",
+    "learn_strengths_of_groups",
     "longest_order",
     "some_sequences",
 ]

@@ -44,6 +44,17 @@ class Strengths:
     strength: tuple[float, ...]
     discount: tuple[float, ...]
     outside: tuple[float, ...]
+    groups: tuple[Strengths, ...] = ()  # of the first groups, where each has its own
+
+    def table(self, group: Codes) -> Floats:
+        """[strength, discount and outside; level; row], where rows of one column stand for all."""
+        usual = np.array([self.strength, self.discount, self.outside])[:, :, None]
+        if not self.groups:
+            return usual
+        each = [[one.strength, one.discount, one.outside] for one in self.groups]
+        whole = np.concatenate([np.array(each).transpose(1, 2, 0), usual], axis=2)
+        known = (group >= 0) & (group < len(self.groups))
+        return np.asarray(whole[:, :, np.where(known, group, len(self.groups))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +64,10 @@ class Counted:
     times: Floats
     totals: Floats
     kinds: Floats
+
+    def select(self, rows: np.ndarray) -> Counted:
+        """Of some of the transitions."""
+        return Counted(self.times[:, rows], self.totals[:, rows], self.kinds[:, rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +141,7 @@ class Chains:
         top_part: float = 1.0,  # of the counts at the longest context there is
     ) -> Floats:
         """[row, symbol + 1], after each context in a group, where `outside` are those of Q."""
-        found, top = outside, self.top(contexts)
+        found, top, table = outside, self.top(contexts), held.table(group)
         for place, (level, codes) in enumerate(
             zip(self.levels, self._codes(contexts), strict=True)
         ):
@@ -143,9 +158,9 @@ class Chains:
                 totals, kinds = totals - ended, kinds - np.minimum(ended, 1.0)
             part = np.where(top == place, top_part, 1.0)
             counts, totals, kinds = counts * part[:, None], totals * part, kinds * part
-            strength, discount = held.strength[place], held.discount[place]
-            base = (1 - held.outside[place]) * found + held.outside[place] * outside
-            kept = counts - discount * np.minimum(counts, 1.0)
+            strength, discount, outer = table[:, place]
+            base = (1 - outer)[:, None] * found + outer[:, None] * outside
+            kept = counts - discount[:, None] * np.minimum(counts, 1.0)
             spread = (strength + discount * kinds)[:, None]
             found = (kept + spread * base) / np.maximum(totals + strength, 1e-300)[:, None]
         return np.asarray(found)

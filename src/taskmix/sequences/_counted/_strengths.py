@@ -7,24 +7,31 @@ only where nothing else speaks.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from taskmix.sequences._counted._chains import Counted, Strengths
+from taskmix.sequences._counted._contexts import Codes
 from taskmix.sequences._generator import Floats
 
 _LEAST = 1e-300
 # Log-strengths, and log-odds of discounts and of the outside parent: mean and spread of their priors.
 _CENTRES = (np.log(4.0), logit(0.4), logit(0.4))
-_SPREADS = (2.0, 2.0, 2.0)
+_SPREAD = 2.0
+_NEAR = 1.0  # the spread of groups around what all of them have; more, and small groups over-fit
 
 
-def backed_off_steps(counted: Counted, outside: Floats, held: Strengths) -> Floats:
-    """[transition], its probability by the longest contexts; `outside` is that by Q."""
-    found = outside
+def backed_off_steps(
+    counted: Counted, outside: Floats, held: Strengths, group: Codes | None = None
+) -> Floats:
+    """[transition], its probability by the longest contexts; `outside` is that by Q. `group` is that of
+    each transition, where groups are held differently."""
+    found, table = outside, held.table(np.zeros(1, np.int64) if group is None else group)
     for place in range(len(counted.times)):
-        found, _, _ = _step(counted, outside, held, place, found)
+        found, _, _ = _step(counted, outside, table[:, place], place, found)
     return np.asarray(found)
 
 
@@ -35,7 +42,6 @@ def learn_strengths(
     *,
     plain_top: bool = False,  # no discount at the top, whose counts will be fractions
     mixed: bool = True,  # whether Q is a parent of every level, or of the lowest alone
-    iterations: int = 60,
 ) -> Strengths:
     """The most likely strengths, discounts and parts of the outside."""
     count = len(counted.times)
@@ -43,69 +49,105 @@ def learn_strengths(
     free[1, -1] = not plain_top
     free[2] = mixed
     free[2, 0] = False  # Q is its only parent
-    values = np.repeat(np.array(_CENTRES)[:, None], count, axis=1)
+    centres = np.repeat(np.array(_CENTRES)[:, None], count, axis=1)
+    one = np.zeros(len(weight), np.int64)
+    values = _most_likely(
+        counted, outside, weight, one, centres[:, :, None], free, spread=_SPREAD, iterations=60
+    )
+    return _held(values[:, :, 0], free)
+
+
+def learn_strengths_of_groups(
+    counted: Counted, outside: Floats, weight: Floats, group: Codes, groups: int, usual: Strengths
+) -> Strengths:
+    """Strengths of each group as its own transitions say, near the `usual` ones of all of them."""
+    free = np.ones((3, len(counted.times)), np.bool_)
+    free[2, 0] = False
+    known = np.array([usual.strength, usual.discount, usual.outside])
+    inside = np.clip(known[1:], 1e-5, 1 - 1e-5)
+    centres = np.concatenate([np.log(known[:1]), logit(inside)])
+    start = np.repeat(centres[:, :, None], groups, axis=2)
+    values = _most_likely(counted, outside, weight, group, start, free, spread=_NEAR, iterations=20)
+    each = tuple(_held(values[:, :, place], free) for place in range(groups))
+    return replace(usual, groups=each)
+
+
+def _most_likely(
+    counted: Counted,
+    outside: Floats,
+    weight: Floats,
+    group: Codes,  # [transition]
+    centres: Floats,  # [kind, level, group]
+    free: np.ndarray,  # [kind, level]
+    *,
+    spread: float,
+    iterations: int,
+) -> Floats:
+    """[kind, level, group], log-strengths and log-odds; groups do not touch each other."""
+    values, count, groups = centres.copy(), centres.shape[1], centres.shape[2]
+
+    def total(slopes: Floats) -> Floats:
+        return np.asarray(np.bincount(group, slopes, groups), dtype=np.float64)
 
     def level(free_values: Floats) -> tuple[float, Floats]:
-        values[free] = free_values
-        held = _held(values, free)
+        values[free] = free_values.reshape(-1, groups)
+        table = _table(values, free)[:, :, group if groups > 1 else slice(None)]
         steps, found = [], outside
         for place in range(count):
-            found, kept, base = _step(counted, outside, held, place, found)
+            found, kept, base = _step(counted, outside, table[:, place], place, found)
             steps.append((kept, base))
         safe = np.maximum(found, _LEAST)
         value = float(weight @ np.log(safe))
-        slope = np.zeros((3, count))
+        slope = np.zeros_like(values)
         pull = weight / safe
         for place in reversed(range(count)):
             kept, base = steps[place]
-            strength, discount = held.strength[place], held.discount[place]
-            outer = held.outside[place]
-            total = counted.totals[place] + strength
-            share = (strength + discount * counted.kinds[place]) / total
-            below = steps[place - 1] if place else None
-            slope[0, place] = pull @ ((base * (1 - share) - kept) / total) * strength
+            strength, discount, outer = table[:, place]
+            whole = counted.totals[place] + strength
+            share = (strength + discount * counted.kinds[place]) / whole
+            slope[0, place] = total(pull * ((base * (1 - share) - kept) / whole) * strength)
             ones = np.minimum(counted.times[place], 1.0)
-            change = (counted.kinds[place] * base - ones) / total
-            slope[1, place] = pull @ change * discount * (1 - discount)
-            if below is not None:
-                lower = _probability(counted, held, place - 1, *below)
-                slope[2, place] = pull @ (share * (outside - lower)) * outer * (1 - outer)
+            change = (counted.kinds[place] * base - ones) / whole
+            slope[1, place] = total(pull * change * discount * (1 - discount))
+            if place:
+                lower = _probability(counted, table[:, place - 1], place - 1, *steps[place - 1])
+                slope[2, place] = total(pull * share * (outside - lower) * outer * (1 - outer))
                 pull = pull * share * (1 - outer)
-        centred = (values - np.array(_CENTRES)[:, None]) / np.array(_SPREADS)[:, None] ** 2
-        spread = np.array(_SPREADS)[:, None]
-        prior = -0.5 * (((values - np.array(_CENTRES)[:, None]) / spread) ** 2)[free].sum()
-        return -(value + prior), -(slope - centred)[free]
+        away = (values - centres) / spread**2
+        prior = -0.5 * (away * (values - centres))[free].sum()
+        return -(value + prior), -(slope - away)[free].ravel()
 
     found = minimize(
-        level, values[free], jac=True, method="L-BFGS-B", bounds=[(-12.0, 12.0)] * int(free.sum()),
-        options={"maxiter": iterations},
+        level, values[free].ravel(), jac=True, method="L-BFGS-B",
+        bounds=[(-12.0, 12.0)] * int(free.sum() * groups), options={"maxiter": iterations},
     )  # fmt: skip
-    values[free] = found.x
-    return _held(values, free)
+    values[free] = found.x.reshape(-1, groups)
+    return values
+
+
+def _table(values: Floats, free: np.ndarray) -> Floats:
+    """Strengths, discounts and parts of the outside, as their logarithms and log-odds say."""
+    shares = np.where(free[1:, :, None], expit(values[1:]), 0.0)
+    return np.concatenate([np.exp(values[:1]), shares])
 
 
 def _held(values: Floats, free: np.ndarray) -> Strengths:
-    shares = np.where(free[1:], expit(values[1:]), 0.0)
-    return Strengths(
-        tuple(np.exp(values[0]).tolist()), tuple(shares[0].tolist()), tuple(shares[1].tolist())
-    )
+    return Strengths(*(tuple(each) for each in _table(values[:, :, None], free)[:, :, 0].tolist()))
 
 
 def _step(
-    counted: Counted, outside: Floats, held: Strengths, place: int, found: Floats
+    counted: Counted, outside: Floats, held: Floats, place: int, found: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """The probability of one level more, the part of the counts in it and what it backs off to."""
-    discount, outer = held.discount[place], held.outside[place]
+    strength, discount, outer = held
     base = (1 - outer) * found + outer * outside
     times = counted.times[place]
     kept = times - discount * np.minimum(times, 1.0)
-    kept = kept / np.maximum(counted.totals[place] + held.strength[place], _LEAST)
+    kept = kept / np.maximum(counted.totals[place] + strength, _LEAST)
     return _probability(counted, held, place, kept, base), kept, base
 
 
-def _probability(
-    counted: Counted, held: Strengths, place: int, kept: Floats, base: Floats
-) -> Floats:
-    strength = held.strength[place]
-    spread = strength + held.discount[place] * counted.kinds[place]
+def _probability(counted: Counted, held: Floats, place: int, kept: Floats, base: Floats) -> Floats:
+    strength, discount, _ = held
+    spread = strength + discount * counted.kinds[place]
     return np.asarray(kept + spread / np.maximum(counted.totals[place] + strength, _LEAST) * base)

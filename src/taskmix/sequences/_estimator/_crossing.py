@@ -6,7 +6,7 @@ Every sequence is left out of one of a few fits (`assign_folds`), which says wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +81,7 @@ def foresee_left_out(
 
 def learn_own(
     sequences: Sequences,
+    names: Sequence[Hashable],  # of the tasks
     tasks: Codes,
     weight: Floats,
     fold: Codes,
@@ -95,7 +96,7 @@ def learn_own(
         mixed[fold == number] = part.mixed
     if parts[0].steps is not None:
         steps = _in_order(sequences, fold, [part.steps for part in parts], halting=halting)
-        return learn_own_strengths(sequences, tasks, weight, steps, order, halting=halting)
+        return learn_own_strengths(sequences, names, tasks, weight, steps, order, halting=halting)
     if parts[0].own is None:
         return None, mixed
     own = np.empty((len(sequences), parts[0].own.shape[1]))

@@ -257,7 +257,7 @@ class SequenceMixture(ScoredMixture):
         if self.own is False or len(self.tasks_) < 2:
             return None
         corpus = gather_corpus(sequences, tasks, sample_weight)
-        _, codes = number_tasks(tasks)
+        names, codes = number_tasks(tasks)
         weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight)
         learned = self._parts()
         known = known_own(self.own, corpus, learned, self.alpha_, self.gamma_)
@@ -279,7 +279,7 @@ class SequenceMixture(ScoredMixture):
             parts.append(model.left_out(sequences.select(outside), codes[outside], own))
         order = self.own.order if isinstance(self.own, OwnStrengths) else OwnStrengths().order
         held, _ = learn_own(
-            sequences, codes, weight, fold, parts, order, halting=learned.bank.halting
+            sequences, names, codes, weight, fold, parts, order, halting=learned.bank.halting
         )
         return None if held is None else known_own(held, corpus, learned, self.alpha_, self.gamma_)
 

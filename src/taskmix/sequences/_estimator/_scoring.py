@@ -159,7 +159,8 @@ class ScoredMixture(FittedMixture):
     def _own_strengths(self) -> bool | OwnStrengths | AdaptedStrengths:
         """How much of their own tasks have here, as another model may be told."""
         if isinstance(self.own_, OwnChains):
-            return OwnStrengths(self.own_.chains.order, self.own_.held)
+            held = self.own_.held
+            return OwnStrengths(self.own_.chains.order, held, self.tasks_[: len(held.groups)])
         return False if self.own_ is None else self.own_.held
 
     def for_part(self) -> Self:

@@ -3,21 +3,23 @@ r"""Symbols: what each task has counted, backed off to what the shared generator
 The task's counts of contexts of every length up to `order` are the levels of `_counted/_chains.py`. Its
 Q is what the mixture foresees after the whole prefix, $\sum_k w_k P_k(s|\text{prefix})$ with
 $w_k \propto \theta_k P_k(\text{prefix})$. With few sequences a task speaks as its mixture does, with
-many as it did itself. Strengths are the same in all tasks. They are learned where both sides are honest:
-the counts without the sequence itself, Q from generators that were fitted without it.
+many as it did itself. Strengths are learned where both sides are honest: the counts without the sequence
+itself, Q from generators that were fitted without it. Each task has its own, near those of all tasks,
+where strengths that half of a task's sequences say foresee the other half better.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
 from taskmix.sequences._counted import (
     Chains,
     Codes,
-    Counted,
     Strengths,
     Transitions,
     backed_off_steps,
@@ -25,6 +27,7 @@ from taskmix.sequences._counted import (
     count_chains,
     find_transitions,
     learn_strengths,
+    learn_strengths_of_groups,
     longest_order,
     some_sequences,
 )
@@ -33,6 +36,7 @@ from taskmix.sequences._observed import Corpus, Sequences
 from taskmix.sequences._own._traces import StepTrace, mixed_steps
 
 _ENOUGH = 200_000  # transitions that strengths are learned from
+_SHORT = 4  # symbols of contexts that need not prove their worth
 
 
 @dataclass(frozen=True)
@@ -41,17 +45,27 @@ class OwnStrengths:
     None.
 
     >>> OwnStrengths().order
-    4
+    8
     """
 
-    order: int = 4  # symbols of the longest context
+    order: int = 8  # symbols of the longest context; 4 where more do not pay
     held: Strengths | None = None
+    tasks: tuple[Hashable, ...] = ()  # whose strengths those of the groups are
 
     def __post_init__(self) -> None:
         if isinstance(self.order, bool) or not isinstance(self.order, int) or self.order < 0:
             raise OptionError(
                 f"`order` should be a whole number of at least 0. Found {self.order!r}."
             )
+
+    def held_in(self, tasks: Sequence[Hashable]) -> Strengths:
+        """Those of these tasks, in their order."""
+        assert self.held is not None
+        if not self.held.groups:
+            return self.held
+        usual = replace(self.held, groups=())
+        known = dict(zip(self.tasks, self.held.groups, strict=True))
+        return replace(usual, groups=tuple(known.get(task, usual) for task in tasks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,23 +119,23 @@ class OwnChains:
         known = np.maximum(group, 0)
         counted = self.chains.look_up(known, seen.contexts, seen.symbol)
         return np.where(
-            group >= 0, safe_log(backed_off_steps(counted, np.exp(steps), self.held)), steps
+            group >= 0, safe_log(backed_off_steps(counted, np.exp(steps), self.held, known)), steps
         )
 
 
 def count_own(corpus: Corpus, strengths: OwnStrengths, *, halting: bool) -> OwnChains:
     """The counts of every task, held as strongly as is known already."""
-    assert strengths.held is not None
     seen, entry = _entries(corpus, strengths.order, halting)
     chains = count_chains(
         corpus.task_of[entry], seen, corpus.weight[entry], groups=len(corpus.tasks),
         symbols=corpus.sequences.symbols, order=strengths.order,
     )  # fmt: skip
-    return OwnChains(chains, strengths.held, halting)
+    return OwnChains(chains, strengths.held_in(corpus.tasks), halting)
 
 
 def learn_own_strengths(
     sequences: Sequences,
+    names: Sequence[Hashable],  # of the tasks
     tasks: Codes,  # [sequence]
     weight: Floats,  # [sequence]
     steps: Floats,  # [transition], log-probabilities by generators that were fitted without it
@@ -129,19 +143,66 @@ def learn_own_strengths(
     *,
     halting: bool,
 ) -> tuple[OwnStrengths, Floats]:
-    """The strengths, and log-likelihoods of the sequences, each left out [sequence]."""
-    order = min(order, longest_order(sequences.symbols))
+    """The strengths, and log-likelihoods of the sequences, each left out [sequence].
+
+    Contexts of up to `order` are taken, and strengths of each task, only where they are better by more
+    than a standard error than short contexts and the strengths of all tasks.
+    """
+    longest = min(order, longest_order(sequences.symbols))
+    best: tuple[OwnStrengths, Floats] | None = None
+    for length in sorted({min(longest, _SHORT), longest}):
+        for found in _ways_to_hold(sequences, names, tasks, weight, steps, length, halting=halting):
+            if best is None or _is_better(found[1], best[1], weight):
+                best = found
+    assert best is not None
+    return best
+
+
+def _ways_to_hold(
+    sequences: Sequences, names: Sequence[Hashable], tasks: Codes, weight: Floats, steps: Floats,
+    order: int, *, halting: bool,
+) -> Iterator[tuple[OwnStrengths, Floats]]:  # fmt: skip
+    """All tasks alike, and each by itself."""
     seen = find_transitions(sequences, order, halting=halting)
     group, each, outside = tasks[seen.owner], weight[seen.owner], np.exp(steps)
     groups = int(tasks.max()) + 1
     chains = count_chains(group, seen, each, groups=groups, symbols=sequences.symbols, order=order)
     left = chains.leave_out(group, seen, each)
     some = some_sequences(seen.owner, _ENOUGH)
-    part = Counted(left.times[:, some], left.totals[:, some], left.kinds[:, some])
-    held = learn_strengths(part, outside[some], each[some])
-    logs = safe_log(backed_off_steps(left, outside, held))
-    found = np.bincount(seen.owner, logs, len(sequences)).astype(np.float64)
-    return OwnStrengths(order, held), found
+    held = learn_strengths(left.select(some), outside[some], each[some])
+
+    def of_groups(rows: NDArray[np.bool_]) -> Strengths:
+        return learn_strengths_of_groups(
+            left.select(rows), outside[rows], each[rows], group[rows], groups, held
+        )
+
+    def by_sequence(logs: Floats) -> Floats:
+        return np.bincount(seen.owner, logs, len(sequences)).astype(np.float64)
+
+    yield OwnStrengths(order, held), by_sequence(safe_log(backed_off_steps(left, outside, held)))
+    half = _place_in_task(tasks)[seen.owner] % 2
+    logs = np.empty(len(half))
+    for which in (0, 1):
+        found, rest = of_groups(some & (half != which)), half == which
+        logs[rest] = safe_log(
+            backed_off_steps(left.select(rest), outside[rest], found, group[rest])
+        )
+    yield OwnStrengths(order, of_groups(some), tuple(names)), by_sequence(logs)
+
+
+def _is_better(scores: Floats, others: Floats, weight: Floats) -> bool:
+    """By more than a standard error over sequences."""
+    gain = weight * (scores - others)
+    return bool(gain.sum() > np.sqrt(len(gain)) * gain.std())
+
+
+def _place_in_task(tasks: Codes) -> Codes:
+    """[sequence], how many of its task come before it."""
+    order = np.argsort(tasks, kind="stable")
+    starts = np.searchsorted(tasks[order], np.arange(int(tasks.max()) + 1))
+    place = np.empty(len(tasks), np.int64)
+    place[order] = np.arange(len(tasks)) - starts[tasks[order]]
+    return place
 
 
 def _entries(corpus: Corpus, order: int, halting: bool) -> tuple[Transitions, Codes]:
