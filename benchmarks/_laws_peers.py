@@ -3,12 +3,16 @@
     people    a floor and a power of each input, E + sum A_i x_i^-a_i (Hoffmann et al., 2022, Eq. 10,
               with as many inputs as there are), exponents between 0.02 and 3, fitted by least squares
     pyoperon  its own choice on its front, with the symbols and lengths of our `OperonEngine`
-    gplearn   the settings of the paper on ten thousand taggers (`GplearnEngine`)
+    gplearn   the settings of the paper on ten thousand taggers (`GplearnEngine`), its target scaled
+              to the spread of 10 that scores in hundredths have, for which its parsimony is made
     process   a Gaussian process, one length a column plus noise, on logarithms of the columns
     linear    the logarithm of the target on the logarithms of the columns, a straight line
 
-Columns and targets without values above zero are taken as they are instead of their logarithm. The
-engines that search have a limit of seconds.
+Columns and targets without values above zero are taken as they are instead of their logarithm. Both
+engines that search get what a user who knows them would give: every column over its median, and the
+logarithm of that where it spans a decade or more (a power is then one `exp` away). They have a limit of
+CPU seconds. pyoperon's own limit is of the clock, so a short run tells how many evaluations a CPU second
+buys, and the run that counts has as many as remain.
 """
 
 from __future__ import annotations
@@ -28,6 +32,9 @@ Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
 STARTS, SEED = 12, 0
 MOST_GENERATIONS = 10_000
+TRIED_EVALUATIONS = 20_000  # of pyoperon, to learn its speed: well below a second
+GPLEARN_SPREAD = 10.0  # of its target: with a much smaller one its parsimony leaves constants only
+DECADE = 10.0
 
 
 def ours(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
@@ -71,31 +78,39 @@ def operon(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[
     from pyoperon.sklearn import SymbolicRegressor
 
     options = OperonEngine()
-    model = SymbolicRegressor(
-        allowed_symbols=options.symbols,
-        optimizer_iterations=options.local_iterations,
-        max_length=options.max_length,
-        max_evaluations=10**9,
-        generations=10**7,
-        objectives=["r2", "length"],
-        max_time=max(1, round(seconds)),
-        n_threads=1,
-        random_state=SEED,
-    )
-    model.fit(_matrix(rows), target)
-    return {"pyoperon": np.asarray(model.predict(_matrix(far)), dtype=np.float64)}
+    near, beyond = _scaled(rows, far)
+    begin = time.process_time()
+
+    def fitted(evaluations: int) -> SymbolicRegressor:
+        return SymbolicRegressor(
+            allowed_symbols=options.symbols,
+            optimizer_iterations=options.local_iterations,
+            max_length=options.max_length,
+            max_evaluations=evaluations,
+            generations=10**7,
+            objectives=["r2", "length"],
+            n_threads=1,
+            random_state=SEED,
+        ).fit(near, target)
+
+    model = fitted(TRIED_EVALUATIONS)
+    spent = time.process_time() - begin
+    if (more := int(TRIED_EVALUATIONS * (seconds - spent) / spent)) > TRIED_EVALUATIONS:
+        model = fitted(more)
+    return {"pyoperon": np.asarray(model.predict(beyond), dtype=np.float64)}
 
 
 def gplearn(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
-    engine = GplearnEngine()
-    model = engine.regressor(list(rows), SEED, warm_start=True)
+    near, beyond = _scaled(rows, far)
+    scale = GPLEARN_SPREAD / float(np.std(target))
+    model = GplearnEngine().regressor(list(rows), SEED, warm_start=True)
     begin = time.process_time()
     for generation in range(1, MOST_GENERATIONS):
         model.set_params(generations=generation)
-        model.fit(_matrix(rows), target * engine.scale)
-        if time.process_time() - begin > seconds and generation >= engine.generations:
+        model.fit(near, target * scale)
+        if time.process_time() - begin > seconds:
             break
-    return {"gplearn": model.predict(_matrix(far)) / engine.scale}
+    return {"gplearn": model.predict(beyond) / scale}
 
 
 def process(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
@@ -118,8 +133,16 @@ def linear(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[
     return {"linear": np.exp(said) if is_log else said}
 
 
-def _matrix(columns: Columns) -> Floats:
-    return np.column_stack(list(columns.values()))
+def _scaled(rows: Columns, far: Columns) -> tuple[Floats, Floats]:
+    """Over the median, in logarithms where a positive column spans a decade."""
+    parts: list[tuple[Floats, Floats]] = []
+    for name, near in rows.items():
+        beyond, unit = far[name], float(np.median(np.abs(near))) or 1.0
+        if min(np.min(near), np.min(beyond)) > 0 and np.max(near) >= DECADE * np.min(near):
+            parts.append((np.log(near / unit), np.log(beyond / unit)))
+        else:
+            parts.append((near / unit, beyond / unit))
+    return np.column_stack([near for near, _ in parts]), np.column_stack([far for _, far in parts])
 
 
 def _logs(rows: Columns, far: Columns) -> tuple[Floats, Floats]:

@@ -9,7 +9,6 @@ a task counts here as its own doing, so this is a proposal for the race and not 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from taskmix.adviser._candidates import with_shares
 from taskmix.adviser._scores import Entry, comparable, mean_comparable
 from taskmix.engine import Run
+from taskmix.numerics import PowerLaw, fit_power_law
 from taskmix.plans import Part, Plan
 from taskmix.records import Study
 from taskmix.tasks import TaskSet
@@ -25,15 +25,6 @@ SHARED_RUNS = ("uniform", "size")  # whose evaluations are read: all tasks in on
 POWERS = np.linspace(0.1, 1.5, 15)  # that are tried: learning curves are rarely flatter or steeper
 FEWEST_EVALUATIONS = 6  # of a task: fewer fit any curve of three numbers
 EVEN_SHARE = 0.25  # of the batches, divided evenly: a wrong curve should not starve a task
-
-
-@dataclass(frozen=True)
-class Curve:
-    """score = limit − lack · n^−power, n the task's own batches."""
-
-    limit: float
-    lack: float  # 0: the score does not rise
-    power: float
 
 
 def dev_curve(
@@ -82,8 +73,10 @@ def from_curves(
     points = _points(entries, tasks, usable, study)
     if len(usable) < 2 or min(len(points[name]) for name in usable) < FEWEST_EVALUATIONS:
         return None
-    curves = [fit_curve(*np.array(points[name]).T) for name in usable]
-    if not any(curve.lack > 0 for curve in curves):
+    curves = [
+        fit_power_law(*np.array(points[name]).T, powers=POWERS, huber=True).best for name in usable
+    ]
+    if not any(curve.factor < 0 for curve in curves):
         return None
     shares = EVEN_SHARE / len(usable) + (1 - EVEN_SHARE) * best_shares(curves, batches)
     words = "shares by which one more batch brings the same to every task"
@@ -106,21 +99,9 @@ def _points(
     return found
 
 
-def fit_curve(own: NDArray[np.float64], scores: NDArray[np.float64]) -> Curve:
-    """Least squares; a score that falls has a curve that is flat."""
-    best, least = Curve(float(scores.mean()), 0.0, 1.0), float(scores.var())
-    for power in POWERS:
-        design = np.stack([np.ones_like(own), -(own**-power)], axis=1)
-        (limit, lack), *_ = np.linalg.lstsq(design, scores, rcond=None)
-        error = float(np.mean((design @ [limit, lack] - scores) ** 2))
-        if lack > 0 and error < least:
-            best, least = Curve(float(limit), float(lack), float(power)), error
-    return best
-
-
-def best_shares(curves: Sequence[Curve], batches: float) -> NDArray[np.float64]:
-    """Of the batches, where the sum of all curves is the largest."""
-    lack = np.array([curve.lack for curve in curves])
+def best_shares(curves: Sequence[PowerLaw], batches: float) -> NDArray[np.float64]:
+    """Of the batches, where the sum of all curves is the largest; a score that falls asks for none."""
+    lack = np.array([max(-curve.factor, 0.0) for curve in curves])
     power = np.array([curve.power for curve in curves])
 
     def wanted(price: float) -> NDArray[np.float64]:

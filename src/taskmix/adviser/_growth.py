@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from taskmix.numerics import squares_by_power
+
 Array = NDArray[np.float64]
 Points = Sequence[tuple[float, float]]  # batches and the best score until then
 
@@ -111,12 +113,12 @@ def fit_growth(curves: Mapping[str, Sequence[Points]], noise: float) -> CurveGro
         return None
     seeds = {way: len(curves[way]) for way in means}
     late = {way: _after(curve, QUARTER * curve[-1, 0]) for way, curve in means.items()}
-    power = min(POWERS, key=lambda p: _misfit(late, float(p)))
+    power = _power(late)
     tried = _tried(means, seeds, noise)
     return CurveGrowth(
         batches=max(curve[-1, 0] for curve in means.values()),
-        power=float(power),
-        slopes=_slopes(late, seeds, float(power), noise),
+        power=power,
+        slopes=_slopes(late, seeds, power, noise),
         trust=tried.trust,
         contraction=tried.contraction,
         error=tried.error,
@@ -141,13 +143,11 @@ def _mean_curve(seeds: Sequence[Points]) -> Array:
     return found
 
 
-def _misfit(curves: Mapping[str, Array], power: float) -> float:
-    """Squares about one slope for all, each way with a level of its own."""
-    across = [curve[:, 0] ** -power for curve in curves.values()]
-    x = np.concatenate([each - each.mean() for each in across])
-    y = np.concatenate([curve[:, 1] - curve[:, 1].mean() for curve in curves.values()])
-    slope = float(x @ y) / max(float(x @ x), 1e-300)
-    return float(((y - slope * x) ** 2).sum())
+def _power(curves: Mapping[str, Array]) -> float:
+    """The one that leaves the smallest squares about one slope for all, each way with its own level."""
+    points = [(curve[:, 0], curve[:, 1]) for curve in curves.values()]
+    squares = squares_by_power(points, POWERS, one_factor=True)
+    return float(POWERS[int(squares.argmin())])
 
 
 def _slopes(
@@ -187,7 +187,7 @@ def _tried(curves: Mapping[str, Array], seeds: Mapping[str, int], noise: float) 
     early = {way: curve[curve[:, 0] <= HALF * curve[-1, 0]] for way, curve in curves.items()}
     early = {way: known if len(known) else curves[way][:1] for way, known in early.items()}
     long = {way: known for way, known in early.items() if len(known) >= FEWEST_POINTS}
-    power = float(min(POWERS, key=lambda p: _misfit(long, float(p)))) if long else 1.0
+    power = _power(long) if long else 1.0
     slopes = _slopes(long, seeds, power, noise) if long else {}
     ways = list(curves)
     before, after = (np.array([some[way][-1, 1] for way in ways]) for some in (early, curves))

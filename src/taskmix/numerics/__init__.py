@@ -1,4 +1,4 @@
-"""Pure functions on arrays: log space, the simplex, quantiles, intervals, curves, trees of states."""
+"""Pure functions on arrays: log space, simplex, quantiles, intervals, power laws, trees of states."""
 
 from taskmix.numerics._intervals import (
     Interval,
@@ -14,17 +14,28 @@ from taskmix.numerics._mutual_information import (
     adjusted_mutual_information,
     expected_mutual_information,
 )
+from taskmix.numerics._power_law import (
+    PowerLaw,
+    PowerLawFit,
+    PowerLawPrediction,
+    fit_power_law,
+    squares_by_power,
+)
 from taskmix.numerics._quantiles import quantile_of_sorted
 from taskmix.numerics._simplex import as_distribution, entropy, mix_uniform
 from taskmix.numerics._state_trees import state_from_tree, state_to_tree
 
 __all__ = [
     "Interval",
+    "PowerLaw",
+    "PowerLawFit",
+    "PowerLawPrediction",
     "adjusted_mutual_information",
     "as_distribution",
     "check_level",
     "entropy",
     "expected_mutual_information",
+    "fit_power_law",
     "isotonic",
     "log_softmax",
     "log_sum_exp",
@@ -34,6 +45,7 @@ __all__ = [
     "paired_interval",
     "quantile_of_sorted",
     "softmax",
+    "squares_by_power",
     "state_from_tree",
     "state_to_tree",
     "student_quantile",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from quick_forecast import RidgeForecast
 from taskmix.errors import InputError
 from taskmix.mixtures import (
     DomainFeatures,
+    Forecast,
     MixtureTable,
     forecast_mixtures,
     forecast_with_new_domain,
@@ -61,6 +63,12 @@ def without(table: MixtureTable, name: str) -> MixtureTable:
     )
 
 
+@cache
+def forecast_without_d() -> Forecast:
+    """Of the whole world's runs that had nothing of `d`; fitting it takes seconds."""
+    return forecast_mixtures(without(a_world()[0], "d"))
+
+
 def test_a_law_is_found_again_from_its_runs() -> None:
     random = np.random.default_rng(0)
     shares = random.dirichlet(np.ones(4), 200)
@@ -94,8 +102,8 @@ def test_a_domain_that_never_varied_has_a_worth_that_is_unknown() -> None:
 
 
 def test_without_a_share_of_the_new_domain_the_forecast_is_the_old_one() -> None:
-    table, features = a_world()
-    old = forecast_mixtures(without(table, "d"))
+    _, features = a_world()
+    old = forecast_without_d()
     wider = forecast_with_new_domain(old, features)
     assert wider.table.domains == (*old.table.domains, "d")
     shares = old.table.shares[:20]
@@ -108,8 +116,8 @@ def test_without_a_share_of_the_new_domain_the_forecast_is_the_old_one() -> None
 
 
 def test_the_forecast_is_wide_along_the_new_domain() -> None:
-    table, features = a_world()
-    wider = forecast_with_new_domain(forecast_mixtures(without(table, "d")), features)
+    _, features = a_world()
+    wider = forecast_with_new_domain(forecast_without_d(), features)
     share = np.array([0.0, 0.02, 0.05, 0.3, 1.0])
     others = np.tile(wider.table.shares.mean(axis=0)[:-1], (5, 1))
     shares = np.column_stack([(1 - share)[:, None] * others, share])
@@ -133,9 +141,9 @@ def test_draws_are_the_same_laws_in_every_call() -> None:
 
 def test_the_prior_says_for_which_metrics_a_new_domain_is_good() -> None:
     """By its neighbours: the worths of a domain left out are ranked as they are."""
-    table, features = a_world()
+    _, features = a_world()
     points = features.vectors[:, 0]
-    wider = forecast_with_new_domain(forecast_mixtures(without(table, "d")), features)
+    wider = forecast_with_new_domain(forecast_without_d(), features)
     mean = wider.prior.mean[0]  # type: ignore[attr-defined]
     near = np.argsort(np.abs(points - points[3]))
     assert np.argmax(mean) == 3  # its own
@@ -190,17 +198,17 @@ def test_a_domain_that_all_runs_had_alike_gets_a_prior_too() -> None:
 
 
 def test_metrics_that_should_rise_are_turned_round_and_back() -> None:
-    table, features = a_world(100)
+    table, features = a_world()
     rising = replace(table, values=-table.values, larger_is_better=table.metrics)
     shares = np.full((1, 8), 1 / 8)
-    plain = forecast_with_new_domain(forecast_mixtures(without(table, "d")), features)
+    plain = forecast_with_new_domain(forecast_without_d(), features)
     turned = forecast_with_new_domain(forecast_mixtures(without(rising, "d")), features)
     np.testing.assert_allclose(turned.predict(shares), -plain.predict(shares), rtol=1e-6)
 
 
 def test_nothing_new_leaves_the_forecast_alone() -> None:
     table, features = a_world(40)
-    forecast = forecast_mixtures(table)
+    forecast = RidgeForecast(table)
     assert forecast_with_new_domain(forecast, features) is forecast
 
 
@@ -214,7 +222,7 @@ def test_nothing_new_leaves_the_forecast_alone() -> None:
 def test_a_domain_that_cannot_be_new_gets_a_sentence(new: list[str], sentence: str) -> None:
     table, features = a_world(40)
     with pytest.raises(InputError, match=re.escape(sentence)):
-        forecast_with_new_domain(forecast_mixtures(table), features, new=new)
+        forecast_with_new_domain(RidgeForecast(table), features, new=new)
 
 
 def test_too_few_domains_get_a_sentence() -> None:

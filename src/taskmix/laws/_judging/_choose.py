@@ -5,8 +5,9 @@ may be far off beyond them. The rule, in this order:
 
 1. A law that fails where it is asked to hold, or breaks a demand, is out. One that fails only where
    nobody asked (ten times the range of the data) is out if another law that does not fail there is not
-   worse on the held-out rows, and, where all that is wrong is the sign, scores nearly as well.
-   Otherwise the data have spoken, and a warning tells.
+   worse on the held-out rows. Where all that is wrong is the sign, the other has to score nearly as
+   well: true laws of positive scores, a - b log n among them, do leave zero somewhere, and may be
+   tied with the choice. Otherwise the data have spoken, and a warning tells.
 2. So is a law whose error on the held-out rows is worse than the best one's beyond chance (three
    standard errors of the paired difference, and four nats, since the best of many is lucky too).
 3. Of the rest the one with the shortest description of itself, of all rows and of the left-out ranges
@@ -27,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.laws._forms import Array
+from taskmix.laws._forms import LEAVES_POSITIVE, Array
 from taskmix.laws._judging._holding import LawVerdict
 from taskmix.laws._judging._judge import JudgedLaw
 from taskmix.laws._judging._ranges import RangeRows, log_errors
@@ -37,7 +38,7 @@ MATERIAL = 4.0  # nats; the best of many laws is better than a true one by some,
 ENOUGH_TO_JUDGE = 10  # rows; fewer cannot put a law out
 ROWS_A_RANGE = 8.0  # that a range counts as: its rows are off together where a form is wrong
 MOST_A_RANGE = 0.7  # nats a row: what a law can lose on one range against the best there
-WRONG_SIGN_NATS = 20.0  # by which a score may be longer to keep the sign where nobody asked
+WRONG_SIGN_NATS = LEAVES_POSITIVE  # by which a score may be longer to keep the sign unasked
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class LawChoice:
 
     place: int
     scores: Array  # [law], nats
-    fit: NDArray[np.bool_]  # [law], whether it may be chosen
+    fit: NDArray[np.bool_]  # [law], whether it may be chosen, or be tied with the chosen one
     warning: str = ""
 
 
@@ -67,13 +68,14 @@ def choose_law(
         place, scores, good = _shortest(judged, lengths, errors, shares, ~asked)
         return LawChoice(place, scores, good, _all_fail(verdicts[place].asked))
     place, scores, good = _shortest(judged, lengths, errors, shares, asked)
+    tieable = good & (unasked | np.array([each.is_sign for each in verdicts]))
     if unasked[place]:
-        return LawChoice(place, scores, good & unasked)
+        return LawChoice(place, scores, tieable)
     if unasked.any():
         other, other_scores, other_good = _shortest(judged, lengths, errors, shares, unasked)
         limit = WRONG_SIGN_NATS if verdicts[place].is_sign else np.inf
         if good[other] and scores[other] <= scores[place] + limit:
-            return LawChoice(other, other_scores, other_good)
+            return LawChoice(other, other_scores, other_good | tieable)
     return LawChoice(place, scores, good, _data_speak(verdicts[place].unasked))
 
 

@@ -29,7 +29,8 @@ from taskmix.laws._searching import Describer
 
 JUDGED_LAWS = 12  # shortest descriptions that are judged, besides the best of each complexity
 JUDGED_FORMS = 20  # forms whose shortest description is judged, numbers left open
-JUDGED_FIELD_FORMS = 12  # the same of published forms
+JUDGED_FIELD_FORMS = 12  # the same of published forms, besides the best few with every input
+JUDGED_FULL_FORMS = 3
 LEAST_SAVING = 1e-3  # of the error, what a longer law has to save to be on the front
 
 
@@ -205,7 +206,19 @@ def _candidates(fits: Sequence[Fit]) -> list[Fit]:
         forms.setdefault(open_key(fit.expression), fit)
     distinct = list(forms.values())
     known = [fit for fit in distinct if is_field_form(fit.expression)][:JUDGED_FIELD_FORMS]
-    wanted = (*fits[:JUDGED_LAWS], *distinct[:JUDGED_FORMS], *known, *best.values())
+    most = max((len(fit.expression.variables) for fit in fits), default=0)
+    full = [
+        fit
+        for fit in distinct
+        if len(fit.expression.variables) == most and is_field_form(fit.expression)
+    ]
+    wanted = (
+        *fits[:JUDGED_LAWS],
+        *distinct[:JUDGED_FORMS],
+        *known,
+        *full[:JUDGED_FULL_FORMS],
+        *best.values(),
+    )
     return list({id(fit): fit for fit in wanted}.values())
 
 

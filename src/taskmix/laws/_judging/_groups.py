@@ -15,24 +15,28 @@ from typing import Any
 
 import numpy as np
 
-from taskmix.errors import InputError, ShapeError
+from taskmix.errors import InputError
 from taskmix.laws._fitting import (
     Observations,
     as_columns,
     check_lengths,
     fit_constants,
-    linear_places,
     row_weights,
 )
-from taskmix.laws._forms import Array, Number, Product, Program, Sum
+from taskmix.laws._forms import Array, Program
 from taskmix.laws._judging._factors import TARGET, GroupFactors
+from taskmix.laws._judging._group_constants import (
+    adapted_to,
+    freedom_of,
+    posterior_of,
+    prior_of,
+    spread_of,
+)
+from taskmix.laws._judging._in_unit import law_in_unit
 from taskmix.laws._judging._law import Law, LawPrediction, law_of
 from taskmix.laws._judging._rows import GroupRow, SharedRow, fitted_constants
 from taskmix.laws._judging._sharing import SharedFit, share_constants
 from taskmix.laws._searching import Describer, level_groups
-
-APART = 2.0  # groups: three that happen to go together say little
-ADAPTING = 12  # tangents at most, for the constants of a group with a few rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +82,12 @@ class GroupedLaw:
         codes = self.fit.factors.named(labels, 1)
         if codes.cell[0] >= 0:
             return self.groups[self.fit.factors.cells[codes.cell[0]]]
-        told, covariance = _prior(self.fit, codes)
+        told, covariance = prior_of(self.fit, codes)
         noise = 1.0
         if self.fit.noise_column and (code := codes.codes[self.fit.noise_column][0]) >= 0:
             cells = self.fit.factors.codes[self.fit.noise_column] == code
             noise = float(self.fit.noises[self.fit.factors.cell[cells][0]])
-        return self._made(told, covariance, noise, codes, freedom=_freedom(self.fit, codes))
+        return self._made(told, covariance, noise, codes, freedom=freedom_of(self.fit, codes))
 
     def predict_group(
         self,
@@ -106,9 +110,9 @@ class GroupedLaw:
         check_lengths(columns, target)
         labels = {name: [(group or {}).get(name, "")] for name in self.fit.factors.columns}
         codes = self.fit.factors.named(labels, 1)
-        prior, spread = _prior(self.fit, codes)
+        prior, spread = prior_of(self.fit, codes)
         levelled = target / self._unit(codes)[0]
-        told, covariance = _adapted(self.fit, prior, spread, columns, levelled, self._noise)
+        told, covariance = adapted_to(self.fit, prior, spread, columns, levelled, self._noise)
         return self._made(told, covariance, 1.0, codes, freedom=None)
 
     def levelled(self, table: Any, y: Any, groups: Any) -> Array:
@@ -247,7 +251,7 @@ def grouped_law(fit: SharedFit, data: Observations, law: Law) -> GroupedLaw:
     for place, cell in enumerate(factors.cells):
         here = np.flatnonzero(factors.cell == place)
         codes = factors.rows(here[:1])
-        told, covariance = _posterior(fit, codes)
+        told, covariance = posterior_of(fit, codes)
         counts[cell] = len(here)
         groups[cell] = _law_at(fit, common, told, covariance, float(fit.noises[place]), None)
         rows = data.rows(here)
@@ -258,33 +262,12 @@ def grouped_law(fit: SharedFit, data: Observations, law: Law) -> GroupedLaw:
             else common
         )
     slopes = fit.written.slopes(np.array(common.expression.constants))
-    varying = _spread(fit, None)
+    varying = spread_of(fit, None)
     between = np.sqrt(np.maximum(np.diag(slopes @ varying @ slopes.T), 0.0))
     own_by = tuple(
         tuple(column for at, column in fit.blocks if at == place) for place in range(count)
     )
     return GroupedLaw(common, groups, alone, between, own_by, counts, fit)
-
-
-def law_in_unit(law: Law, unit: float) -> Law:
-    """A law of a target that was divided by a unit, as a law of the target."""
-    if unit == 1:
-        return law
-    places = linear_places(law.expression)
-    terms = law.expression.terms if isinstance(law.expression, Sum) else (law.expression,)
-    deviation = law.deviation * (unit if law.noise == "absolute" else 1.0)
-    if len(places) < len(terms):  # some term has no coefficient that could hold the unit
-        whole = Product((Number(unit), law.expression))
-        return replace(law, expression=whole, deviation=deviation)
-    scale = np.ones(len(law.expression.constants))
-    scale[places] = unit
-    constants = scale * np.array(law.expression.constants)
-    return replace(
-        law,
-        expression=law.expression.with_constants(constants.tolist()),
-        covariance=law.covariance * np.outer(scale, scale),
-        deviation=deviation,
-    )
 
 
 def _law_at(
@@ -304,95 +287,3 @@ def _law_at(
         deviation=law.deviation * noise,
         freedom=freedom,
     )
-
-
-def _spread(fit: SharedFit, codes: GroupFactors | None) -> Array:
-    """The covariance of what varies and is not known of a group [constant, constant].
-
-    The model has own constants vary apart; where those of the groups go together, so do a new one's.
-    """
-    found = np.zeros((len(fit.mixed.mean),) * 2)
-    deviations = np.sqrt(fit.mixed.ratios * fit.mixed.variance)
-    for one, (place, column) in enumerate(fit.blocks):
-        if codes is not None and codes.codes[column][0] >= 0:
-            continue
-        for two, (other, same) in enumerate(fit.blocks):
-            if same == column:
-                alike = (
-                    1.0 if one == two else _together(fit.mixed.effects[one], fit.mixed.effects[two])
-                )
-                found[place, other] += alike * deviations[one] * deviations[two]
-    return found
-
-
-def _together(one: Array, other: Array) -> float:
-    """The correlation of two constants over groups, drawn to 0 as by so many groups without any."""
-    squares = float(np.sqrt((one @ one) * (other @ other)))
-    return float(one @ other) / squares * len(one) / (len(one) + APART) if squares > 0 else 0.0
-
-
-def _posterior(fit: SharedFit, codes: GroupFactors) -> tuple[Array, Array]:
-    """Mean and covariance of a group's constants, by what is known of it."""
-    count = len(fit.mixed.mean)
-    chosen = np.zeros((count, len(fit.mixed.covariance)))
-    chosen[:, :count] = np.eye(count)
-    first = count
-    for (place, column), effect in zip(fit.blocks, fit.mixed.effects, strict=True):
-        code = int(codes.codes[column][0])
-        if code >= 0:
-            chosen[place, first + code] = 1.0
-        first += len(effect)
-    return fit.told(codes)[0], chosen @ fit.mixed.covariance @ chosen.T
-
-
-def _prior(fit: SharedFit, codes: GroupFactors) -> tuple[Array, Array]:
-    """The same of a group that was not there, with the spread of what is not known."""
-    told, covariance = _posterior(fit, codes)
-    return told, covariance + _spread(fit, codes)
-
-
-def _freedom(fit: SharedFit, codes: GroupFactors) -> int | None:
-    """Levels beyond one, of the column with the fewest that a spread is known from."""
-    unknown = [
-        len(fit.factors.levels[column]) - 1
-        for _, column in fit.blocks
-        if codes.codes[column][0] < 0
-    ]
-    return max(min(unknown), 1) if unknown else None
-
-
-def _adapted(
-    fit: SharedFit,
-    prior: Array,
-    spread: Array,
-    columns: dict[str, Array],
-    target: Array,
-    noise: Any,  # from values to standard deviations
-) -> tuple[Array, Array]:
-    """Constants after a few rows: Gauss-Newton steps from the prior, as in an extended Kalman filter."""
-    if len(target) == 0:
-        raise ShapeError("There should be at least one row of the new group. Found none.")
-    program = Program(fit.written.expression)
-    told, covariance = prior, spread
-    for _ in range(ADAPTING):
-        constants = fit.written.constants(told)
-        values, jacobian = program.jacobian(columns, constants)
-        slopes = jacobian @ fit.written.slopes(constants)
-        across = slopes @ spread
-        total = across @ slopes.T + np.diag(noise(values) ** 2 + 1e-300)
-        if not np.isfinite(total).all():
-            break
-        gain = np.linalg.solve(total, across).T
-        moved = prior + gain @ (target - values - slopes @ (prior - told))
-        covariance = spread - gain @ across
-        for _ in range(ADAPTING):  # back from where the form has no value
-            if np.isfinite(program.values(columns, fit.written.constants(moved))).all():
-                break
-            moved = (moved + told) / 2
-        else:
-            break
-        settled = np.allclose(moved, told, rtol=1e-8, atol=1e-12)
-        told = moved
-        if settled:
-            break
-    return told, covariance

@@ -1,8 +1,7 @@
 """A law: a formula with fitted constants, how sure they are, and what it predicts.
 
 Intervals are by the delta method: to first order a prediction moves with the constants along the
-Jacobian, so their covariance gives its variance. The covariance is the sandwich of White
-(Econometrica 48, 1980), which holds for deviations of unequal size too.
+Jacobian, so their covariance (`_covariance.py`) gives its variance.
 """
 
 from __future__ import annotations
@@ -29,7 +28,9 @@ from taskmix.laws._forms import (
     complexity,
     growth,
 )
+from taskmix.laws._judging._covariance import sandwich
 from taskmix.laws._judging._discrepancy import correlation_beyond, distance_beyond
+from taskmix.laws._judging._outside import beyond_ranges_words, outside_rows
 from taskmix.laws._judging._same_form import is_same_form
 from taskmix.numerics import Interval, student_quantile
 
@@ -90,7 +91,7 @@ class Law:
 
     expression: Expression
     target: str
-    covariance: Array  # [constant, constant]
+    covariance: Array  # [constant, constant]; infinite where it cannot be computed
     noise: Noise
     deviation: float  # of one measurement: in the target's unit, or as a share of the value
     rows: int
@@ -181,7 +182,7 @@ class Law:
         if measurement:
             variance = variance + self.measurement_deviation(values, columns) ** 2
         half = student_quantile(level, self.degrees) * np.sqrt(np.maximum(variance, 0.0))
-        outside = self._outside(columns)
+        outside = outside_rows(columns, self._known)
         return LawPrediction(
             values.copy(), values - half, values + half, outside, self._warning(columns)
         )
@@ -204,7 +205,7 @@ class Law:
         away = self._beyond(both, values)
         alike = float(correlation_beyond(both, both, self._known)[0, 1])
         variance = float(away @ away - 2 * alike * away[0] * away[1]) + self._over_forms(
-            np.array([step @ self.covariance @ step]),
+            self.constants_variance(step[None]),
             lambda other: other._step_squares_about(both, values[1] - values[0]),
         )
         spread = float(np.sqrt(max(float(variance[0]), 0.0)))
@@ -218,9 +219,15 @@ class Law:
         medians = {name: np.full(len(values), value) for name, value in self.typical.items()}
         return np.asarray(self.deviation * noise_sizes(self.noise, values, {**medians, **columns}))
 
+    def constants_variance(self, jacobian: Array) -> Array:
+        """[row], of values that move with the constants like this; infinite where nothing is known."""
+        if not np.isfinite(self.covariance).all():
+            return np.full(len(jacobian), np.inf)
+        return np.asarray(np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian))
+
     def _variance(self, columns: Columns, values: Array, jacobian: Array) -> Array:
         """[row], of constants, of the form and of what all forms may miss beyond the data."""
-        own = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
+        own = self.constants_variance(jacobian)
         return np.asarray(
             self._over_forms(own, lambda other: other._squares_about(columns, values))
             + self._beyond(columns, values) ** 2
@@ -249,15 +256,14 @@ class Law:
         """[row], expected squares of what this law has about other values."""
         program = Program(self.expression)
         own, jacobian = program.jacobian(columns, program.start)
-        variance = np.einsum("nk,kl,nl->n", jacobian, self.covariance, jacobian)
-        return np.asarray(variance + (own - values) ** 2)
+        return np.asarray(self.constants_variance(jacobian) + (own - values) ** 2)
 
     def _step_squares_about(self, both: Columns, change: float) -> Array:
         """[1], the same of the difference between two rows."""
         program = Program(self.expression)
         own, jacobian = program.jacobian(both, program.start)
         step = jacobian[1] - jacobian[0]
-        return np.array([step @ self.covariance @ step + (own[1] - own[0] - change) ** 2])
+        return np.asarray(self.constants_variance(step[None]) + (own[1] - own[0] - change) ** 2)
 
     @property
     def _known(self) -> dict[str, tuple[float, float]]:
@@ -283,32 +289,12 @@ class Law:
         rows = len(found[wanted[0]])
         return {**{name: np.full(rows, self.typical[name]) for name in others}, **found}
 
-    def _outside(self, columns: Mapping[str, Array]) -> NDArray[np.bool_]:
-        result = np.zeros(max(map(len, columns.values())), dtype=np.bool_)
-        for name, column in columns.items():
-            if name in self.expression.variables:
-                low, high = self.ranges[name]
-                result |= (column < low) | (column > high)
-        return result
-
-    def _warning(self, columns: Mapping[str, Array]) -> str:
-        words = []
-        for name, column in columns.items():
-            if name not in self.expression.variables:
-                continue
-            low, high = self.ranges[name]
-            beyond = column[(column < low) | (column > high)]
-            if len(beyond):
-                words.append(f"{name} = {beyond[0]:g} (data {low:g} to {high:g})")
-        if not words:
-            return ""
+    def _warning(self, columns: Columns) -> str:
+        words = beyond_ranges_words(columns, self._known)
         far = self.errors.left_out_relative
-        known = (
-            f" Beyond a left-out range it was off by {far:.1%} in the mean square."
-            if np.isfinite(far)
-            else ""
-        )
-        return f"Outside the range of the data: {', '.join(words)}.{known}"
+        if words and np.isfinite(far):
+            words += f" Beyond a left-out range it was off by {far:.1%} in the mean square."
+        return words
 
 
 def law_of(
@@ -317,23 +303,8 @@ def law_of(
     """The law of a fitted formula, with the covariance of its constants."""
     program = Program(fit.expression)
     values, jacobian = program.jacobian(data.columns, program.start)
-    weighted = jacobian * data.weight[:, None]
     residual = data.weight * (values - data.target)
-    rows, count = weighted.shape
-    with np.errstate(over="ignore"):
-        scale = np.linalg.norm(weighted, axis=0)
-    scale[(scale == 0) | ~np.isfinite(scale)] = 1.0
-    known = np.isfinite(weighted).all() and float(np.abs(weighted / scale).max(initial=0.0)) < 1e100
-    if not known:  # a constant that overflows: nothing is known of it
-        weighted = np.zeros_like(weighted)
-    # Under Huber's loss rows beyond the bound add no curvature, and pull no harder than the bound.
-    inside = np.abs(residual) <= data.bound
-    pulls = np.clip(residual, -data.bound, data.bound)
-    inverse = np.linalg.pinv(
-        (weighted * inside[:, None] / scale).T @ (weighted / scale), rcond=1e-12
-    )
-    meat = (weighted / scale).T @ ((weighted / scale) * pulls[:, None] ** 2)
-    covariance = inverse @ meat @ inverse / np.outer(scale, scale) * rows / max(rows - count, 1)
+    rows, count = jacobian.shape
     deviation = float(np.sqrt(residual @ residual / max(rows - count, 1)))
     if data.bound < np.inf:
         deviation = data.bound / BEND  # Huber's scale, which rows far off hardly move
@@ -344,7 +315,7 @@ def law_of(
     return Law(
         expression=fit.expression,
         target=target,
-        covariance=covariance,
+        covariance=sandwich(jacobian * data.weight[:, None], residual, data.bound),
         noise=noise,
         deviation=deviation,
         rows=rows,

@@ -155,7 +155,7 @@ def _said(laws: Sequence[Law], points: Columns) -> tuple[Array, Array, Array]:
         program = Program(law.expression)
         with np.errstate(all="ignore"):
             found, jacobian = program.jacobian(points, program.start)
-            spread = np.einsum("nk,kl,nl->n", jacobian, law.covariance, jacobian)
+            spread = law.constants_variance(jacobian)
         values.append(found)
         variances.append(spread)
     return (
@@ -178,7 +178,7 @@ def _to_narrow(
     noise = law.measurement_deviation(values, points) ** 2
     usable = np.isfinite(jacobian).all(axis=1) & np.isfinite(noise) & (noise > 0)
     covariance, picked = law.covariance.copy(), []
-    before = float(wanted @ covariance @ wanted)
+    before = float(law.constants_variance(wanted[None])[0])
     if not (np.isfinite(before) and before > 0 and usable.any()):
         return None
     jacobian = np.where(usable[:, None], jacobian, 0.0)

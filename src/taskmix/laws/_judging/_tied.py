@@ -3,7 +3,8 @@
 A law is tied with the chosen one if its score is hardly longer and its errors beyond the left-out
 ranges cannot be told from those. So is a published form (`_field_form.py`) that fits the rows and the
 ranges as well, however long it is: a term with too little effect to be seen is not disproved. Of laws
-that are one form with other numbers, or say the same in other words, the best stands for all.
+that are one form with other numbers, or say the same in other words, the best stands for all. At most
+twelve are named: a few places are kept for published forms, whose scores come last.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from taskmix.laws._judging._ranges import log_errors
 TIED_NATS = 10.0  # of the score, within which a law may be tied with the chosen one
 TIED_FIT_NATS = 2.0  # of the rows and ranges alone, for a published form
 TIED_ERRORS = 2.0  # standard errors over ranges, within which its errors cannot be told from those
-MOST_TIED = 6  # laws, with the chosen one: more than a person compares say "unknown"
+MOST_TIED = 12  # laws, with the chosen one; what is shown to people are the first six, and a count
+PUBLISHED_PLACES = 2  # of these, for published forms with longer descriptions
 SAME_LAW = 1e-3  # of the values: laws that differ by less say the same in other words
 
 
@@ -40,21 +42,25 @@ def tied_places(
         score - form_length(law.expression, law.rows, choosing=True)
         for law, score in zip(laws, choice.scores, strict=True)
     ]
+    short, published = [], []
     for place in np.argsort(choice.scores).tolist():
         if not choice.fit[place] or not np.isfinite(errors[place]).all():
             continue
-        is_short = choice.scores[place] <= chosen + TIED_NATS
-        is_published = is_field_form(laws[place].expression)
-        if not is_short and not (
-            is_published and fits[place] <= fits[choice.place] + TIED_FIT_NATS
+        if choice.scores[place] <= chosen + TIED_NATS:
+            short.append(place)
+        elif (
+            is_field_form(laws[place].expression)
+            and fits[place] <= fits[choice.place] + TIED_FIT_NATS
         ):
-            continue
-        if not _is_worse(errors[place] - errors[choice.place]) and not any(
-            _is_same(laws[place], laws[other], points) for other in tied
-        ):
-            tied.append(place)
-        if len(tied) == MOST_TIED:
-            break
+            published.append(place)
+    for places, most in ((short, MOST_TIED - PUBLISHED_PLACES), (published, MOST_TIED)):
+        for place in places:
+            if (
+                len(tied) < most
+                and not _is_worse(errors[place] - errors[choice.place])
+                and not any(_is_same(laws[place], laws[other], points) for other in tied)
+            ):
+                tied.append(place)
     return tied
 
 

@@ -34,6 +34,7 @@ from taskmix.laws._forms import (
     Variable,
     free,
     multiply,
+    open_key,
     raise_to,
 )
 from taskmix.laws._searching._extend import Vocabulary, extensions, replacements
@@ -65,6 +66,8 @@ REFITTED_STARTS = 40  # first guesses fitted to all these rows
 REFITTED_IF_ENOUGH = 5  # the same where one of them is enough already
 LADDER_COLUMNS = 3  # at most, in the short products that a front begins with
 SIMPLIFIED_PER_ROUND = 16  # formulas simplified in each round
+NEIGHBOURED = 5  # forms whose every factor and term is exchanged at the end
+NEIGHBOURS = 20  # formulas that are fitted of each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +130,7 @@ def search_laws(
             pool.fit(fit.expression for _, fit in again.ranked()[:REFITTED_STARTS])
             pool.simplify_best(SIMPLIFIED_PER_ROUND)
         _grow(pool, first.data, options, is_enough)
+        _look_around(pool, first.data)
     if not pool.is_enough(is_enough):
         pool.fit_field_forms(fit for _, fit in first.ranked())
     pool.measure_exponents()
@@ -213,6 +217,19 @@ def _grow(
         pool.simplify_best(SIMPLIFIED_PER_ROUND)
         if pool.best >= before - 1e-9 or pool.is_enough(is_enough):
             break
+
+
+def _look_around(pool: Pool, few: Observations) -> None:
+    """Fits what differs from one of the best forms by one part: few rows tell such forms apart badly,
+    so the true one may be next to them without ever having been the best.
+    """
+    words = _vocabulary(few)
+    forms: dict[str, Fit] = {}
+    for _, fit in pool.ranked():
+        forms.setdefault(open_key(fit.expression), fit)
+    for fit in list(forms.values())[:NEIGHBOURED]:
+        pool.fit(replacements(fit.expression, few, words, NEIGHBOURS))
+    pool.simplify_best(SIMPLIFIED_PER_ROUND)
 
 
 def _vocabulary(data: Observations) -> Vocabulary:

@@ -15,6 +15,7 @@ import numpy as np
 
 from taskmix.laws._fitting import Observations
 from taskmix.laws._forms import (
+    ONE,
     Array,
     Columns,
     Expression,
@@ -25,6 +26,7 @@ from taskmix.laws._forms import (
     log,
     multiply,
     raise_to,
+    split_number,
     substitute,
 )
 from taskmix.laws._searching._scales import (
@@ -153,6 +155,9 @@ def logarithm_starts(data: Observations) -> Iterator[Expression]:
     ((name, column),) = data.columns.items()
     simple = [f for f in term_features(name, column, 0) if f.kind in ("power", "log")]
     terms = [f.build(1.0) for f in simple]
+    plain = [split_number(term)[1] for term in terms]
+    for first, second in combinations([*plain, ONE], 2):  # as they stand: one constant to be solved
+        yield multiply(free(1.0), log(add(first, second)))
     span = float(np.ptp(data.target)) or 1.0
     for first, second in combinations([*terms, free(1.0)], 2):
         for share in LOGARITHMS:

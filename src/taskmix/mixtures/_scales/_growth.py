@@ -12,6 +12,7 @@ import numpy as np
 
 from taskmix.mixtures._scales._link import LEAST_SLOPE, SLOPE_APART, SLOPE_SPREAD, Link
 from taskmix.mixtures._table import Floats
+from taskmix.numerics import squares_by_power
 
 POWERS = np.linspace(0.05, 0.8, 46)
 # A size has its own recipe, which moves all its metrics off the power law together: by this part of the
@@ -44,8 +45,7 @@ def _levels(known: Floats, wanted: float, levels: Floats, random: np.random.Gene
     # The base size's own level is 0 by definition.
     values = np.concatenate([np.zeros((draws, 1, metrics)), levels], axis=1)
     fall = np.maximum(np.ptp(values[0], axis=0), 1e-9)  # [metric]
-    fits = [_power_terms(known, power) for power in POWERS]
-    wrong = np.array([_misfit(terms, values[0] / fall) for terms in fits]) / metrics
+    wrong = squares_by_power([(known, values[0] / fall)], POWERS) / metrics
     freedom = ERROR_WEIGHT + max(count + 1 - 3, 0)
     error = float(np.sqrt((ERROR_WEIGHT * LEVEL_ERROR**2 + wrong.min()) / freedom))
     weights = np.exp(-(wrong - wrong.min()) / (2 * error**2))
@@ -54,7 +54,7 @@ def _levels(known: Floats, wanted: float, levels: Floats, random: np.random.Gene
     found = np.empty((draws, metrics))
     for place in np.unique(chosen):
         mine = chosen == place
-        solve = np.linalg.pinv(fits[place])  # [2, size]
+        solve = np.linalg.pinv(_power_terms(known, POWERS[place]))  # [2, size]
         coefficients = np.einsum("ts,dsm->dtm", solve, moved[mine])
         ahead = _power_terms(np.array([wanted]), POWERS[place])[0]
         found[mine] = np.einsum("t,dtm->dm", ahead, coefficients)
@@ -65,10 +65,6 @@ def _levels(known: Floats, wanted: float, levels: Floats, random: np.random.Gene
 def _power_terms(ratio: Floats, power: float) -> Floats:
     """[size, 2]; at a power near 0 the second is the logarithm."""
     return np.column_stack([np.ones(len(ratio)), (ratio**-power - 1.0) / power])
-
-
-def _misfit(terms: Floats, values: Floats) -> float:
-    return float(((values - terms @ (np.linalg.pinv(terms) @ values)) ** 2).sum())
 
 
 def _slopes(
