@@ -31,9 +31,14 @@ setup: .venv/.done
 demo: .venv/.demo-done
 	$(BIN)/taskmix demo
 
-# One torch thread a process and one process a core: threads within a run lose on few cores.
+# Tests start hundreds of processes: where they may not keep what they compiled of our files (and of packages,
+# which uv leaves uncompiled), each of them compiles it again.
+export PYTHONDONTWRITEBYTECODE :=
+
+# One torch thread a process and one process a core: threads within a run lose on few cores. Each process
+# begins with one half of the tests, so that what a file's tests share is made once.
 test: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m 'not slow and not paper'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not paper'
 
 test-slow: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m 'slow or paper' --timeout 3600

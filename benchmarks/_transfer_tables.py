@@ -17,10 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
+from _few_labels import WEAK_TARGET, FewLabels
 from taskmix.engine import Fleet, Run
 from taskmix.models import Perceptron
-from taskmix.papers import CensusOptions, Nlp25Options, WeakOptions
+from taskmix.papers import CensusOptions, Nlp25Options
+from taskmix.papers._transfer._options import TransferOptions
 from taskmix.records import Study
+from taskmix.tasks import FeatureEncoding
 from taskmix.transfer import SubsetOutcomes, outcomes_of_target
 
 # 24 of 51 states and 20 of 24 text tasks, listed by hand before any run and divided nearly in turns.
@@ -51,7 +54,6 @@ NLP_ASIDE = (
     "stance_atheism",
 )
 CASES = ("census", "nlp25", "youtube", "census aside", "nlp25 aside", "trec aside")
-WEAK_TARGET = "target"
 BATCH = 48  # runs after which lines are written
 
 
@@ -96,12 +98,12 @@ def make_case(name: str, data: Path, encoder: str, cache: Path, *, quick: bool) 
             name=name, run=replace(nlp.template, tasks=tasks), targets=tasks, sizes=(1, 2, 3, 5, 7),
             fitted=200 // less, tried=50 // less,
         )  # fmt: skip
-    weak = WeakOptions(data=data / "wrench" / kind, encoder=encoder, cache=cache)
-    names = tuple(
-        task for task in weak.source.load().names if task == WEAK_TARGET or "function" in task
+    source = FewLabels(path=str(data / "wrench" / kind), cache=cache)
+    reads = FeatureEncoding(path=encoder, max_length=64, pooling="mean")
+    run = TransferOptions(steps=200).run(
+        "weak", source, Perceptron(hidden=(64,), one_head=True, reads=reads)
     )
-    network = Perceptron(hidden=weak.hidden, one_head=True, reads=weak.encoding)
-    run = replace(weak.run("weak", weak.source, network), tasks=names)
+    names = run.load().names
     few = len(names) < 20
     return Case(
         name=name, run=run, targets=(WEAK_TARGET,),

@@ -89,6 +89,8 @@ from taskmix.models import Perceptron
 from taskmix.records import Study
 
 if __name__ == "__main__":
+    # A job that a shell starts in the background ignores it, and so would whatever the job starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     run = Run(label="x", source=DigitsSource(), architecture=Perceptron(), steps=100_000, seed=0)
     print("now", flush=True)
     try:

@@ -15,8 +15,10 @@ from taskmix.engine import Fleet
 from taskmix.errors import InputError, OptionError
 from taskmix.models import Perceptron, Transformer
 from taskmix.papers import Nlp25Options, reproduce_nlp25
+from taskmix.papers._transfer._nlp25 import groups_of
 from taskmix.papers._transfer._nlp25_data import Nlp25Source, expand
 from taskmix.records import Study
+from taskmix.transfer import fit_linear_surrogate, gather_outcomes
 
 WORDS = ("good", "bad", "one", "two", "three", "the")
 FOLDERS = ("glue/cola", "glue/rte", "glue/stsb", "superglue/copa", "tweeteval/hate", "anli/r1")
@@ -105,11 +107,13 @@ def test_all_methods_stand_beside_each_other(data: Path, encoder: Path, tmp_path
     rows = {row.quantity: row for row in found}
     assert rows["nlp25/selected_minus_best"].paper == 1.8
     names = ("cola", "rte", "stsb", "copa", "hate")
-    for method in ("single", "equal", "bandit", "pairwise", "selected"):
+    for method in ("single", "equal", "bandit", "pairwise", "grouped", "selected"):
         each = [rows[f"nlp25/{method}/{name}"].ours for name in names]
         assert rows[f"nlp25/{method}/average"].ours == pytest.approx(np.mean(each))
         assert rows[f"nlp25/{method}/average"].n == 2
-    best = max(rows[f"nlp25/{name}/average"].ours for name in ("equal", "bandit", "pairwise"))
+    best = max(
+        rows[f"nlp25/{name}/average"].ours for name in ("equal", "bandit", "pairwise", "grouped")
+    )
     gain = rows["nlp25/selected/average"].ours - best
     assert rows["nlp25/selected_minus_best"].ours == pytest.approx(gain)
     assert rows["nlp25/failed_runs"].ours == 0
@@ -119,9 +123,38 @@ def test_all_methods_stand_beside_each_other(data: Path, encoder: Path, tmp_path
 def test_the_encoder_is_frozen_unless_it_is_to_be_trained(data: Path, encoder: Path) -> None:
     frozen = options(data, encoder)
     assert isinstance(frozen.template.architecture, Perceptron)
-    tuned = replace(frozen, fine_tune=True).template
-    assert isinstance(tuned.architecture, Transformer)
-    assert tuned.optimization.optimizer == "adamw"
+    for tune in ("adapters", "all"):
+        tuned = replace(frozen, tune=tune).template
+        assert isinstance(tuned.architecture, Transformer)
+        assert (tuned.architecture.tune, tuned.optimization.optimizer) == (tune, "adamw")
+
+
+def test_adapters_are_merged_beside_the_other_methods(
+    data: Path, encoder: Path, tmp_path: Path
+) -> None:
+    study = Study(tmp_path / "study")
+    with_adapters = replace(options(data, encoder), tune="adapters", steps=2, max_length=16)
+    rows = {row.quantity: row for row in reproduce_nlp25(with_adapters, study, Fleet(workers=1))}
+    methods = ("equal", "bandit", "pairwise", "grouped", "merged")
+    best = max(rows[f"nlp25/{name}/average"].ours for name in methods)
+    gain = rows["nlp25/selected/average"].ours - best
+    assert rows["nlp25/selected_minus_best"].ours == pytest.approx(gain)
+
+
+def test_tasks_that_gain_by_each_other_are_a_group() -> None:
+    gains = np.kron(np.eye(2), [[0.0, 0.2], [0.2, 0.0]]) - np.kron(
+        1 - np.eye(2), np.full((2, 2), 0.1)
+    )
+    names = ("cola", "rte", "hate", "copa")
+    surrogates = {}
+    for place, name in enumerate(names):
+        others = [i for i in range(4) if i != place]
+        subsets = np.concatenate([np.zeros((1, 3)), np.eye(3)])
+        losses = 1.0 - subsets @ gains[place, others]
+        sources = [names[i] for i in others]
+        table = gather_outcomes(subsets, losses, target=name, sources=sources)
+        surrogates[name] = fit_linear_surrogate(table)
+    assert groups_of(surrogates) == [("cola", "rte"), ("hate", "copa")]
 
 
 def test_the_command_prints_the_rows_and_tells_bad_input(

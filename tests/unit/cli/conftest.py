@@ -11,7 +11,16 @@ NAMES = ("a", "b", "c", "d", "e")  # of the tasks in `tables`
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two text tasks that a word decides."""
-    root = tmp_path / "tasks"
+    return write_texts(tmp_path / "tasks")
+
+
+@pytest.fixture(scope="module")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, for what the tests of a file share."""
+    return write_texts(tmp_path_factory.mktemp("shared") / "tasks")
+
+
+def write_texts(root: Path) -> Path:
     for name, word in (("fruit", "apple"), ("tool", "hammer")):
         (root / name).mkdir(parents=True)
         for split, rows in (("train", 40), ("dev", 12), ("test", 12)):

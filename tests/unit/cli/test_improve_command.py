@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,20 @@ from .running import run_cli
 STEPS = 300
 
 
-@pytest.fixture
-def logged(monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def trained(shared_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study of two uniform runs on two tasks of five words."""
-    out = tmp_path / "study"
+    out = tmp_path_factory.mktemp("trained") / "study"
     words = ("--out", out, "--seeds", "2", "--workers", "1", "--steps", str(STEPS), "--json")
-    assert run_cli(monkeypatch, "train", folder, *words, "--batch-size", "4") == 0
+    with pytest.MonkeyPatch.context() as patch:
+        assert run_cli(patch, "train", shared_folder, *words, "--batch-size", "4") == 0
     return out
+
+
+@pytest.fixture
+def logged(trained: Path, tmp_path: Path) -> Path:
+    """That study, for one test alone."""
+    return Path(shutil.copytree(trained, tmp_path / "study"))
 
 
 def test_a_plan_is_learned_from_a_study_and_trained_with(

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from taskmix.cli._commands._transfer import OutcomeName
 from taskmix.cli._options import CacheOption, WhereOptions
 from taskmix.cli._options._extras import check_extras
+from taskmix.cli._options._model import TuneName
 from taskmix.cli._printing._display import echo
 from taskmix.cli._printing._reproduced import print_reproduction
 from taskmix.cli._reproducing._text import (
@@ -197,16 +198,17 @@ def nlp25(
     text: EncoderOptions,
     asked: SubsetExperimentOptions,
     where: WhereOptions,
-    fine_tune: Annotated[
-        bool, typer.Option("--fine-tune/--frozen", help="Train the encoder itself; far slower.")
-    ] = False,
+    tune: Annotated[
+        TuneName, typer.Option("--tune", help="Of the encoder; heads read its frozen vectors.")
+    ] = TuneName.HEADS,
     rows: Annotated[int, typer.Option("--rows", min=1, help="Of a task to train on.")] = 1000,
     dev_rows: Annotated[int, typer.Option("--dev-rows", min=1)] = 500,
     test_rows: Annotated[int, typer.Option("--test-rows", min=1)] = 1000,
     hidden: Annotated[int, typer.Option("--hidden", min=1, help="Width of the network.")] = 64,
     steps: StepsOption = 300,
     learning_rate: Annotated[
-        float | None, typer.Option("--learning-rate", help="[1e-3, or 2e-5 with --fine-tune].")
+        float | None,
+        typer.Option("--learning-rate", help="[1e-3; with --tune adapters 5e-4, with all 2e-5]."),
     ] = None,
     max_length: LengthOption = 128,
     size: Annotated[int, typer.Option("--size", min=1, help="Sources in a subset.")] = 4,
@@ -217,6 +219,7 @@ def nlp25(
     held_out: HeldOutOption = 24,
     alone: AloneOption = 10,
     seeds: SeedsOption = 5,
+    minutes: MinutesOption = None,
 ) -> None:
     """Which of some 25 text tasks to learn each of them with.
 
@@ -230,7 +233,12 @@ def nlp25(
     check_extras(model=text.encoder, where=where)
     where.join(context)
     study = asked.out or Path("nlp25-study")
-    options = _kept(locals(), "data fine_tune rows dev_rows test_rows steps max_length")
+    tunings: dict[TuneName, Literal["adapters", "all"]] = {
+        TuneName.ADAPTERS: "adapters",
+        TuneName.ALL: "all",
+    }
+    tuning = tunings.get(tune)
+    options = _kept(locals(), "data rows dev_rows test_rows steps max_length")
     options |= _kept(locals(), "size subsets held_out alone seeds") | _common(asked)
     options |= {
         "hidden": (hidden,),
@@ -238,15 +246,18 @@ def nlp25(
         "encoder": text.encoder,
         "cache": text.cache or study / "features",
         "outcome": outcome.value,
-        "learning_rate": Optimization.usual_rate(
-            learning_rate, tuning="all" if fine_tune else None
-        ),
+        "tune": tuning,
+        "learning_rate": Optimization.usual_rate(learning_rate, tuning=tuning),
     }
     if asked.quick:
         options |= {"rows": 64, "dev_rows": 32, "test_rows": 32, "steps": min(steps, 20)}
         options |= {"subsets": 30, "held_out": 4, "repeats": 2, "alone": 3, "seeds": 2}
         options |= {"max_length": min(max_length, 32)}
-    with _executing("nlp25", study, where, quiet=asked.json_) as (kept, executor, tell):
+    with _executing("nlp25", study, where, quiet=asked.json_, minutes=minutes) as (
+        kept,
+        executor,
+        tell,
+    ):
         begin = time.monotonic()
         found = reproduce_nlp25(Nlp25Options(**options), kept, executor, on_texts=tell)
     print_reproduction("nlp25", found, time.monotonic() - begin, as_json=asked.json_)

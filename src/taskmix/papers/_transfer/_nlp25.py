@@ -5,13 +5,16 @@ r"""25 text tasks: which of the others to learn each of them with.
     ANLI, each with the 24 others as sources; 1.8 % above multitask baselines.
 
 By default a perceptron learns on the vectors of a frozen encoder, so that hundreds of runs take
-minutes; `fine_tune` trains the encoder itself. Every task gets the same number of batches, whatever
-it is trained with. `equal` and `bandit` train all tasks together, with equal weights and with
-BanditMTL's; `pairwise` chooses the sources of a target by its runs with one source at a time, which is
-a linear surrogate of subsets of one, and then as ours does: the few prefixes that it predicts best are
-trained, and the best one on dev is taken. Scores are the tasks' metrics on test rows in hundredths;
-`average` is over tasks, and intervals are over seeds, paired where one method is taken from another.
-The paper's figure stands beside ours minus the best of the multitask methods.
+minutes; `tune` trains adapters of the encoder, or the encoder itself. Every task gets the same number
+of batches, whatever it is trained with. `equal` and `bandit` train all tasks together, with equal
+weights and with BanditMTL's; `pairwise` chooses the sources of a target by its runs with one source at
+a time, which is a linear surrogate of subsets of one, and then as ours does: the few prefixes that it
+predicts best are trained, and the best one on dev is taken. `grouped` trains a model for each group of
+tasks, by the gains of the same pairs; `merged`, where an encoder is tuned, adds up what every task
+learned alone. Scores are the tasks' metrics on test rows in hundredths; `average` is over tasks, and
+intervals are over seeds, paired where one method is taken from another. The paper's figure stands
+beside ours minus the best of the multitask methods, and `least_difference` is what so many seeds
+would find in four of five repetitions.
 """
 
 from __future__ import annotations
@@ -22,9 +25,11 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
 from taskmix.engine import Executor, Optimization, Run, finish
-from taskmix.models import Perceptron, Transformer
+from taskmix.models import Merge, Perceptron, Transformer
 from taskmix.numerics import mean_interval, paired_interval
 from taskmix.papers._shared import PaperRow, row
 from taskmix.papers._transfer._nlp25_data import Nlp25Source
@@ -39,11 +44,19 @@ from taskmix.papers._transfer._selected import (
 from taskmix.papers._transfer._sign_test import sign_test
 from taskmix.records import Study
 from taskmix.tasks import FeatureEncoding
-from taskmix.transfer import SubsetDesign, TransferStudy, measure_trials
+from taskmix.transfer import (
+    LinearSurrogate,
+    SubsetDesign,
+    TransferMatrix,
+    TransferStudy,
+    group_greedily,
+    measure_trials,
+)
 from taskmix.weighting import BanditMTL
 
 PAPER_GAIN = 1.8
-BASELINES = ("equal", "bandit", "pairwise")
+BASELINES = ("equal", "bandit", "pairwise", "grouped", "merged")
+POWER = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +71,9 @@ class Nlp25Options(TransferOptions):
 
     data: Path
     encoder: str
-    fine_tune: bool = False
+    tune: Literal["adapters", "all"] | None = (
+        None  # of the encoder; None: a perceptron on its vectors
+    )
     rows: int = 1000
     dev_rows: int = 500
     test_rows: int = 1000
@@ -87,15 +102,24 @@ class Nlp25Options(TransferOptions):
     @property
     def template(self) -> Run:
         """A run of all tasks with equal weights."""
-        if not self.fine_tune:
+        if self.tune is None:
             return self.run(
                 "equal", self.source, Perceptron(hidden=self.hidden, reads=self.encoding)
             )
         trained = Optimization(
             optimizer="adamw", learning_rate=self.learning_rate, schedule="linear", warmup=0.1
         )
-        encoder = Transformer(path=self.encoder, max_length=self.max_length, pooling="first")
-        return replace(self.run("equal", self.source, encoder), optimization=trained)
+        encoder = Transformer(
+            path=self.encoder,
+            max_length=self.max_length,
+            pooling="mean" if self.tune == "adapters" else "first",
+            tune=self.tune,
+        )
+        return replace(
+            self.run("equal", self.source, encoder),
+            optimization=trained,
+            precision="bfloat16" if self.device.startswith("cuda") else "float32",
+        )
 
     def study(self, design: SubsetDesign) -> TransferStudy:
         """Every task a target, from the same runs."""
@@ -116,7 +140,7 @@ def reproduce_nlp25(
     `taskmix reproduce nlp25` runs it.
     """
     tasks = options.source.load()
-    if not options.fine_tune:
+    if options.tune is None:
         options.encoding.encode(tasks, cache=options.cache, on_progress=on_texts)
     design = options.design(options.size, options.subsets)
     description = options.study(design)
@@ -131,7 +155,8 @@ def reproduce_nlp25(
     surrogates, chosen = select_sources(fitted, study, executor)
     of_pairs, chosen_by_pairs = select_sources(paired, study, executor)
     selections = {"pairwise": chosen_by_pairs, "selected": chosen}
-    rows = nlp25_score_rows(options, description, selections, study, executor)
+    groups = groups_of(of_pairs)
+    rows = nlp25_score_rows(options, description, selections, groups, study, executor)
     generator = np.random.default_rng(options.seed)
     for name, fits in (("nlp25", surrogates), ("nlp25/pairwise", of_pairs)):
         tests = [
@@ -142,10 +167,21 @@ def reproduce_nlp25(
     return [*rows, *cost_rows("nlp25", [fitted, paired, tried], chosen)]
 
 
+def groups_of(surrogates: dict[str, LinearSurrogate]) -> list[tuple[str, ...]]:
+    """Tasks that gain by each other, from a surrogate of every task."""
+    names = tuple(surrogates)
+    matrix = TransferMatrix(
+        tasks=names, surrogates=tuple(surrogates.values()), failed=(0,) * len(names)
+    )
+    found = group_greedily(np.nan_to_num(matrix.relative_gains))
+    return [tuple(names[place] for place in group) for group in found.groups]
+
+
 def nlp25_score_rows(
     options: Nlp25Options,
     description: TransferStudy,
     selections: dict[str, dict[str, tuple[str, ...]]],
+    groups: list[tuple[str, ...]],
     study: Study,
     executor: Executor,
 ) -> list[PaperRow]:
@@ -162,7 +198,8 @@ def nlp25_score_rows(
         for method, run in for_all.items()
     }
     nobody: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
-    for method, chosen in {"single": nobody, **selections}.items():
+    grouped = {name: group for group in groups for name in group}
+    for method, chosen in {"single": nobody, "grouped": grouped, **selections}.items():
         runs[method] = {
             target: [
                 description.run([n for n in names if n == target or n in sources], seed)
@@ -171,6 +208,16 @@ def nlp25_score_rows(
             for target, sources in chosen.items()
         }
     finish(executor, [run for of in runs.values() for some in of.values() for run in some], study)
+    if options.tune is not None:
+        single = [
+            tuple(runs["single"][name][place] for name in names) for place in range(len(seeds))
+        ]
+        merged = [
+            replace(template, label="merged", merge=Merge(), sources=models, seed=seed)
+            for models, seed in zip(single, seeds, strict=True)
+        ]
+        finish(executor, merged, study)
+        runs["merged"] = dict.fromkeys(names, merged)
     tables = {
         method: np.array([scores_on_test(of[name], name, study) for name in names]).T
         for method, of in runs.items()
@@ -180,10 +227,23 @@ def nlp25_score_rows(
         rows.append(row(f"nlp25/{method}/average", None, mean_interval(table.mean(axis=1))))
         for place, name in enumerate(names):
             rows.append(row(f"nlp25/{method}/{name}", None, mean_interval(table[:, place])))
-    best = max(BASELINES, key=lambda method: float(tables[method].mean()))
+    best = max(tables.keys() & set(BASELINES), key=lambda method: float(tables[method].mean()))
     ours = tables["selected"].mean(axis=1)
+    least = least_difference(ours - tables[best].mean(axis=1))
+    rows.append(row("nlp25/least_difference", None, mean_interval([least])))
     for method in ("best", *(other for other in tables if other != "selected")):
         theirs = tables[best if method == "best" else method].mean(axis=1)
         paper = PAPER_GAIN if method == "best" else None
         rows.append(row(f"nlp25/selected_minus_{method}", paper, paired_interval(ours, theirs)))
     return rows
+
+
+def least_difference(differences: NDArray[np.float64], level: float = 0.95) -> float:
+    """The mean difference that as many pairs would tell from 0 with a power of four in five.
+
+    >>> round(least_difference(np.array([-1.0, 0.0, 1.0])), 3)  # (4.303 + 1.061) / √3
+    3.097
+    """
+    freedom = len(differences) - 1
+    ends = stats.t.ppf((1 + level) / 2, freedom) + stats.t.ppf(POWER, freedom)
+    return float(ends * differences.std(ddof=1) / np.sqrt(len(differences)))
