@@ -17,8 +17,15 @@ from taskmix.models import Perceptron, Transformer
 from taskmix.papers import Nlp25Options, reproduce_nlp25
 from taskmix.papers._transfer._nlp25 import groups_of
 from taskmix.papers._transfer._nlp25_data import Nlp25Source, expand
+from taskmix.papers._transfer._selected import doubling_prefixes
 from taskmix.records import Study
-from taskmix.transfer import fit_linear_surrogate, gather_outcomes
+from taskmix.transfer import (
+    TransferStudy,
+    TrialOutcomes,
+    fit_linear_surrogate,
+    gather_outcomes,
+    measure_trials,
+)
 
 WORDS = ("good", "bad", "one", "two", "three", "the")
 FOLDERS = ("glue/cola", "glue/rte", "glue/stsb", "superglue/copa", "tweeteval/hate", "anli/r1")
@@ -139,6 +146,35 @@ def test_adapters_are_merged_beside_the_other_methods(
     best = max(rows[f"nlp25/{name}/average"].ours for name in methods)
     gain = rows["nlp25/selected/average"].ours - best
     assert rows["nlp25/selected_minus_best"].ours == pytest.approx(gain)
+
+
+def test_prefixes_double_up_to_all_sources_in_the_order_of_their_effects() -> None:
+    runs = np.concatenate([np.zeros((1, 5)), np.eye(5)])
+    effects = np.array([0.1, -0.2, 0.3, -0.4, 0.0])
+    outcomes = 1.0 + runs @ effects
+    table = gather_outcomes(runs, outcomes, target="cola", sources=list("abcde"))
+    found = doubling_prefixes(fit_linear_surrogate(table))
+    assert [set(np.array(list("abcde"))[line]) for line in found] == [
+        set(),
+        {"d"},
+        {"d", "b"},
+        {"d", "b", "e", "a"},
+        set("abcde"),
+    ]
+
+
+def test_sources_are_chosen_by_the_metric_on_dev(
+    data: Path, encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def measured(description: TransferStudy, *rest: Any) -> TrialOutcomes:
+        asked.append(description.outcome)
+        return measure_trials(description, *rest)
+
+    monkeypatch.setattr("taskmix.papers._transfer._selected.measure_trials", measured)
+    reproduce_nlp25(options(data, encoder), Study(tmp_path / "study"), Fleet(workers=1))
+    assert asked == ["metric", "metric"], "of the surrogate, and of pairs"
 
 
 def test_tasks_that_gain_by_each_other_are_a_group() -> None:

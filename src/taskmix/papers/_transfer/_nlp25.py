@@ -8,19 +8,20 @@ By default a perceptron learns on the vectors of a frozen encoder, so that hundr
 minutes; `tune` trains adapters of the encoder, or the encoder itself. Every task gets the same number
 of batches, whatever it is trained with. `equal` and `bandit` train all tasks together, with equal
 weights and with BanditMTL's; `pairwise` chooses the sources of a target by its runs with one source at
-a time, which is a linear surrogate of subsets of one, and then as ours does: the few prefixes that it
-predicts best are trained, and the best one on dev is taken. `grouped` trains a model for each group of
-tasks, by the gains of the same pairs; `merged`, where an encoder is tuned, adds up what every task
-learned alone. Scores are the tasks' metrics on test rows in hundredths; `average` is over tasks, and
-intervals are over seeds, paired where one method is taken from another. The paper's figure stands
-beside ours minus the best of the multitask methods, and `least_difference` is what so many seeds
-would find in four of five repetitions.
+a time, which is a linear surrogate of subsets of one, and then as ours does: prefixes of 0, 1, 2, 4,
+... and of all sources in its order are trained, and the one of the best metric on dev is taken.
+`grouped` trains a model for each group of tasks, by the gains of the same pairs; `merged`, where an
+encoder is tuned, adds up what every task learned alone. Scores are the tasks' metrics on test rows in
+hundredths; `average` is over tasks, and intervals are over seeds, paired where one method is taken
+from another. The paper's figure stands beside ours minus the best of the multitask methods, and
+`least_difference` is what so many seeds would find in four of five repetitions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -36,6 +37,7 @@ from taskmix.papers._transfer._nlp25_data import Nlp25Source
 from taskmix.papers._transfer._options import TransferOptions
 from taskmix.papers._transfer._selected import (
     cost_rows,
+    doubling_prefixes,
     f1_rows,
     held_out_table,
     scores_on_test,
@@ -152,8 +154,15 @@ def reproduce_nlp25(
     )
     paired = measure_trials(pairs, [*single, *pairs.subsets(len(tasks) - 1)], study, executor)
     tried = measure_trials(trial, trial.subsets(options.held_out), study, executor)
-    surrogates, chosen = select_sources(fitted, study, executor)
-    of_pairs, chosen_by_pairs = select_sources(paired, study, executor)
+    select = partial(
+        select_sources,
+        study=study,
+        executor=executor,
+        prefixes=doubling_prefixes,
+        chosen_by="metric",
+    )
+    surrogates, chosen = select(fitted)
+    of_pairs, chosen_by_pairs = select(paired)
     selections = {"pairwise": chosen_by_pairs, "selected": chosen}
     groups = groups_of(of_pairs)
     rows = nlp25_score_rows(options, description, selections, groups, study, executor)

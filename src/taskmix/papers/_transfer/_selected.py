@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -38,6 +39,7 @@ def select_sources(
     executor: Executor,
     *,
     prefixes: Prefixes = best_prefixes,
+    chosen_by: Literal["loss", "metric"] | None = None,  # on dev; None: the outcome fitted to
     ridge: float = 0.0,
     seeds: int = 3,
 ) -> tuple[dict[str, LinearSurrogate], dict[str, tuple[str, ...]]]:
@@ -47,7 +49,7 @@ def select_sources(
     surrogate predicts best unless said otherwise, are trained under a few seeds, and the one of the
     best dev outcome is taken.
     """
-    description = measured.description
+    description = replace(measured.description, outcome=chosen_by or measured.description.outcome)
     surrogates = {
         target: fit_linear_surrogate(measured.table(target), ridge=ridge)
         for target in description.targets
@@ -99,6 +101,15 @@ def spread_prefixes(surrogate: LinearSurrogate) -> NDArray[np.bool_]:
     rank = np.argsort(np.argsort(surrogate.effects, kind="stable"), kind="stable")
     sizes = np.unique(np.rint(count * np.linspace(0, 1, 9) ** 1.5).astype(np.int64))
     return np.asarray(rank < sizes[:, None])
+
+
+def doubling_prefixes(surrogate: LinearSurrogate) -> NDArray[np.bool_]:
+    """Prefixes of 0, 1, 2, 4, ... sources and of all of them: few sizes, since runs with as many tasks
+    train together."""
+    count = len(surrogate.sources)
+    rank = np.argsort(np.argsort(surrogate.effects, kind="stable"), kind="stable")
+    sizes = [0, *(2**power for power in range(count.bit_length()) if 2**power < count), count]
+    return np.asarray(rank < np.array(sizes)[:, None])
 
 
 def best_of(measured: NDArray[np.float64], *, sizes: Sequence[int]) -> int:
