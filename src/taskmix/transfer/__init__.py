@@ -59,7 +59,13 @@ from taskmix.transfer._judging import (
 )
 from taskmix.transfer._label_model import ABSTAIN, fit_label_model, majority_vote
 from taskmix.transfer._learning import LearningOptions, TransferLessons, learn
-from taskmix.transfer._measuring import TransferStudy, TrialOutcomes, measure_trials, train_trials
+from taskmix.transfer._measuring import (
+    TransferStudy,
+    Trial,
+    TrialOutcomes,
+    measure_trials,
+    train_trials,
+)
 from taskmix.transfer._surrogates import (
     CompanySurrogate,
     KernelSMSurrogate,
@@ -111,6 +117,7 @@ __all__ = [
     "TransferLessons",
     "TransferMatrix",
     "TransferStudy",
+    "Trial",
     "TrialOutcomes",
     "UnseenTransfer",
     "UsedDesign",

@@ -251,7 +251,7 @@ def nlp25(
     }
     if asked.quick:
         options |= {"rows": 64, "dev_rows": 32, "test_rows": 32, "steps": min(steps, 20)}
-        options |= {"subsets": 30, "held_out": 4, "repeats": 2, "alone": 3, "seeds": 2}
+        options |= {"subsets": 46, "held_out": 4, "repeats": 2, "alone": 3, "seeds": 2}
         options |= {"max_length": min(max_length, 32)}
     with _executing("nlp25", study, where, quiet=asked.json_, minutes=minutes) as (
         kept,

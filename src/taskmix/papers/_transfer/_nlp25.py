@@ -8,8 +8,8 @@ By default a perceptron learns on the vectors of a frozen encoder, so that hundr
 minutes; `tune` trains adapters of the encoder, or the encoder itself. Every task gets the same number
 of batches, whatever it is trained with. `equal` and `bandit` train all tasks together, with equal
 weights and with BanditMTL's; `pairwise` chooses the sources of a target by its runs with one source at
-a time, which is a linear surrogate of subsets of one, and then as ours does: prefixes of 0, 1, 2, 4,
-... and of all sources in its order are trained, and the one of the best metric on dev is taken.
+a time, which is a linear surrogate of subsets of one, and then as ours does: prefixes of 0, 1, 3,
+9, ... and of all sources in its order are trained, and the one of the best metric on dev is taken.
 `grouped` trains a model for each group of tasks, by the gains of the same pairs; `merged`, where an
 encoder is tuned, adds up what every task learned alone. Scores are the tasks' metrics on test rows in
 hundredths; `average` is over tasks, and intervals are over seeds, paired where one method is taken
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -37,11 +36,12 @@ from taskmix.papers._transfer._nlp25_data import Nlp25Source
 from taskmix.papers._transfer._options import TransferOptions
 from taskmix.papers._transfer._selected import (
     cost_rows,
-    doubling_prefixes,
     f1_rows,
     held_out_table,
+    prefix_trials,
     scores_on_test,
     select_sources,
+    tripling_prefixes,
 )
 from taskmix.papers._transfer._sign_test import sign_test
 from taskmix.records import Study
@@ -59,6 +59,7 @@ from taskmix.weighting import BanditMTL
 PAPER_GAIN = 1.8
 BASELINES = ("equal", "bandit", "pairwise", "grouped", "merged")
 POWER = 0.8
+PREFIX_SEEDS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,20 +150,31 @@ def reproduce_nlp25(
     pairs = options.study(replace(design, kind="fixed", size=1, count=len(tasks) - 1))
     trial = options.study(options.design(options.size, options.subsets, held_out=True))
     single = description.alone()
-    fitted = measure_trials(
-        description, [*single, *description.subsets(options.subsets)], study, executor
+    to_fit = [*single, *description.subsets(options.subsets)]
+    of_two = [*single, *pairs.subsets(len(tasks) - 1)]
+    to_try = trial.subsets(options.held_out)
+    # All at once: every call reads the texts anew, and small fleets leave a GPU idle.
+    measure_trials(description, [*to_fit, *of_two, *to_try], study, executor)
+    fitted = measure_trials(description, to_fit, study, executor)
+    paired = measure_trials(pairs, of_two, study, executor)
+    tried = measure_trials(trial, to_try, study, executor)
+    prefixes = [
+        prefix
+        for measured in (fitted, paired)
+        for prefix in prefix_trials(measured, tripling_prefixes, seeds=PREFIX_SEEDS)
+    ]
+    measure_trials(description, prefixes, study, executor)
+    (surrogates, chosen), (of_pairs, chosen_by_pairs) = (
+        select_sources(
+            measured,
+            study,
+            executor,
+            prefixes=tripling_prefixes,
+            chosen_by="metric",
+            seeds=PREFIX_SEEDS,
+        )
+        for measured in (fitted, paired)
     )
-    paired = measure_trials(pairs, [*single, *pairs.subsets(len(tasks) - 1)], study, executor)
-    tried = measure_trials(trial, trial.subsets(options.held_out), study, executor)
-    select = partial(
-        select_sources,
-        study=study,
-        executor=executor,
-        prefixes=doubling_prefixes,
-        chosen_by="metric",
-    )
-    surrogates, chosen = select(fitted)
-    of_pairs, chosen_by_pairs = select(paired)
     selections = {"pairwise": chosen_by_pairs, "selected": chosen}
     groups = groups_of(of_pairs)
     rows = nlp25_score_rows(options, description, selections, groups, study, executor)

@@ -17,6 +17,7 @@ from taskmix.records import Study
 from taskmix.transfer import (
     LinearSurrogate,
     SubsetOutcomes,
+    Trial,
     TrialOutcomes,
     best_prefixes,
     choose_prefix,
@@ -50,17 +51,9 @@ def select_sources(
     best dev outcome is taken.
     """
     description = replace(measured.description, outcome=chosen_by or measured.description.outcome)
-    surrogates = {
-        target: fit_linear_surrogate(measured.table(target), ridge=ridge)
-        for target in description.targets
-    }
+    surrogates = _fit_all(measured, ridge)
     tried = {target: prefixes(surrogate) for target, surrogate in surrogates.items()}
-    trials = [
-        trial
-        for target, members in tried.items()
-        for member in members
-        for trial in description.prefix(target, _names(surrogates[target], member), seeds)
-    ]
+    trials = prefix_trials(measured, prefixes, ridge=ridge, seeds=seeds)
     found = measure_trials(description, trials, study, executor)
     chosen, begin = {}, 0
     for target, members in tried.items():
@@ -75,6 +68,25 @@ def select_sources(
         chosen[target] = choice.selection.sources
         begin = end
     return surrogates, chosen
+
+
+def prefix_trials(
+    measured: TrialOutcomes, prefixes: Prefixes, *, ridge: float = 0.0, seeds: int
+) -> list[Trial]:
+    """Every prefix of every target under so many seeds, in this order."""
+    return [
+        trial
+        for target, surrogate in _fit_all(measured, ridge).items()
+        for member in prefixes(surrogate)
+        for trial in measured.description.prefix(target, _names(surrogate, member), seeds)
+    ]
+
+
+def _fit_all(measured: TrialOutcomes, ridge: float) -> dict[str, LinearSurrogate]:
+    return {
+        target: fit_linear_surrogate(measured.table(target), ridge=ridge)
+        for target in measured.description.targets
+    }
 
 
 def held_out_table(
@@ -103,12 +115,12 @@ def spread_prefixes(surrogate: LinearSurrogate) -> NDArray[np.bool_]:
     return np.asarray(rank < sizes[:, None])
 
 
-def doubling_prefixes(surrogate: LinearSurrogate) -> NDArray[np.bool_]:
-    """Prefixes of 0, 1, 2, 4, ... sources and of all of them: few sizes, since runs with as many tasks
+def tripling_prefixes(surrogate: LinearSurrogate) -> NDArray[np.bool_]:
+    """Prefixes of 0, 1, 3, 9, ... sources and of all of them: few sizes, since runs with as many tasks
     train together."""
     count = len(surrogate.sources)
     rank = np.argsort(np.argsort(surrogate.effects, kind="stable"), kind="stable")
-    sizes = [0, *(2**power for power in range(count.bit_length()) if 2**power < count), count]
+    sizes = [0, *(size for size in (1, 3, 9, 27, 81) if size < count), count]
     return np.asarray(rank < np.array(sizes)[:, None])
 
 
