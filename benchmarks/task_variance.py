@@ -2,14 +2,15 @@
 
     python benchmarks/task_variance.py screen --worlds 40 --out screen.jsonl
     python benchmarks/task_variance.py confirm --worlds 40 --out confirm.jsonl
-    python benchmarks/task_variance.py folders --data DATA --worlds 10 --out folders.jsonl
+    python benchmarks/task_variance.py folders --data DATA --worlds 10 --out folders.jsonl [--first 10]
 
 Perceptrons are trained on artificial tasks (`_variance_worlds.py`) whose sizes, noise, difficulty,
 number of classes, kinship, number, length of training and width of the shared layer are drawn at
 random (`screen`), on chosen settings with seeds that the screen has not seen (`confirm`), and on real
 tables of unequal tasks (`folders`). Every method has the same rows, first parameters and order of
 batches. Prints test scores minus those of equal weights, paired by world, the mean over tasks and the
-worst task's, with 95 % intervals. What `--out` holds already is not done again.
+worst task's, with 95 % intervals. "by rows" weighs each loss by its task's rows, as batches in
+proportion to rows would. What `--out` holds already is not done again.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from taskmix.weighting import (
     AnyWeighting,
     BanditMTL,
     Equal,
+    FixedWeights,
     GroupDRO,
     Uncertainty,
 )
@@ -49,6 +51,7 @@ METHODS: dict[str, AnyWeighting] = {
     "group-dro": GroupDRO(),
     "uncertainty": Uncertainty(),
 }
+BY_ROWS = "by rows"
 ALONE = "alone"  # each task by itself, as many steps as all together take
 UNSEEN = 1000  # the first seed that the screen has not seen
 EVALUATIONS = 10
@@ -93,8 +96,8 @@ def confirm_cases(worlds: int) -> Iterator[Case]:
             )
 
 
-def folder_cases(data: Path, names: Sequence[str], worlds: int) -> Iterator[Case]:
-    for seed in range(worlds):
+def folder_cases(data: Path, names: Sequence[str], worlds: int, first: int) -> Iterator[Case]:
+    for seed in range(first, first + worlds):
         for name in names:
             for steps in (100, 1000):
                 yield Case(
@@ -107,9 +110,11 @@ def folder_cases(data: Path, names: Sequence[str], worlds: int) -> Iterator[Case
                 )
 
 
-def train_case(case: Case) -> dict[str, Any]:
+def train_case(case: Case, methods: Sequence[str]) -> dict[str, Any]:
     """Test scores, [method][seed][task], and the variance between the losses over all steps."""
     tasks = case.load()
+    sizes = [task.sizes["train"] for task in tasks]
+    every = METHODS | {BY_ROWS: FixedWeights(weights=tuple(map(float, sizes)))}
     template = Run(
         label="equal",
         source=GivenTasks.of(tasks),
@@ -121,7 +126,8 @@ def train_case(case: Case) -> dict[str, Any]:
     )
     runs = {
         (name, seed): [replace(template, label=name, weighting=method, seed=seed)]
-        for name, method in METHODS.items()
+        for name, method in every.items()
+        if name in methods
         for seed in range(SEEDS)
     }
     for seed in range(SEEDS):
@@ -182,8 +188,8 @@ def groups_of(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
 def tell(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     table = []
     for name, some in groups_of(rows).items():
-        for method in (*METHODS, ALONE):
-            if method == "equal" or len(some) < 2:
+        for method in (*METHODS, BY_ROWS, ALONE):
+            if method == "equal" or len(some) < 2 or any(method not in r["scores"] for r in some):
                 continue
             ratio = math.nan
             if method in some[0]["variance"]:
@@ -209,6 +215,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=("screen", "confirm", "folders"))
     parser.add_argument("--worlds", type=int, default=40)
+    parser.add_argument("--first", type=int, default=0, help="the first seed of the folders")
+    parser.add_argument(
+        "--methods", default=",".join((*METHODS, BY_ROWS)), help="some of them, with commas"
+    )
     parser.add_argument("--data", type=Path, help="the folder that holds the folders")
     parser.add_argument("--only", default=",".join(FOLDERS), help="of the folders, with commas")
     parser.add_argument("--out", type=Path, required=True, help="a file of lines, one a case")
@@ -220,14 +230,14 @@ def main() -> None:
     elif options.part == "confirm":
         cases = confirm_cases(options.worlds)
     else:
-        cases = folder_cases(options.data, options.only.split(","), options.worlds)
+        cases = folder_cases(options.data, options.only.split(","), options.worlds, options.first)
     lines = options.out.read_text().splitlines() if options.out.exists() else []
     rows = [json.loads(line) for line in lines]
     done = {(row["name"], row["seed"]) for row in rows}
     end = time.monotonic() + 60 * options.minutes
     for case in cases:
         if time.monotonic() < end and (case.name, case.seed) not in done:
-            rows.append(train_case(case))
+            rows.append(train_case(case, ["equal", *options.methods.split(",")]))
             with options.out.open("a") as file:
                 file.write(json.dumps(rows[-1]) + "\n")
     tell(rows, options.json)
