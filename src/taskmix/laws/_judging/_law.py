@@ -34,7 +34,9 @@ from taskmix.laws._judging._outside import beyond_ranges_words, outside_rows
 from taskmix.laws._judging._same_form import is_same_form
 from taskmix.numerics import Interval, student_quantile
 
-RIVAL_NATS = 3.0  # by which a tied form's description is longer where it counts 1/e of the chosen
+# By which a tied form's description is longer where it counts 1/e of the chosen one: with 3, 90 %
+# intervals outside the data held 97 % of points of known laws; with 1, fewer of those of real tables.
+RIVAL_NATS = 1.5
 
 
 @dataclass(frozen=True)
