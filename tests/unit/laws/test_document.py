@@ -12,6 +12,7 @@ import pytest
 from taskmix.errors import InputError, OptionError
 from taskmix.laws import (
     LawRegressor,
+    LawsDocument,
     LawTable,
     LearnedLaws,
     describe_laws,
@@ -20,6 +21,7 @@ from taskmix.laws import (
     read_laws,
     write_laws,
 )
+from taskmix.records import from_plain
 
 EARLIER: dict[str, Any] = {  # as the first version of `taskmix laws --document` wrote it
     "command": "taskmix laws rows.csv --explain f1 --inputs n --document laws.json",
@@ -173,3 +175,18 @@ def test_what_cannot_be_asked_is_told(options: dict[str, Any], words: str) -> No
     model = LawRegressor(enough=0.9)
     with pytest.raises(OptionError, match=words):
         learn_laws({"n": n, "f1": 3 * n}, target="f1", model=model, **options)
+
+
+def test_a_shorter_law_is_offered_where_the_chosen_one_is_too_long_to_read() -> None:
+    row = EARLIER["front"][0]
+    long = {**row, "complexity": 40, "formula": "long", "held_out_r2": 0.95, "held_out_mse": 0.01}
+    brief = {**row, "chosen": False}
+    better = {**brief, "complexity": 9, "formula": "better", "held_out_mse": 0.015}
+    wrong = {**better, "formula": "wrong", "held_out_mse": 0.001, "disqualified": "a pole"}
+    document = from_plain(LawsDocument, {**EARLIER, "front": [brief, better, wrong, long]})
+    assert document.readable is not None
+    assert document.readable.formula == "better", "the best of those that may be used"
+    (words,) = (line for line in describe_laws(document) if "A shorter law" in str(line))
+    assert "explains 90.0% of" in str(words)
+    assert str(words).endswith("95.0%: f1 = better")
+    assert from_plain(LawsDocument, EARLIER).readable is None, "the chosen law is short enough"

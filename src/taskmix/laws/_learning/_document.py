@@ -60,6 +60,9 @@ class GainRow:
     warning: str
 
 
+READABLE_SIGNS = 25  # of a law: about what people take in at a glance
+
+
 @dataclass(frozen=True, kw_only=True)
 class LawsDocument:
     """What `learn_laws` found, in plain words and numbers; what was not asked for is None.
@@ -114,6 +117,31 @@ class LawsDocument:
     # What rows with equal inputs say of noise and law; None where there are none.
     lack_of_fit: LackOfFit | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     seconds: float
+
+    @property
+    def readable(self) -> FrontRow | None:
+        """The best law on the front that people can read, where the chosen one is longer than that."""
+        chosen = next((row for row in self.front if row.chosen), None)
+        if chosen is None or chosen.complexity <= READABLE_SIGNS:
+            return None
+        short = [
+            row
+            for row in self.front
+            if row.complexity <= READABLE_SIGNS and not row.disqualified and row.held_out_r2 > 0
+        ]
+        return min(short, key=lambda row: row.held_out_mse, default=None)
+
+    @property
+    def readable_words(self) -> str:
+        """That law in a sentence, with what it explains; empty where there is none."""
+        row = self.readable
+        if row is None:
+            return ""
+        longer = next(each.held_out_r2 for each in self.front if each.chosen)
+        return (
+            f"A shorter law for reading, which explains {row.held_out_r2:.1%} of the held-out rows' "
+            f"variance where the chosen one explains {longer:.1%}: {self.target} = {row.formula}"
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The document as JSON has it."""

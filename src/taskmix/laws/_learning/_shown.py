@@ -112,7 +112,9 @@ def _law_lines(document: LawsDocument) -> list[str]:
         also = f"; bootstrap {drawn.low:.4g} to {drawn.high:.4g}" if drawn else ""
         lines.append(f"  {constant.value:.5g} ({constant.low:.4g} to {constant.high:.4g}{also})")
     grows = ", ".join(f"{name}: {rate or 'not known'}" for name, rate in law.growth.items())
-    return [*lines, f"For large values it grows like {grows}."] if grows else lines
+    if grows:
+        lines.append(f"For large values it grows like {grows}.")
+    return [*lines, words] if (words := document.readable_words) else lines
 
 
 def _answer_lines(document: LawsDocument) -> list[str]:

@@ -148,6 +148,8 @@ def _lines(document: LawsDocument) -> list[str]:
     if (gain := document.gain) is not None:
         ends = f"{gain.low:+.4g} to {gain.high:+.4g}"
         lines.append(f"A change to {point_words(gain.to)} brings {gain.value:+.4g} ({ends}).")
+    if words := document.readable_words:
+        lines.append(f"{words}.")
     if document.next_runs is not None:
         lines.append(document.next_runs.words)
     return [line.replace("-", MINUS) if "(" in line else line for line in lines]
