@@ -39,7 +39,15 @@ Role = Literal["alone", "design", "held out", "prefix"]
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A run, and what it is for."""
+    """A run, and what it is for; `TransferStudy.alone` and `subsets` give them.
+
+    >>> from taskmix.engine import DigitsSource, Run
+    >>> from taskmix.models import Perceptron
+    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=1, seed=0)
+    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(alone=2))
+    >>> [(trial.tasks, trial.role) for trial in study.alone()]
+    [(('half',), 'alone'), (('half',), 'alone')]
+    """
 
     run: Run
     tasks: tuple[str, ...]  # that it trains, in the order of the folder
