@@ -133,6 +133,8 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.bounded = bounded
         self.seed = seed
 
+    # Numbers of extreme size overflow on the way to a law; what is not finite is then not taken.
+    @np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
     def fit(
         self,
         X: Any,
