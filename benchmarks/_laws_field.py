@@ -60,6 +60,10 @@ FIELD = {
     "mixture and size": FieldLaw("1.5 + 300*n^-0.3 + 0.08*s^-0.4"),
     # The best learning rate falls with size: a bowl in its logarithm.
     "rate": FieldLaw("2.3 + 0.06*(log(lr) + 7.5)^2"),
+    # Li et al., 2025: the best rate and batch size move with the data.
+    "rate and batch": FieldLaw(
+        "2.6 + 0.06*(log(lr) + 0.3*log(d) - 1)^2 + 0.03*(log(b) - 0.57*log(d) + 9)^2 + 420*d^-0.28"
+    ),
 }
 
 

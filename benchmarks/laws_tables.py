@@ -16,7 +16,10 @@ each model left out in turn, told from the others and from 0, 3 or 5 rows of its
 every input (`laws/_learning/_targets.py`) were written while looking at this table, its test rows
 included; the choice among them is made on the train rows.
 
-    TASKMIX_DATA=... python benchmarks/laws_tables.py [--nested] [--quick] [--json]
+`--made` measures on tables that are made after the designs of further studies (`_laws_designs.py`).
+Seeds 0 and 1 were looked at while the rule was made; the default is one that was not.
+
+    TASKMIX_DATA=... python benchmarks/laws_tables.py [--nested | --made [--seed N]] [--quick] [--json]
 
 Tables are read from $TASKMIX_DATA/scaling_laws/NAME/train.csv and test.csv; those that are not there
 are left out.
@@ -37,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from _common import report, row
+from _laws_designs import DESIGNS
 from taskmix.laws import LawRegressor, read_table
 
 Columns = dict[str, NDArray[np.float64]]
@@ -103,6 +107,8 @@ def measured(
     said = model.law_.predict(columns, level=LEVEL, measurement=True)
     held = float(np.mean((said.low <= target) & (target <= said.high)))
     answers.append(row(f"{case}/held in {LEVEL:.0%} intervals", held, None, "-", "share of rows"))
+    constants = float(len(model.law_.expression.constants))
+    answers.append(row(f"{case}/constants", constants, None, "-", "of the choice"))
     return [*answers, row(f"{case}/seconds", seconds, None, "-", "CPU s")]
 
 
@@ -200,7 +206,31 @@ def new_groups(loss: str) -> list[dict[str, Any]]:
     ]
 
 
-def measure(quick: bool, nested: bool) -> list[dict[str, Any]]:
+def made_tables(seed: int) -> list[dict[str, Any]]:
+    """R² beyond the rows to learn from, rows held in intervals, and how long the law is."""
+    found = []
+    for name, design in DESIGNS.items():
+        table = design(np.random.default_rng(seed))
+        inside, beyond = (
+            ({each: column[mask] for each, column in table.columns.items()}, table.target[mask])
+            for mask in (~table.beyond, table.beyond)
+        )
+        begin = time.process_time()
+        if table.groups is None:
+            found += measured(f"made: {name}", inside, beyond, None)
+            continue
+        near, far = table.groups[~table.beyond], table.groups[table.beyond]
+        model = LawRegressor().fit(*inside, groups=near)
+        r2 = r_squared(model.predict(beyond[0], groups=far), beyond[1])
+        seconds = time.process_time() - begin
+        found.append(row(f"made: {name}/choice", r2, None, "-", "R²"))
+        found.append(row(f"made: {name}/seconds", seconds, None, "-", "CPU s"))
+    return found
+
+
+def measure(quick: bool, nested: bool, made: bool, seed: int) -> list[dict[str, Any]]:
+    if made:
+        return made_tables(seed)
     rows: list[dict[str, Any]] = []
     for name in list(TABLES)[: 1 if quick else None]:
         if not path_of(name, "train").is_file():
@@ -217,5 +247,12 @@ def measure(quick: bool, nested: bool) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    options = {"--nested": {"action": "store_true", "help": "ranges left out of the train rows"}}
+    options: dict[str, dict[str, Any]] = {
+        "--nested": {"action": "store_true", "help": "ranges left out of the train rows"},
+        "--made": {
+            "action": "store_true",
+            "help": "tables made after the designs of other studies",
+        },
+        "--seed": {"type": int, "default": 10, "help": "of these"},
+    }
     report("laws_tables", measure, __doc__ or "", options=options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taskmix.laws import evaluate_formula, parse_formula
+from taskmix.laws import LawRegressor, evaluate_formula, parse_formula
 from taskmix.laws._fitting import Observations, fit_constants
 from taskmix.laws._forms import (
     Expression,
@@ -136,3 +136,18 @@ def _freed(expression: Expression) -> Expression:
 def test_a_reciprocal_of_a_sum_is_another_form_than_the_sum() -> None:
     assert open_key(parse_formula("1/(n^0.3 + 2*T)")) != open_key(parse_formula("n^0.3 + 2*T"))
     assert open_key(parse_formula("1/(n + 2)")) == open_key(parse_formula("3*(n + 5)^-0.4"))
+
+
+def test_two_bowls_whose_middles_move_are_found() -> None:
+    generator = np.random.default_rng(0)
+    n, rate, batch = (
+        each.ravel()
+        for each in np.meshgrid(
+            np.geomspace(1e7, 1e9, 6), np.geomspace(1e-4, 1e-2, 7), np.geomspace(16, 1024, 6)
+        )
+    )
+    bowls = 0.05 * (np.log(rate) + 0.4 * np.log(n)) ** 2 + 0.03 * (np.log(batch) - 5) ** 2
+    loss = 2 + 300 / n**0.3 + bowls + 0.002 * generator.normal(size=len(n))
+    law = LawRegressor().fit({"n": n, "rate": rate, "batch": batch}, loss).law_
+    far = {"n": [1e10], "rate": [1e10**-0.4], "batch": [np.exp(5.0)]}
+    assert law.predict(far).values[0] == pytest.approx(2 + 300 / 1e10**0.3, abs=0.03)

@@ -9,8 +9,13 @@ from taskmix.laws import LawRegressor, fit_formula
 from taskmix.laws._fitting import Observations
 from taskmix.laws._forms import parse_formula
 from taskmix.laws._judging import Box, next_law_runs
-from taskmix.laws._judging._discrepancy import discrepancy_rate, distance_beyond
+from taskmix.laws._judging._discrepancy import (
+    UNTESTED_RATE,
+    discrepancy_rate,
+    distance_beyond,
+)
 from taskmix.laws._judging._ranges import left_out_ranges
+from taskmix.numerics import student_quantile
 
 N = np.geomspace(10, 1000, 60)
 
@@ -35,12 +40,41 @@ def test_a_wrong_form_is_given_a_larger_discrepancy_than_the_right_one():
     ranges = left_out_ranges(data.columns)
     right = fit_formula("sqrt(n)", {"n": N}, data.target).expression
     wrong = fit_formula("2 + 0.1*n", {"n": N}, data.target).expression
-    assert discrepancy_rate(wrong, data, ranges) > 10 * discrepancy_rate(right, data, ranges)
+    rates = [discrepancy_rate(e, data, ranges, [e] * len(ranges)) for e in (wrong, right)]
+    assert rates[0] > 10 * rates[1]
 
 
 def test_rows_without_noise_have_no_discrepancy():
     data = observed(np.sqrt(N), 0.0)
-    assert discrepancy_rate(parse_formula("1*sqrt(n)"), data, left_out_ranges(data.columns)) == 0
+    form, ranges = parse_formula("1*sqrt(n)"), left_out_ranges(data.columns)
+    assert discrepancy_rate(form, data, ranges, [form] * len(ranges)) == 0
+
+
+def test_a_law_chosen_with_a_range_in_view_is_as_suspect_as_the_one_chosen_without():
+    data = observed(np.sqrt(N), 0.2)
+    ranges = left_out_ranges(data.columns)
+    right = fit_formula("sqrt(n)", {"n": N}, data.target).expression
+    wrong = fit_formula("2 + 0.1*n", {"n": N}, data.target).expression
+    found = [discrepancy_rate(right, data, ranges, [e] * len(ranges)) for e in (wrong, right)]
+    assert found[0] > 10 * found[1]
+
+
+def test_intervals_beyond_an_input_of_few_values_are_wide_and_within_it_are_not():
+    generator = np.random.default_rng(0)
+    n, size = np.tile(np.geomspace(10, 1000, 20), 3), np.repeat([1.0, 2.0, 4.0], 20)
+    target = 3 + 20 / n + 2 / size + 0.02 * generator.normal(size=60)
+    law = LawRegressor().fit({"n": n, "size": size}, target).law_
+    assert law.untested == ("size",)
+    far, near = ({"n": [100.0], "size": [each]} for each in (8.0, 4.0))
+    sure = replace(law, untested=(), discrepancy=0.0)
+    quantile = student_quantile(0.95, law.degrees)
+    wide, narrow = (
+        (each.predict(far).high - each.predict(far).low) / 2 / quantile for each in (law, sure)
+    )
+    # Twice the largest size, of a range of two doublings: half a width beyond.
+    beyond = 0.5 * UNTESTED_RATE * law.measurement_deviation(law.predict(far).values, far)
+    assert wide**2 - narrow**2 == pytest.approx(beyond**2)
+    assert law.predict(near).high == pytest.approx(sure.predict(near).high)
 
 
 def test_the_discrepancy_widens_intervals_only_outside():

@@ -4,7 +4,8 @@ A fitted form becomes a law with intervals (`_law.py`). Of many the front keeps 
 buys (`_front.py`), and one is chosen (`_choose.py`) by its errors on rows and ranges that it has not
 seen (`_judge.py`, `_ranges.py`), unless it fails where it is asked to hold (`_holding.py`, with a box,
 what fails in it and demands). Laws that cannot be told apart are stacked (`_stack.py`), and runs that
-would tell are proposed (`_next_runs.py`). What a form may be off by beyond the data is learned from the
+would tell are proposed (`_next_runs.py`). Where deviations go together, rows do not count one by one
+(`_evidence.py`). What a form may be off by beyond the data is learned from the
 left-out ranges (`_discrepancy.py`). A law's constants can be drawn anew (`_bootstrap.py`) or given to
 groups of rows (`_groups.py`), and given formulas are judged on the same rows (`_compare.py`), those of
 the paper among them (`_published.py`).

@@ -58,6 +58,7 @@ def choose_law(
     ranges: Sequence[RangeRows],
     *,
     floor: float = 0.0,  # a weighted mean square below which an error is rounding
+    by_rows: bool = True,  # whether held-out rows speak one by one, or their deviations go together
 ) -> LawChoice:
     """The rule above."""
     errors = np.array([log_errors(each.left_out, floor) for each in judged])  # [law, range]
@@ -65,14 +66,16 @@ def choose_law(
     asked = np.array([not each.asked for each in verdicts])
     unasked = asked & np.array([not each.unasked for each in verdicts])
     if not asked.any():
-        place, scores, good = _shortest(judged, lengths, errors, shares, ~asked)
+        place, scores, good = _shortest(judged, lengths, errors, shares, by_rows, ~asked)
         return LawChoice(place, scores, good, _all_fail(verdicts[place].asked))
-    place, scores, good = _shortest(judged, lengths, errors, shares, asked)
+    place, scores, good = _shortest(judged, lengths, errors, shares, by_rows, asked)
     tieable = good & (unasked | np.array([each.is_sign for each in verdicts]))
     if unasked[place]:
         return LawChoice(place, scores, tieable)
     if unasked.any():
-        other, other_scores, other_good = _shortest(judged, lengths, errors, shares, unasked)
+        other, other_scores, other_good = _shortest(
+            judged, lengths, errors, shares, by_rows, unasked
+        )
         limit = WRONG_SIGN_NATS if verdicts[place].is_sign else np.inf
         if good[other] and scores[other] <= scores[place] + limit:
             return LawChoice(other, other_scores, other_good | tieable)
@@ -84,12 +87,14 @@ def _shortest(
     lengths: Sequence[float],
     errors: Array,  # [law, range]
     shares: Array,  # [range]
+    by_rows: bool,
     among: NDArray[np.bool_],
 ) -> tuple[int, Array, NDArray[np.bool_]]:
     """The best of some laws, the scores of all, and which of these are not worse on held-out rows."""
     places = np.flatnonzero(among)
     good = np.zeros(len(judged), dtype=np.bool_)
-    good[places] = _not_worse([judged[place].held_out for place in places.tolist()])
+    if by_rows:
+        good[places] = _not_worse([judged[place].held_out for place in places.tolist()])
     if not good.any():  # none has a value on every held-out row
         good[places] = True
     scores = np.array(lengths, dtype=np.float64)

@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.laws._fitting import Fit, Noise, Observations, fit_constants
-from taskmix.laws._forms import Program, complexity, is_field_form, open_key
+from taskmix.laws._forms import complexity, is_field_form, open_key
 from taskmix.laws._judging._box import Box
 from taskmix.laws._judging._choose import choose_law
 from taskmix.laws._judging._disqualify import TargetFacts
+from taskmix.laws._judging._evidence import Evidence, evidence_of
 from taskmix.laws._judging._factors import GroupFactors
 from taskmix.laws._judging._grouped_judge import judge_groups
 from taskmix.laws._judging._groups import GroupedLaw, grouped_law
 from taskmix.laws._judging._holding import Holding
 from taskmix.laws._judging._judge import judge_law
 from taskmix.laws._judging._law import Law, law_of
-from taskmix.laws._judging._ranges import largest_rows, left_out_ranges
+from taskmix.laws._judging._ranges import RangeRows, largest_rows, left_out_ranges
 from taskmix.laws._judging._rivals import with_rivals
 from taskmix.laws._judging._rows import FrontRow, StackRow, fitted_constants, growth_words
 from taskmix.laws._judging._stack import Stack, stack_of
@@ -54,6 +55,7 @@ class Front(Sequence[Law]):
     stack: Stack | None = None  # of the chosen law and the best of those tied with it
     groups: GroupedLaw | None = None  # the chosen law in each group, where groups were named
     tied: tuple[Law, ...] = ()  # all forms that cannot be told from the chosen one, it first
+    is_smooth: bool = False  # whether deviations go together, so that rows did not count one by one
 
     @property
     def chosen(self) -> Law:
@@ -126,14 +128,20 @@ def make_front(
     ranges = left_out_ranges(data.columns)
     holding = holding or Holding(unasked=Box.around(data.columns))
     facts, shared = TargetFacts.of(data.target), []
+    is_smooth = False
     if factors is None:
+        evidence = evidence_of(fits, data, describer)
+        is_smooth = evidence.smooth is not None
+        if is_smooth:
+            order = np.argsort(evidence.lengths(fits), kind="stable")
+            fits = [fits[place] for place in order.tolist()]
         judged = [
             judge_law(fit, data, train, held_out, beyond, ranges, folds=folds, polish=polish)
             for fit in _candidates(fits)
             if fit.is_usable(data)
         ]
         final = [_polished(each.fit, data) if polish else each.fit for each in judged]
-        nats = [describer.length(fit.expression, _mean_square(fit, data)) for fit in final]
+        nats = evidence.lengths(final)
     else:
         forms = [*_candidates(fits), *also]
         shared = judge_groups(
@@ -153,7 +161,7 @@ def make_front(
     if grouped:
         laws = [each.common for each in grouped]
     lengths = [law.length for law in laws]
-    choice = choose_law(judged, lengths, verdicts, ranges, floor=data.floor)
+    choice = choose_law(judged, lengths, verdicts, ranges, floor=data.floor, by_rows=not is_smooth)
     points = Box.around(data.columns).points(data.columns, describer.at)
     deviations = [each.left_out for each in judged]
     tied = tied_places(laws, deviations, choice, points)
@@ -164,10 +172,19 @@ def make_front(
             (float(choice.scores[place] - choice.scores[choice.place]), laws[place])
             for place in tied[1:]
         ]
-        chosen = with_rivals(chosen, rivals, data, ranges, describer)
+        usable = [place for place, verdict in enumerate(verdicts) if not verdict.words]
+        alone = [
+            _chosen_without([judged[place].without[number] for place in usable], evidence, each)
+            for number, each in enumerate(ranges)
+        ]
+        without = [chosen.expression if each is None else each.expression for each in alone]
+        chosen = with_rivals(chosen, rivals, data, ranges, without, describer)
         laws[choice.place] = chosen
         if stack is not None:
-            wide = [replace(law, discrepancy=chosen.discrepancy) for law in stack.laws]
+            wide = [
+                replace(law, discrepancy=chosen.discrepancy, untested=chosen.untested)
+                for law in stack.laws
+            ]
             stack = Stack(tuple(wide), stack.weights)
     kept = _undominated(laws, chosen)
     return Front(
@@ -181,6 +198,7 @@ def make_front(
         stack,
         grouped[choice.place] if grouped else None,
         tuple(laws[place] for place in tied),
+        is_smooth,
     )
 
 
@@ -190,8 +208,13 @@ def _polished(fit: Fit, data: Observations) -> Fit:
     return found if found.is_usable(data) else fit
 
 
-def _mean_square(fit: Fit, data: Observations) -> float:
-    return data.mean_square(Program(fit.expression).values(data.columns))
+def _chosen_without(fits: Sequence[Fit], evidence: Evidence, left_out: RangeRows) -> Fit | None:
+    """The shortest description of the rows that a range leaves, since the law that is chosen with the
+    range in view is the better there for it.
+    """
+    lengths = evidence.without(left_out.rows).lengths(fits)
+    best = int(np.argmin(lengths)) if lengths else 0
+    return fits[best] if lengths and np.isfinite(lengths[best]) else None
 
 
 def _candidates(fits: Sequence[Fit]) -> list[Fit]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from taskmix.laws._fitting import Fit, Observations, fit_constants
 from taskmix.laws._forms import Array, Program
 from taskmix.laws._judging._law import Errors
-from taskmix.laws._judging._ranges import RangeRows, range_deviations, typical_error
+from taskmix.laws._judging._ranges import RangeRows, fits_without, range_deviations, typical_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +22,7 @@ class JudgedLaw:
     errors: Errors
     held_out: Array  # [held-out row], squares of weighted deviations
     left_out: tuple[Array, ...]  # [range][left-out row], weighted deviations
+    without: tuple[Fit, ...] = ()  # [range], constants from the other rows
 
 
 def judge_law(
@@ -38,8 +39,9 @@ def judge_law(
     """Errors of a law; `beyond` is the range that is shown on its own, `ranges` are all."""
     aside, far = data.rows(held_out), data.rows(np.flatnonzero(beyond.rows))
     deviations = Program(fit.expression).values(aside.columns) - aside.target
-    off = range_deviations(fit, data, [beyond], refit=polish)[0] / far.weight
-    every = range_deviations(fit, data, ranges, refit=polish)
+    one, *without = fits_without(fit, data, [beyond, *ranges], refit=polish)
+    off = range_deviations([one], data, [beyond])[0] / far.weight
+    every = range_deviations(without, data, ranges)
     seen = data.rows(train)
     with np.errstate(all="ignore"):
         errors = Errors(
@@ -51,7 +53,9 @@ def judge_law(
             cross=_cross(fit, data, folds, polish=polish) if folds else float("nan"),
             ranges=typical_error(every, data, ranges),
         )
-    return JudgedLaw(fit, errors, aside.losses(aside.weight * deviations), tuple(every))
+    return JudgedLaw(
+        fit, errors, aside.losses(aside.weight * deviations), tuple(every), tuple(without)
+    )
 
 
 def _cross(fit: Fit, data: Observations, folds: int, *, polish: bool) -> float:

@@ -29,7 +29,11 @@ from taskmix.laws._forms import (
     growth,
 )
 from taskmix.laws._judging._covariance import sandwich
-from taskmix.laws._judging._discrepancy import correlation_beyond, distance_beyond
+from taskmix.laws._judging._discrepancy import (
+    UNTESTED_RATE,
+    correlation_beyond,
+    distance_beyond,
+)
 from taskmix.laws._judging._outside import beyond_ranges_words, outside_rows
 from taskmix.laws._judging._same_form import is_same_form
 from taskmix.numerics import Interval, student_quantile
@@ -104,6 +108,8 @@ class Law:
     disqualified: str = ""  # why it should not be used where it is asked to hold, in a sentence
     # What its form may be off by beyond the data: deviations of a measurement a width of them away.
     discrepancy: float = 0.0
+    # Inputs of which no range could be left out, so that nothing says how the form holds beyond them.
+    untested: tuple[str, ...] = ()
     # Laws of other forms that may be the true one, and the nats by which their descriptions are longer.
     rivals: tuple[tuple[float, Law], ...] = ()
     freedom: int | None = None  # of the covariance, where it is not rows beyond the constants
@@ -236,11 +242,17 @@ class Law:
         )
 
     def _beyond(self, columns: Columns, values: Array) -> Array:
-        """[row], the deviation that the left-out ranges speak for."""
-        if not self.discrepancy:
+        """[row], the deviation that the left-out ranges speak for, or that is usual without any."""
+        known = self._known
+        untested = {name: ends for name, ends in known.items() if name in self.untested}
+        if not (self.discrepancy or untested):
             return np.zeros(len(values))
-        away = distance_beyond(columns, self._known)
-        return np.asarray(self.discrepancy * away * self.measurement_deviation(values, columns))
+        tested = {name: ends for name, ends in known.items() if name not in untested}
+        away = np.hypot(
+            self.discrepancy * distance_beyond(columns, tested),
+            max(self.discrepancy, UNTESTED_RATE) * distance_beyond(columns, untested),
+        )
+        return np.asarray(away * self.measurement_deviation(values, columns))
 
     def _over_forms(self, own: Array, squares: Callable[[Law], Array]) -> Array:
         """The mean over forms of squares about this law's values, those left out that have none."""

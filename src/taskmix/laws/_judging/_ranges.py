@@ -42,6 +42,7 @@ class RangeRows:
     name: str  # such as "largest n"
     rows: NDArray[np.bool_]
     share: float = 1.0  # of what a range counts in a choice
+    of: str = ""  # the input whose largest or smallest values they are; none of the corner of all
 
 
 def left_out_ranges(columns: Columns) -> list[RangeRows]:
@@ -55,7 +56,7 @@ def left_out_ranges(columns: Columns) -> list[RangeRows]:
         ):
             rows = _beyond(values)
             if rows is not None:
-                found.append(RangeRows(f"{words} {name}", rows, share))
+                found.append(RangeRows(f"{words} {name}", rows, share, name))
     if len(columns) > 1:
         rows = np.logical_and.reduce(
             [column >= np.quantile(column, CORNER_ABOVE) for column in columns.values()]
@@ -95,18 +96,30 @@ def largest_rows(name: str, column: Array) -> RangeRows:
     return RangeRows(f"largest {name}", beyond if beyond.any() else column == column.max())
 
 
-def range_deviations(
+def fits_without(
     fit: Fit, data: Observations, ranges: Sequence[RangeRows], *, refit: bool
-) -> list[Array]:
-    """[range][left-out row], weighted deviations with constants from the other rows; NaN if unknown."""
+) -> list[Fit]:
+    """[range], the formula with constants from the other rows."""
     found = []
     for each in ranges:
-        fitted = fit
-        if refit and (~each.rows).sum() > len(fit.expression.constants):
-            rest = data.rows(np.flatnonzero(~each.rows))
-            fitted = fit_constants(fit.expression, rest, tolerance=1e-4)
+        rest = data.rows(np.flatnonzero(~each.rows))
+        if refit and len(rest) > len(fit.expression.constants):
+            found.append(fit_constants(fit.expression, rest, tolerance=1e-4))
+        else:
+            found.append(fit)
+    return found
+
+
+def range_deviations(
+    without: Sequence[Fit],  # [range]
+    data: Observations,
+    ranges: Sequence[RangeRows],
+) -> list[Array]:
+    """[range][left-out row], weighted deviations; NaN if unknown."""
+    found = []
+    for fit, each in zip(without, ranges, strict=True):
         far = data.rows(np.flatnonzero(each.rows))
-        values = Program(fitted.expression).values(far.columns)
+        values = Program(fit.expression).values(far.columns)
         with np.errstate(all="ignore"):
             off = far.weight * (values - far.target)
             # A row far off is so for every law: under Huber's loss it counts as that does.

@@ -26,6 +26,7 @@ def with_rivals(
     rivals: Sequence[tuple[float, Law]],  # nats by which each is longer
     data: Observations,
     ranges: Sequence[RangeRows],
+    without: Sequence[Expression],  # [range], the law that its other rows alone choose
     describer: Describer,
 ) -> Law:
     """The law with its rivals and the rate of its discrepancy."""
@@ -33,8 +34,10 @@ def with_rivals(
     measured = _measured(chosen, data, describer)
     if measured is not None:
         found.append((max(measured.length - chosen.length, 0.0), measured))
-    rate = discrepancy_rate(chosen.expression, data, ranges)
-    return replace(chosen, rivals=tuple(found), discrepancy=rate)
+    rate = discrepancy_rate(chosen.expression, data, ranges, without)
+    tested = {each.of for each in ranges}
+    untested = tuple(name for name in chosen.inputs if name not in tested)
+    return replace(chosen, rivals=tuple(found), discrepancy=rate, untested=untested)
 
 
 def _measured(law: Law, data: Observations, describer: Describer) -> Law | None:

@@ -67,6 +67,11 @@ ENGINES: dict[str, Any] = {
     "operon": OperonEngine,
     "gplearn": GplearnEngine,
 }
+SMOOTH_NOTE = (
+    "Deviations from the law go together: rows near each other are off alike, so no form found here "
+    "is quite the true one. Rows did not count one by one, and a plain law was preferred to a long "
+    "one that follows every bend."
+)
 FORMS_OF_A_GROUP = 4  # that are judged on all rows, where groups were searched alone
 
 
@@ -204,9 +209,13 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         if self.front_.warning:
             self.notes_.append(self.front_.warning)
+        if self.front_.is_smooth:
+            self.notes_.append(SMOOTH_NOTE)
         self.law_: Law = self.front_.chosen
         self.groups_: GroupedLaw | None = self.front_.groups
         self.targets_: tuple[str, ...] = ()
+        if self.law_.untested:
+            self.notes_.append(_untested_note(self.law_.untested))
         self._look_at_rows(data, is_grouped=factors is not None)
         self.stack_: Stack = self.front_.stack or Stack((self.law_,), (1.0,))
         self._ends = {name: np.array([c.min(), c.max()]) for name, c in columns.items()}
@@ -375,3 +384,12 @@ class LawRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         also += [fit for fits in found[1:] for fit in fits[:FORMS_OF_A_GROUP]]
         noise = "absolute" if noises[0] == "absolute" else "relative"
         return found[0], polish, noise, also, flat.values
+
+
+def _untested_note(names: Sequence[str]) -> str:
+    """On inputs with too few values for a range of them to be left out."""
+    named = " and ".join(f"`{name}`" for name in names)
+    return (
+        f"Too few values of {named} for some to be left out, so nothing here says how the law holds "
+        "beyond them; intervals there are wide by rule."
+    )

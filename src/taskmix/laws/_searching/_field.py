@@ -10,8 +10,9 @@ r"""Forms that people found for the losses and scores of models, as first guesse
   Krueger, "Broken Neural Scaling Laws", ICLR 2023, Eq. 1 with one break.
 - An interaction: c + a n^p E^q exp(r log n log E) with E = k + s. Clark et al., "Unified Scaling Laws
   for Routed Language Models", ICML 2022, Eq. 2, for experts k, with c = 0.
-- A bowl: c + a (log x + p log z - m)², as of a learning rate whose best value moves with size, beside
-  other power laws.
+- A bowl: c + a (log x + p log z - m)², as of a learning rate whose best value moves with sizes, beside
+  other power laws; or two, of a rate and a batch size (Li et al., "Predictable Scale: Part I, Step Law",
+  2025, Section 4, for where their middles are).
 
 Sums of power laws with a floor (Hoffmann et al., "Training Compute-Optimal Large Language Models",
 2022, Eq. 10), products with a floor, mixture terms exp(k s) (Ye et al., "Data Mixing Laws", 2024, Eq.
@@ -24,7 +25,7 @@ everything else is linear: coefficients as they are, exponents in logarithms. Th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, permutations
+from itertools import chain, combinations, permutations
 
 import numpy as np
 
@@ -171,26 +172,34 @@ def _products(
 
 
 def _bowls(data: Observations, names: list[str]) -> Iterator[Expression]:
-    for name in names:
-        own = np.log(data.columns[name])
-        for moving in (None, *(other for other in names if other != name)):
-            others = _power_laws(data, (name,))
-            columns = [np.ones(len(data)), own, own**2]
-            columns += [
-                data.columns[n] ** OTHER_POWER for n in data.columns if n in names and n != name
-            ]
-            if moving is not None:
-                columns.append(own * np.log(data.columns[moving]))
+    logs = {name: np.log(data.columns[name]) for name in names}
+    for rates in chain(combinations(names, 1), combinations(names, 2)):
+        others = [name for name in names if name not in rates]
+        each = [(other,) for other in others] if len(rates) == 1 else []
+        for moving in dict.fromkeys(((), *each, tuple(others))):
+            columns = [np.ones(len(data))]
+            columns += [data.columns[name] ** OTHER_POWER for name in others]
+            for name in rates:
+                columns += [logs[name], logs[name] ** 2]
+                columns += [logs[name] * logs[other] for other in moving]
             design = np.column_stack(columns) * data.weight[:, None]
             norms = np.linalg.norm(design, axis=0)
             solved, *_ = np.linalg.lstsq(design / norms, data.target * data.weight, rcond=1e-9)
-            solved = solved / norms
-            if solved[2] == 0:
+            of_rates = (solved / norms)[1 + len(others) :].reshape(len(rates), -1)
+            if not of_rates[:, 1].all():
                 continue
-            inside = [log(Variable(name)), free(float(solved[1] / (2 * solved[2])))]
-            if moving is not None:
-                inside.append(
-                    multiply(free(float(solved[-1] / (2 * solved[2]))), log(Variable(moving)))
-                )
-            bowl = multiply(free(float(solved[2])), raise_to(add(*inside), Number(2.0)))
-            yield add(free(1.0), bowl, *others)
+            bowls = [
+                _bowl(name, moving, found) for name, found in zip(rates, of_rates, strict=True)
+            ]
+            yield add(free(1.0), *bowls, *_power_laws(data, rates))
+
+
+def _bowl(
+    name: str,
+    moving: tuple[str, ...],  # the inputs that its middle moves with
+    solved: Array,  # coefficients of the logarithm, its square, and its products with theirs
+) -> Expression:
+    inside = [log(Variable(name)), free(float(solved[0] / (2 * solved[1])))]
+    for other, found in zip(moving, solved[2:], strict=True):
+        inside.append(multiply(free(float(found / (2 * solved[1]))), log(Variable(other))))
+    return multiply(free(float(solved[1])), raise_to(add(*inside), Number(2.0)))
