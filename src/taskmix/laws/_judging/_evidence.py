@@ -155,14 +155,14 @@ class Evidence:
 
 def evidence_of(fits: Sequence[Fit], data: Observations, describer: Describer) -> Evidence:
     """Whether the first of the fits, the shortest description, leaves deviations that go together."""
-    off = _deviations(fits[0], data)[None]
-    alone = float(np.mean(off**2))
-    if not data.floor < alone < np.inf:
+    off = _deviations(fits[0], data)
+    if not data.floor < float(np.mean(off**2)) < np.inf:
         return Evidence(data, describer)
-    smooth = SmoothDeviations.likeliest(off[0], data)
-    if 0.5 * len(data) * np.log(alone) - smooth.nats(off, data.floor)[0] <= NEEDED:
-        return Evidence(data, describer)
-    return Evidence(data, describer, smooth)
+    smooth = SmoothDeviations.likeliest(off, data)
+    # On the same rows: by chance others are off by a little more or less, and there may be many.
+    alone = 0.5 * len(data) * np.log(np.mean(off[smooth.places] ** 2))
+    saved = alone - float(smooth.nats(off[None], data.floor)[0])
+    return Evidence(data, describer, smooth if saved > NEEDED else None)
 
 
 def _deviations(fit: Fit, data: Observations) -> Array:
