@@ -131,6 +131,19 @@ class LessonOptions:
         float,
         typer.Option("--ridge", min=0, help="Above 0 fewer subsets than sources will do, biased."),
     ] = 0.0
+    shrink: Annotated[
+        bool,
+        typer.Option(
+            "--shrink", help="Draw effects towards those of other pairs, as far as runs are few."
+        ),
+    ] = False
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            "--prior",
+            help="A cheaper study of the same tasks; effects are drawn towards it as far as it agrees.",
+        ),
+    ] = None
     largest_group: Annotated[
         int | None, typer.Option("--largest-group", min=1, help="Tasks in a group, with --all.")
     ] = None
@@ -138,12 +151,33 @@ class LessonOptions:
         int | None, typer.Option("--groups", min=1, help="Groups at most, with --all.")
     ] = None
 
-    def learning(self, seed: int) -> LearningOptions:
+    def prior_gains(self, out: Path) -> dict[str, dict[str, float]] | None:
+        """What the cheaper study found; None where none was named."""
+        from taskmix.transfer import load_transfer
+
+        if self.prior is None:
+            return None
+        if self.prior.resolve() == out.resolve():
+            raise OptionError(
+                "`prior` should be another study than --out: the same runs would count twice. Found "
+                f"{self.prior} for both."
+            )
+        document = load_transfer(self.prior)
+        if document is None:
+            raise OptionError(
+                "`prior` should be a study of `taskmix transfer`, with its transfer.json. Found none in "
+                f"{self.prior}. Name the folder that was its --out."
+            )
+        return document.gains
+
+    def learning(self, seed: int, out: Path) -> LearningOptions:
         """The same as an object."""
         from taskmix.transfer import LearningOptions
 
         return LearningOptions(
             ridge=self.ridge,
+            shrink=self.shrink,
+            prior=self.prior_gains(out),
             false_discovery=self.false_discovery,
             smallest=self.smallest,
             prefixes=self.prefixes,
@@ -255,7 +289,7 @@ def transfer(
     print_reading(loaded, quiet=json_)
     print_tuning(run, quiet=json_)
     description = question.study(run, loaded, design.subset_design(seed))
-    limits = lesson.limits(len(loaded))
+    limits, learning = lesson.limits(len(loaded)), lesson.learning(seed, out)
     if write_plan is not None:
         check_plan_path(write_plan)
     study = open_study(out, loaded, run.source)
@@ -266,7 +300,7 @@ def transfer(
             description,
             study,
             executor=executor,
-            options=lesson.learning(seed),
+            options=learning,
             limits=limits,
             estimate=question.estimate is not None,
             compare=question.compare,

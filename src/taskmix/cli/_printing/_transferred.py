@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from taskmix.transfer import (
         EstimateComparison,
         MeasuredValue,
+        PriorAgreement,
         SourceRow,
         TargetRow,
         TransferDocument,
@@ -62,6 +63,8 @@ def print_lessons(document: TransferDocument) -> None:
             f"Cannot tell by gradients: {', '.join(document.refused)}. Two models on all tasks order "
             "their sources differently; train subsets, without --estimate."
         )
+    if document.prior is not None:
+        echo(_prior(document.prior))
     if document.design.noise is not None:
         echo(
             f"The pilot's noise is {document.design.noise:.3g}, so the precision asked for took "
@@ -83,6 +86,18 @@ def print_lessons(document: TransferDocument) -> None:
             echo(f"  {', '.join(group.tasks)}: {group.words}")
     if document.comparison is not None:
         _print_comparison(document.comparison)
+
+
+def _prior(prior: PriorAgreement) -> str:
+    """One sentence on how far the cheaper study counts."""
+    slope = f"{_number(prior.slope, 2)} ({_number(prior.low, 2)} to {_number(prior.high, 2)})"
+    found = (
+        f"The prior study agrees: its gains count {slope} times"
+        if prior.agrees
+        else f"The prior study does not agree, so it hardly counts: its slope is {slope}"
+    )
+    rank = _number(prior.correlation, 2)
+    return f"{found}; rank correlation with these runs within a target {rank}; {prior.pairs} pairs."
 
 
 def _print_matrix(document: TransferDocument) -> None:
