@@ -37,6 +37,7 @@ from taskmix.transfer._estimate import (
     estimate_by_gradients,
 )
 from taskmix.transfer._estimating import GradientOptions
+from taskmix.transfer._features import task_features
 from taskmix.transfer._grouping import (
     GroupLimits,
     group_exactly,
@@ -66,6 +67,7 @@ from taskmix.transfer._measuring import (
     measure_trials,
     train_trials,
 )
+from taskmix.transfer._new_tasks import NewSource, NewTaskAnswer, answer_for_new_tasks
 from taskmix.transfer._surrogates import (
     CompanySurrogate,
     EffectScales,
@@ -109,6 +111,8 @@ __all__ = [
     "LearningOptions",
     "LinearSurrogate",
     "MeasuredValue",
+    "NewSource",
+    "NewTaskAnswer",
     "PairSurrogate",
     "PriorAgreement",
     "SelectionRow",
@@ -130,6 +134,7 @@ __all__ = [
     "UsedDesign",
     "all_size_subsets",
     "anchored_error",
+    "answer_for_new_tasks",
     "balanced_subsets",
     "best_prefixes",
     "choose_prefix",
@@ -170,6 +175,7 @@ __all__ = [
     "select_unless_harmful",
     "study_transfer",
     "subsets_for_error",
+    "task_features",
     "train_trials",
     "transfer_answers",
     "transfer_document",

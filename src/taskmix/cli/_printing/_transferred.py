@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from taskmix.transfer import (
         EstimateComparison,
         MeasuredValue,
+        NewTaskAnswer,
         PriorAgreement,
         SourceRow,
         TargetRow,
@@ -37,6 +39,37 @@ def print_transfer(
     echo(f"Wrote {study / 'transfer.json'}. The page with the evidence: taskmix report {study}")
     if plan is not None:
         echo(f"Wrote {plan}.")
+
+
+def print_new_tasks(answers: Sequence[NewTaskAnswer], measure: str) -> None:
+    """Who will help each new task, or that it cannot be told, and what that rests on."""
+    from rich import box
+    from rich.table import Table
+
+    for answer in answers:
+        told = [row for row in answer.sources if row.answer != "cannot tell"]
+        helping = [row.source for row in told if row.answer == "helps"]
+        harming = [row.source for row in told if row.answer == "harms"]
+        said = [f"{', '.join(helping)} should help"] if helping else []
+        said += [f"{', '.join(harming)} should harm"] if harming else []
+        words = "; ".join(said) or "cannot tell who will help"
+        echo(f"{answer.task}: {words}.")
+        title = f"Predicted gains in dev {measure}"
+        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for name in ("source", "gain", "95 % interval", "answer"):
+            table.add_column(name, justify="right" if name in ("gain", "95 % interval") else "left")
+        for row in answer.sources:
+            ends = f"{_number(row.low, signed=True)} to {_number(row.high, signed=True)}"
+            table.add_row(row.source, _number(row.gain, signed=True), ends, row.answer)
+        show(table, wide=True)
+    if answers:
+        first = answers[0]
+        worth = "significantly" if first.tells else "not significantly"
+        echo(
+            "Each known task was left out and predicted from the others: the rank correlation with what "
+            f"was measured is {_number(first.correlation, 2)}, {worth} above zero (95 %), and intervals "
+            f"hold {first.coverage:.0%} of the gains."
+        )
 
 
 def print_lessons(document: TransferDocument) -> None:

@@ -197,9 +197,10 @@ def _problem(tables: Sequence[SubsetOutcomes], prior: Gains | None) -> _Problem:
         # What repeated runs say of the noise, beside the means of their subsets.
         repeated = table.seed_degrees
         spread = repeated * table.seed_variance / unit**2 if repeated else 0.0
-        squares = wanted @ wanted + spread
-        runs = len(losses) + repeated
-        rows.append((design.T @ design, design.T @ wanted, squares, runs, unit, level))
+        square = float(wanted @ wanted) + spread
+        rows.append(
+            (design.T @ design, design.T @ wanted, square, len(losses) + repeated, unit, level)
+        )
     products, moments, squares, runs, units, levels = (
         np.array(each, dtype=np.float64) for each in zip(*rows, strict=True)
     )
@@ -253,7 +254,7 @@ def _solved(
     pair = scales.pair
     sources = problem.places.shape[1]
     inner = variance * np.eye(sources) + pair**2 * problem.products[:, 1:, 1:]
-    factors = np.linalg.cholesky(inner)
+    factors = np.asarray(np.linalg.cholesky(inner), dtype=np.float64)
     # Woodbury: rows of a target share its u, so their covariance is σ² I + τ² X X'.
     reach = pair * np.linalg.solve(factors, problem.products[:, 1:, :])
     found = pair * np.linalg.solve(factors, problem.moments[:, 1:, None])[..., 0]
@@ -268,7 +269,12 @@ def _solved(
     rest = float(((problem.squares - (found**2).sum(axis=1)) / variance[:, 0, 0]).sum())
     rest += 2 * float(np.log(np.diagonal(factors, axis1=1, axis2=2)).sum())
     rest += float(((problem.runs - sources) * np.log(variance[:, 0, 0])).sum())
-    return precision, np.einsum("tka,tk->a", columns, moments), factors, rest
+    return (
+        np.asarray(precision),
+        np.asarray(np.einsum("tka,tk->a", columns, moments)),
+        factors,
+        rest,
+    )
 
 
 def _loss(problem: _Problem, scales: EffectScales) -> float:
