@@ -8,7 +8,7 @@ of 95 % by drawing targets again. `of_ceiling` is the first, divided by its ceil
 
 Few runs are as many subsets a target as there are tasks, and one run alone: by least squares, shrunken
 (`fit_shrunken_surrogates`), and shrunken with each cheaper estimate as prior, whose seconds are counted
-too. They are the means of three draws.
+too. They are the means of three draws, and `minus_squares` is the difference to least squares.
 
     python benchmarks/cheap_transfer.py digits --out DIR [--csv FILE]
     python benchmarks/cheap_transfer.py census --data $TASKMIX_DATA --out DIR
@@ -194,6 +194,7 @@ class Bench:
         design = SubsetDesign(count=options.subsets, alone=4 * options.seeds, repeats=options.seeds)
         self.asked = TransferStudy(template=run, targets=names, design=design, **rest)
         self.fleet, self.began = Fleet(workers=1), time.monotonic()
+        self.plain: NDArray[np.float64] | None = None  # [target], of few runs by least squares
         self.priors = dict[str, tuple[Matrix, float]]()  # cheap estimates, with their seconds
 
     def left(self) -> bool:
@@ -237,7 +238,14 @@ class Bench:
             "seconds": seconds,
             "share": seconds / self.seconds,
             "note": note,
+            "minus_squares": "",
         }
+        if estimator.startswith("few runs"):
+            if self.plain is None:
+                self.plain = ranks
+            away = ranks - self.plain
+            ends = interval(lambda rows: float(np.nanmean(away[rows])), len(ranks))
+            row["minus_squares"] = f"{np.nanmean(away):.2f} ({ends[0]:.2f} to {ends[1]:.2f})"
         self.rows.append({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
         print({k: v for k, v in self.rows[-1].items() if "ceiling" not in k}, flush=True)
         self.save()
