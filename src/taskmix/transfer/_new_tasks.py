@@ -57,6 +57,27 @@ def answer_for_new_tasks(
 
     `document` is of a study with all known tasks as targets, and `model` a pretrained one that reads
     texts, to compare them by.
+
+    >>> rows = {"train": pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})}
+    >>> tasks = tables_as_tasks({name: rows for name in "abcdef"})
+    >>> names = tasks.names[:5]
+    >>> targets = [
+    ...     TargetRow(
+    ...         target=name, higher_is_better=False, alone=0.8, alone_runs=10, alone_deviation=0.02,
+    ...         subsets=30, subset_runs=30, noise=0.03, chosen=(),
+    ...         sources=tuple(
+    ...             SourceRow(
+    ...                 source=other, gain=0.1, low=0.0, high=0.2, p_value=0.1, verdict="cannot tell",
+    ...                 relative_gain=0.0, relative_low=-0.1, relative_high=0.1)
+    ...             for other in names if other != name))
+    ...     for name in names]
+    >>> document = TransferDocument(
+    ...     command="taskmix transfer known/ --all", outcome="loss", measure="loss",
+    ...     budget="per-task", steps=100, estimate=None, design=UsedDesign(), runs=60,
+    ...     tasks=names, targets=tuple(targets), groups=())
+    >>> answer = answer_for_new_tasks(document, tasks[:5], tasks[5:])[0]
+    >>> answer.task, answer.sources[0].answer  # the known tasks are all alike
+    ('f', 'cannot tell')
     """
     names = [task.name for task in known]
     if sorted(names) != sorted(document.tasks):

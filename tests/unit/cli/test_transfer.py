@@ -177,6 +177,12 @@ def test_a_new_task_gets_an_answer_from_a_finished_study_and_nothing_is_trained(
             "should have a batch of each",
         ),
         (("--target", "a", "--subsets", "1", "--size", "2"), "Every source should be in a subset"),
+        (("--all", "--subsets", "2", "--size", "2"), "Ask for more `--subsets`"),
+        (
+            ("--target", "a", "--subsets", "3", "--size", "3"),
+            "3 different ones would be trained, of rank 3. Ask for more `--subsets`, or pass "
+            "`--shrink` or `--ridge`",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_sentence(
