@@ -106,7 +106,7 @@ def test_a_cheaper_study_is_a_prior_for_few_runs(
     (cheap / "transfer.json").write_text(json.dumps(document))
     capsys.readouterr()
     few = ("transfer", tables, "--all", *QUICK, "--subsets", "4", "--out", study)
-    assert run_cli(monkeypatch, *few, "--prior", cheap) == 0
+    assert run_cli(monkeypatch, *few, "--prior-study", cheap) == 0
     assert "The prior study" in capsys.readouterr().out
     prior = json.loads((study / "transfer.json").read_text())["prior"]
     assert prior["pairs"] == 20
@@ -123,10 +123,10 @@ def test_a_prior_that_is_no_other_study_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ("transfer", tables, "--all", *QUICK, "--out", tmp_path / "study")
-    assert run_cli(monkeypatch, *words, "--prior", tmp_path / "study") == 2
-    assert "`--prior` should be another study than --out" in capsys.readouterr().err
-    assert run_cli(monkeypatch, *words, "--prior", tmp_path) == 2
-    assert "`--prior` should be a study of `taskmix transfer`" in capsys.readouterr().err
+    assert run_cli(monkeypatch, *words, "--prior-study", tmp_path / "study") == 2
+    assert "`--prior-study` should be another study than --out" in capsys.readouterr().err
+    assert run_cli(monkeypatch, *words, "--prior-study", tmp_path) == 2
+    assert "`--prior-study` should be a study of `taskmix transfer`" in capsys.readouterr().err
     assert run_cli(monkeypatch, *words, "--shrink", "--ridge", "1") == 2
     assert "`--ridge` should be 0 where effects are shrunken" in capsys.readouterr().err
     assert not (tmp_path / "study").exists()

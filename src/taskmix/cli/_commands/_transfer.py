@@ -140,7 +140,7 @@ class LessonOptions:
     prior: Annotated[
         Path | None,
         typer.Option(
-            "--prior",
+            "--prior-study",
             help="A cheaper study of the same tasks; effects are drawn towards it as far as it agrees.",
         ),
     ] = None
