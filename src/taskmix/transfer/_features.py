@@ -30,6 +30,8 @@ def task_features(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Features of known and of new tasks, [task, feature] both; `model` reads texts if it is given.
 
+    >>> import pyarrow as pa
+    >>> from taskmix.tasks import tables_as_tasks
     >>> rows = {"train": pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})}
     >>> tasks = tables_as_tasks({name: rows for name in "abc"})
     >>> known, new = task_features(tasks[:2], tasks[2:])

@@ -58,6 +58,8 @@ def answer_for_new_tasks(
     `document` is of a study with all known tasks as targets, and `model` a pretrained one that reads
     texts, to compare them by.
 
+    >>> import pyarrow as pa
+    >>> from taskmix.tasks import tables_as_tasks
     >>> rows = {"train": pa.table({"x": [0.5, 1.5, 3.0], "label": ["no", "yes", "yes"]})}
     >>> tasks = tables_as_tasks({name: rows for name in "abcdef"})
     >>> names = tasks.names[:5]
