@@ -4,7 +4,11 @@ The truth is the gains of every source for every target, from many subsets under
 well any estimate can agree with it is bounded by the truth's own noise, the ceiling: the root of
 its reliability, from the correlation of its halves (even and odd seeds) by Spearman and Brown.
 Correlations are the mean over targets of Spearman's within a target, and over all pairs; intervals
-of 95 % by drawing targets again.
+of 95 % by drawing targets again. `of_ceiling` is the first, divided by its ceiling.
+
+Few runs are as many subsets a target as there are tasks, and one run alone: by least squares, shrunken
+(`fit_shrunken_surrogates`), and shrunken with each cheaper estimate as prior, whose seconds are counted
+too. They are the means of three draws, and `minus_squares` is the difference to least squares.
 
     python benchmarks/cheap_transfer.py digits --out DIR [--csv FILE]
     python benchmarks/cheap_transfer.py census --data $TASKMIX_DATA --out DIR
@@ -41,6 +45,7 @@ from taskmix.transfer import (
     TrialOutcomes,
     estimate_by_gradients,
     fit_linear_surrogate,
+    fit_shrunken_surrogates,
     measure_trials,
 )
 
@@ -48,6 +53,7 @@ STATES = ("AK", "WY", "VT", "ND", "SD", "DE", "MT", "RI", "NH", "HI")
 RATES = {"heads": 0.001, "adapters": 0.0005}
 Matrix = NDArray[np.float64]  # [target, source], NaN on the diagonal
 DRAWS = 2000
+FEW = 3  # draws of few runs, whose correlations and seconds are averaged
 
 
 @dataclass
@@ -138,6 +144,24 @@ def gains(
     return found
 
 
+def shrunken(measured: TrialOutcomes, prior: Matrix | None = None) -> Matrix:
+    """The same of all targets together, drawn towards a cheaper matrix if there is one."""
+    names = measured.description.tasks
+    cheaper = (
+        {
+            target: {source: float(prior[row, column]) for column, source in enumerate(names)}
+            for row, target in enumerate(names)
+        }
+        if prior is not None
+        else None
+    )
+    tables = [measured.table(target) for target in names]
+    found = fit_shrunken_surrogates(tables, prior=cheaper)
+    if found.prior:
+        print(found.prior, file=sys.stderr, flush=True)
+    return np.array([np.insert(one.gains, row, np.nan) for row, one in enumerate(found.surrogates)])
+
+
 def within(one: Matrix, other: Matrix) -> NDArray[np.float64]:
     """Spearman's correlation of each target's sources."""
     return np.array(
@@ -170,6 +194,8 @@ class Bench:
         design = SubsetDesign(count=options.subsets, alone=4 * options.seeds, repeats=options.seeds)
         self.asked = TransferStudy(template=run, targets=names, design=design, **rest)
         self.fleet, self.began = Fleet(workers=1), time.monotonic()
+        self.plain: NDArray[np.float64] | None = None  # [target], of few runs by least squares
+        self.priors = dict[str, tuple[Matrix, float]]()  # cheap estimates, with their seconds
 
     def left(self) -> bool:
         return time.monotonic() - self.began < 60 * self.options.minutes
@@ -193,8 +219,11 @@ class Bench:
         ]
         print(f"ceilings within, overall: {self.ceilings}", file=sys.stderr, flush=True)
 
-    def add(self, estimator: str, matrix: Matrix, seconds: float, note: Any = "") -> None:
-        ranks = within(matrix, self.matrix)
+    def add(
+        self, estimator: str, found: Matrix | list[Matrix], seconds: float, note: Any = ""
+    ) -> None:
+        matrices = found if isinstance(found, list) else [found]
+        ranks = np.mean([within(one, self.matrix) for one in matrices], axis=0)
         low, high = interval(lambda rows: float(np.nanmean(ranks[rows])), len(ranks))
         row = {
             "folder": Path(self.options.folder).name,
@@ -202,13 +231,21 @@ class Bench:
             "within": float(np.nanmean(ranks)),
             "low": low,
             "high": high,
-            "overall": overall(matrix, self.matrix),
+            "of_ceiling": float(np.nanmean(ranks)) / self.ceilings[0],
+            "overall": float(np.mean([overall(one, self.matrix) for one in matrices])),
             "ceiling_within": self.ceilings[0],
             "ceiling_overall": self.ceilings[1],
             "seconds": seconds,
             "share": seconds / self.seconds,
             "note": note,
+            "minus_squares": "",
         }
+        if estimator.startswith("few runs"):
+            if self.plain is None:
+                self.plain = ranks
+            away = ranks - self.plain
+            ends = interval(lambda rows: float(np.nanmean(away[rows])), len(ranks))
+            row["minus_squares"] = f"{np.nanmean(away):.2f} ({ends[0]:.2f} to {ends[1]:.2f})"
         self.rows.append({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
         print({k: v for k, v in self.rows[-1].items() if "ceiling" not in k}, flush=True)
         self.save()
@@ -235,6 +272,24 @@ class Bench:
         )
         measured, seconds = self.train(asked, f"steps-{steps}-subsets-{subsets}")
         self.add(name, gains(measured), seconds, f"{steps} of steps, {subsets} of runs")
+        if steps < 1:
+            self.priors[f"{steps} of steps, {subsets} of runs"] = gains(measured), seconds
+
+    def few(self) -> None:
+        """Few runs in full, alone and with what cheaper estimates found."""
+        draws = []
+        for number in range(FEW):
+            run = replace(self.asked.template, seed=91_000 + 1_000 * number)
+            design = SubsetDesign(count=len(self.asked.tasks), alone=1, seed=20 + number)
+            draws.append(
+                self.train(replace(self.asked, template=run, design=design), f"few-{number}")
+            )
+        seconds = float(np.mean([each for _, each in draws]))
+        self.add("few runs, least squares", [gains(one) for one, _ in draws], seconds)
+        self.add("few runs, shrunken", [shrunken(one) for one, _ in draws], seconds)
+        for name, (prior, more) in self.priors.items():
+            both = [shrunken(one, prior) for one, _ in draws]
+            self.add("few runs and a prior, shrunken", both, seconds + more, name)
 
     def gradients(self, name: str, count: int, options: GradientOptions) -> None:
         """Estimates from each model alone, which say how far two agree, and their mean."""
@@ -253,6 +308,7 @@ class Bench:
             found.append(gains(estimated))
         note = f"models agree {np.nanmean(within(*found[:2])):.2f}" if len(found) > 1 else ""
         self.add(name, np.mean(found, axis=0), clock.seconds, note)
+        self.priors[name] = np.mean(found, axis=0), clock.seconds
 
     def heads(self) -> None:
         """The same question of heads on frozen vectors."""
@@ -270,6 +326,7 @@ class Bench:
             )
             measured, seconds = self.train(asked, f"heads-{share}")
             self.add("heads on frozen vectors", gains(measured), seconds, f"{share} of runs")
+            self.priors[f"heads, {share} of runs"] = gains(measured), seconds
 
 
 def main() -> None:
@@ -293,11 +350,13 @@ def main() -> None:
         lambda: bench.shorter(0.1, 0.1),
         lambda: bench.shorter(0.25, 0.25),
         lambda: bench.shorter(0.1, 0.5),
+        lambda: bench.shorter(0.25, 0.1),
     ]
     if options.model and options.tune == "adapters":
         todo.append(bench.heads)
     else:
         todo.append(lambda: bench.gradients("linearised", 100, GradientOptions()))
+    todo.append(bench.few)
     for each in todo:
         if not bench.left():
             print("Out of time; the rest is left out.", flush=True)

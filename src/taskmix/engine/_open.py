@@ -13,6 +13,7 @@ from taskmix.tasks import TaskSet
 
 # What a command may have left before its first run.
 BEFORE_RUNS = {"study.json", ".study.lock", "ledger.json", "advise.json", ".advise.lock"}
+RUN_LOCK = ".lock"  # all that a run has written which failed before its first step
 
 
 def own_study(path: Path | str, *, lean: bool = False) -> Study:
@@ -72,7 +73,15 @@ def is_study(path: Path) -> bool:
 
 def _is_begun(path: Path) -> bool:
     names = list_folder(path)
-    return all(name in BEFORE_RUNS or is_temporary(Path(name)) for name in names)
+    return all(
+        name in BEFORE_RUNS or is_temporary(Path(name)) or _is_claimed(path / name)
+        for name in names
+    )
+
+
+def _is_claimed(path: Path) -> bool:
+    """Whether a folder is that of a run which stopped before it wrote anything."""
+    return path.is_dir() and list(list_folder(path)) == [RUN_LOCK]
 
 
 def _first_run(path: Path) -> RunFolder | None:

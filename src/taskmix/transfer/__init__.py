@@ -37,6 +37,7 @@ from taskmix.transfer._estimate import (
     estimate_by_gradients,
 )
 from taskmix.transfer._estimating import GradientOptions
+from taskmix.transfer._features import task_features
 from taskmix.transfer._grouping import (
     GroupLimits,
     group_exactly,
@@ -66,12 +67,16 @@ from taskmix.transfer._measuring import (
     measure_trials,
     train_trials,
 )
+from taskmix.transfer._new_tasks import NewSource, NewTaskAnswer, answer_for_new_tasks
 from taskmix.transfer._surrogates import (
     CompanySurrogate,
+    EffectScales,
     KernelSMSurrogate,
     KernelSurrogate,
     LinearSurrogate,
     PairSurrogate,
+    PriorAgreement,
+    ShrunkenSurrogates,
     SubsetOutcomes,
     Surrogate,
     TransferMatrix,
@@ -81,6 +86,7 @@ from taskmix.transfer._surrogates import (
     fit_kernel_surrogate,
     fit_linear_surrogate,
     fit_pair_surrogate,
+    fit_shrunken_surrogates,
     fit_transfer_matrix,
     gather_outcomes,
     outcomes_of_target,
@@ -91,6 +97,7 @@ from taskmix.transfer._whole import study_transfer
 __all__ = [
     "ABSTAIN",
     "CompanySurrogate",
+    "EffectScales",
     "EstimateComparison",
     "EstimatedTarget",
     "FailureRow",
@@ -104,8 +111,12 @@ __all__ = [
     "LearningOptions",
     "LinearSurrogate",
     "MeasuredValue",
+    "NewSource",
+    "NewTaskAnswer",
     "PairSurrogate",
+    "PriorAgreement",
     "SelectionRow",
+    "ShrunkenSurrogates",
     "SourceRow",
     "SubsetDesign",
     "SubsetOutcomes",
@@ -123,6 +134,7 @@ __all__ = [
     "UsedDesign",
     "all_size_subsets",
     "anchored_error",
+    "answer_for_new_tasks",
     "balanced_subsets",
     "best_prefixes",
     "choose_prefix",
@@ -138,6 +150,7 @@ __all__ = [
     "fit_label_model",
     "fit_linear_surrogate",
     "fit_pair_surrogate",
+    "fit_shrunken_surrogates",
     "fit_transfer_matrix",
     "fixed_size_subsets",
     "gather_outcomes",
@@ -162,6 +175,7 @@ __all__ = [
     "select_unless_harmful",
     "study_transfer",
     "subsets_for_error",
+    "task_features",
     "train_trials",
     "transfer_answers",
     "transfer_document",

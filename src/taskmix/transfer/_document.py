@@ -17,6 +17,7 @@ from taskmix.records import LEFT_OUT_IF_NONE, read_document, write_document
 from taskmix.transfer._designing import SubsetDesign
 from taskmix.transfer._estimate import EstimateComparison
 from taskmix.transfer._judging import Answer
+from taskmix.transfer._surrogates import PriorAgreement
 
 VERSION = 1
 NAME = "transfer.json"
@@ -214,7 +215,18 @@ class TransferDocument:
     groups: tuple[tuple[str, ...], ...]  # to train together; none unless all tasks are targets
     comparison: EstimateComparison | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
     # Of an estimate: rank correlation of each target's gains between the models it came from.
-    agreement: dict[str, float] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    agreement: Mapping[str, float] | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+    # How far a cheaper study agreed, where effects were drawn towards it.
+    prior: PriorAgreement | None = field(default=None, metadata=LEFT_OUT_IF_NONE)
+
+    @property
+    def gains(self) -> dict[str, dict[str, float]]:
+        """By target and source, of the targets that can be told of: a prior for another study."""
+        return {
+            target.target: {row.source: row.gain for row in target.sources}
+            for target in self.targets
+            if target.target not in self.refused
+        }
 
     @property
     def refused(self) -> tuple[str, ...]:

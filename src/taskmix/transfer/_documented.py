@@ -62,6 +62,7 @@ def transfer_document(
         groups=lessons.groups,
         comparison=comparison,
         agreement=None if measured.agreement is None else dict(measured.agreement),
+        prior=lessons.prior,
     )
     targets = tuple(
         _untold(row) if row.target in document.refused else row for row in document.targets

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +50,7 @@ class UnseenTransfer:
         """The mean over left-out tasks."""
         return float(np.nanmean(self.correlations))
 
-    def answers(self) -> tuple[str, ...]:
+    def answers(self) -> tuple[Literal["helps", "harms", "cannot tell"], ...]:
         """[source]: `helps`, `harms` or `cannot tell`."""
         return tuple(
             "cannot tell"

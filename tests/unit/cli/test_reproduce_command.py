@@ -51,3 +51,16 @@ def test_a_figure_of_another_kind_is_refused_in_a_sentence(
     assert run_cli(monkeypatch, *words, "--plot", figure) == 2
     assert "ends in .svg, .png or .html" in capsys.readouterr().err
     assert not figure.exists()
+
+
+@pytest.mark.parametrize("experiment", ["weak-supervision", "nlp25"])
+def test_an_encoder_that_is_not_there_is_refused_before_a_study_is_begun(
+    experiment: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    words = ("reproduce", experiment, tmp_path, "--encoder", tmp_path / "nothing")
+    assert run_cli(monkeypatch, *words, "--out", tmp_path / "study") == 2
+    assert "`--encoder` should be a folder with a Hugging Face model" in capsys.readouterr().err
+    assert not (tmp_path / "study").exists()

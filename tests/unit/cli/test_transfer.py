@@ -90,6 +90,76 @@ def test_estimates_from_gradients_can_be_compared_with_training(
     assert document["comparison"]["targets"][0]["subsets"] >= 8
 
 
+def test_a_cheaper_study_is_a_prior_for_few_runs(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cheap, study = tmp_path / "cheap", tmp_path / "study"
+    # An estimate, whose file has the agreement of its models in it: it has to be read again.
+    words = ("transfer", tables, "--all", *QUICK, "--estimate", "gradients", "--out", cheap)
+    assert run_cli(monkeypatch, *words) == 0
+    document = json.loads((cheap / "transfer.json").read_text())
+    for name in document["agreement"]:  # as if its two models had agreed
+        document["agreement"][name] = 0.9
+    (cheap / "transfer.json").write_text(json.dumps(document))
+    capsys.readouterr()
+    few = ("transfer", tables, "--all", *QUICK, "--subsets", "4", "--out", study)
+    assert run_cli(monkeypatch, *few, "--prior-study", cheap) == 0
+    assert "The prior study" in capsys.readouterr().out
+    prior = json.loads((study / "transfer.json").read_text())["prior"]
+    assert prior["pairs"] == 20
+    assert prior["low"] <= prior["slope"] <= prior["high"]
+    assert run_cli(monkeypatch, "report", cheap) == 0
+    assert run_cli(monkeypatch, *few, "--shrink", "--json") == 0
+    assert "prior" not in json.loads(capsys.readouterr().out.split("\n", 1)[1])
+
+
+def test_a_prior_that_is_no_other_study_is_refused(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("transfer", tables, "--all", *QUICK, "--out", tmp_path / "study")
+    assert run_cli(monkeypatch, *words, "--prior-study", tmp_path / "study") == 2
+    assert "`--prior-study` should be another study than --out" in capsys.readouterr().err
+    assert run_cli(monkeypatch, *words, "--prior-study", tmp_path) == 2
+    assert "`--prior-study` should be a study of `taskmix transfer`" in capsys.readouterr().err
+    assert run_cli(monkeypatch, *words, "--shrink", "--ridge", "1") == 2
+    assert "`--ridge` should be 0 where effects are shrunken" in capsys.readouterr().err
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_new_task_gets_an_answer_from_a_finished_study_and_nothing_is_trained(
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    study, new = tmp_path / "study", tmp_path / "new"
+    words = ("transfer", tables, "--out", study)
+    assert run_cli(monkeypatch, *words, "--new", new) == 2
+    assert "Found no transfer.json in" in capsys.readouterr().err
+    assert run_cli(monkeypatch, *words, "--all", *QUICK) == 0
+    runs = sorted(path.name for path in study.iterdir())
+    (new / "fresh").mkdir(parents=True)
+    for file in sorted((tables / "a").iterdir()):
+        (new / "fresh" / file.name).write_bytes(file.read_bytes())
+    capsys.readouterr()
+    assert run_cli(monkeypatch, *words, "--new", new) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "fresh: " in shown
+    assert "Each known task was left out and predicted from the others" in shown
+    assert run_cli(monkeypatch, *words, "--new", new, "--json") == 0
+    (answer,) = json.loads(capsys.readouterr().out)["tasks"]
+    assert sorted(row["source"] for row in answer["sources"]) == sorted(NAMES)
+    assert sorted(path.name for path in study.iterdir()) == runs
+    assert run_cli(monkeypatch, *words, "--new", new, "--all") == 2
+    assert "`--new` should go without" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -107,6 +177,12 @@ def test_estimates_from_gradients_can_be_compared_with_training(
             "should have a batch of each",
         ),
         (("--target", "a", "--subsets", "1", "--size", "2"), "Every source should be in a subset"),
+        (("--all", "--subsets", "2", "--size", "2"), "Ask for more `--subsets`"),
+        (
+            ("--target", "a", "--subsets", "3", "--size", "3"),
+            "3 different ones would be trained, of rank 3. Ask for more `--subsets`, or pass "
+            "`--shrink` or `--ridge`",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_sentence(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from taskmix.engine import open_study
+from taskmix.engine import open_study, own_study
 from taskmix.errors import InputError
 from taskmix.tasks import TaskSet, digits_tasks
 
@@ -26,3 +26,14 @@ def test_other_tasks_in_memory_are_refused_by_a_study_about_some(tmp_path: Path)
     open_study(tmp_path / "study", first.load(), first).settle()
     with pytest.raises(InputError, match="should be used for the tasks it is about"):
         open_study(tmp_path / "study", other.load(), other).settle()
+
+
+def test_a_study_whose_runs_all_failed_before_they_wrote_anything_can_be_opened_again(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "study" / "0123456789abcdef").mkdir(parents=True)
+    (tmp_path / "study" / "0123456789abcdef" / ".lock").touch()
+    assert own_study(tmp_path / "study").path == tmp_path / "study"
+    (tmp_path / "study" / "0123456789abcdef" / "photo.jpg").touch()
+    with pytest.raises(InputError, match="new, empty or its own"):
+        own_study(tmp_path / "study")

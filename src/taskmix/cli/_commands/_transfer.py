@@ -17,9 +17,9 @@ from taskmix.cli._options import (
     WhereOptions,
     make_template,
 )
-from taskmix.cli._options._extras import check_extras
+from taskmix.cli._options._extras import OWN_MODELS, check_extras
 from taskmix.cli._printing._display import reading_bar
-from taskmix.cli._printing._reading import print_reading, print_tuning
+from taskmix.cli._printing._reading import print_reading, print_tuning, reading_document
 from taskmix.cli._printing._repeat import this_command
 from taskmix.errors import OptionError
 
@@ -131,6 +131,19 @@ class LessonOptions:
         float,
         typer.Option("--ridge", min=0, help="Above 0 fewer subsets than sources will do, biased."),
     ] = 0.0
+    shrink: Annotated[
+        bool,
+        typer.Option(
+            "--shrink", help="Draw effects towards those of other pairs, as far as runs are few."
+        ),
+    ] = False
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            "--prior-study",
+            help="A cheaper study of the same tasks; effects are drawn towards it as far as it agrees.",
+        ),
+    ] = None
     largest_group: Annotated[
         int | None, typer.Option("--largest-group", min=1, help="Tasks in a group, with --all.")
     ] = None
@@ -138,12 +151,33 @@ class LessonOptions:
         int | None, typer.Option("--groups", min=1, help="Groups at most, with --all.")
     ] = None
 
-    def learning(self, seed: int) -> LearningOptions:
+    def prior_gains(self, out: Path) -> dict[str, dict[str, float]] | None:
+        """What the cheaper study found; None where none was named."""
+        from taskmix.transfer import load_transfer
+
+        if self.prior is None:
+            return None
+        if self.prior.resolve() == out.resolve():
+            raise OptionError(
+                "`prior` should be another study than --out: the same runs would count twice. Found "
+                f"{self.prior} for both."
+            )
+        document = load_transfer(self.prior)
+        if document is None:
+            raise OptionError(
+                "`prior` should be a study of `taskmix transfer`, with its transfer.json. Found none in "
+                f"{self.prior}. Name the folder that was its --out."
+            )
+        return document.gains
+
+    def learning(self, seed: int, out: Path) -> LearningOptions:
         """The same as an object."""
         from taskmix.transfer import LearningOptions
 
         return LearningOptions(
             ridge=self.ridge,
+            shrink=self.shrink,
+            prior=self.prior_gains(out),
             false_discovery=self.false_discovery,
             smallest=self.smallest,
             prefixes=self.prefixes,
@@ -187,8 +221,23 @@ class QuestionOptions:
         bool, typer.Option("--compare", help="Train them too and compare, with --estimate.")
     ] = False
 
+    new: Annotated[
+        str | None,
+        typer.Option(
+            "--new",
+            help="Train nothing: say who will help the tasks of this folder, by the finished study.",
+        ),
+    ] = None
+
     def check(self) -> None:
         """Options that go together, or do not."""
+        if self.new is not None:
+            if self.target or self.all_ or self.estimate is not None:
+                raise OptionError(
+                    "`--new` should go without --target, --all and --estimate: the finished study has "
+                    "them. Found one of them. Leave it out."
+                )
+            return
         if bool(self.target) == self.all_:
             found = "both. Leave one of them out." if self.all_ else "neither. Name a task to help."
             raise OptionError(f"Either --target or --all should be given. Found {found}")
@@ -239,6 +288,8 @@ def transfer(
         taskmix transfer reviews/ --target books --subsets 60 --vectors glove.6B.100d.txt
 
         taskmix transfer digits --all --steps 800 --learning-rate 0.005 --outcome metric
+
+        taskmix transfer reviews/ --new garden/ --out study
     """
     from taskmix.cli._printing._transferred import print_transfer
     from taskmix.engine import open_study, read_ahead
@@ -248,6 +299,9 @@ def transfer(
 
     question.check()
     check_extras(model=model, where=where)
+    if question.new is not None:
+        _answer_for_new(question.new, tasks, model, out, as_json=json_)
+        return
     where.join(context)
     run, loaded = make_template(
         "transfer", tasks, model, where, optimization, steps=question.steps, seed=seed
@@ -255,7 +309,7 @@ def transfer(
     print_reading(loaded, quiet=json_)
     print_tuning(run, quiet=json_)
     description = question.study(run, loaded, design.subset_design(seed))
-    limits = lesson.limits(len(loaded))
+    limits, learning = lesson.limits(len(loaded)), lesson.learning(seed, out)
     if write_plan is not None:
         check_plan_path(write_plan)
     study = open_study(out, loaded, run.source)
@@ -266,7 +320,7 @@ def transfer(
             description,
             study,
             executor=executor,
-            options=lesson.learning(seed),
+            options=learning,
             limits=limits,
             estimate=question.estimate is not None,
             compare=question.compare,
@@ -276,3 +330,30 @@ def transfer(
     if write_plan is not None:
         lessons.plan(to_plain(document)).save(write_plan)
     print_transfer(document, study.path, write_plan, loaded, as_json=json_)
+
+
+def _answer_for_new(
+    new: str, tasks: TaskOptions, model: ModelOptions, out: Path, *, as_json: bool
+) -> None:
+    """Who will help the tasks of a folder that the study does not have."""
+    from taskmix.cli._printing._display import print_json
+    from taskmix.cli._printing._transferred import print_new_tasks
+    from taskmix.records import to_plain
+    from taskmix.tasks import load_tasks
+    from taskmix.transfer import answer_for_new_tasks, load_transfer
+
+    document = load_transfer(out)
+    if document is None:
+        raise OptionError(
+            f"`--new` should go with the --out of a finished study. Found no transfer.json in {out}. "
+            "Train it first, with --all."
+        )
+    known = tasks.source().load()
+    asked = load_tasks(new, **tasks.keywords())
+    print_reading(asked, quiet=as_json)
+    pretrained = None if model.model in (*OWN_MODELS, "causal") else model.model
+    answers = answer_for_new_tasks(document, known, asked, model=pretrained)
+    if as_json:
+        print_json({"study": str(out), "tasks": to_plain(answers)} | reading_document(asked))
+        return
+    print_new_tasks(answers, document.measure)

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from taskmix.cli._options import EngineName, ModelOptions, TrackingOptions, WhereOptions
 from taskmix.cli._printing._display import note
+from taskmix.errors import OptionError
 from taskmix.extras import missing, require
 
 # Words of `--model` for models of our own.
 OWN_MODELS = ("auto", "perceptron", "convolution", "bilstm")
+
+
+def check_encoder(word: str) -> None:
+    """Refuses a folder that is not there before anything is opened; other words are names on the hub."""
+    is_path = Path(word).is_absolute() or word.startswith(".")
+    if is_path and not Path(word).exists():
+        raise OptionError(
+            f"`encoder` should be a folder with a Hugging Face model, or a name on the hub. Found "
+            f"nothing in {word}. Check the path."
+        )
 
 
 def check_extras(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from taskmix.transfer import (
         EstimateComparison,
         MeasuredValue,
+        NewTaskAnswer,
+        PriorAgreement,
         SourceRow,
         TargetRow,
         TransferDocument,
@@ -36,6 +39,37 @@ def print_transfer(
     echo(f"Wrote {study / 'transfer.json'}. The page with the evidence: taskmix report {study}")
     if plan is not None:
         echo(f"Wrote {plan}.")
+
+
+def print_new_tasks(answers: Sequence[NewTaskAnswer], measure: str) -> None:
+    """Who will help each new task, or that it cannot be told, and what that rests on."""
+    from rich import box
+    from rich.table import Table
+
+    for answer in answers:
+        told = [row for row in answer.sources if row.answer != "cannot tell"]
+        helping = [row.source for row in told if row.answer == "helps"]
+        harming = [row.source for row in told if row.answer == "harms"]
+        said = [f"{', '.join(helping)} should help"] if helping else []
+        said += [f"{', '.join(harming)} should harm"] if harming else []
+        words = "; ".join(said) or "cannot tell who will help"
+        echo(f"{answer.task}: {words}.")
+        title = f"Predicted gains in dev {measure}"
+        table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for name in ("source", "gain", "95 % interval", "answer"):
+            table.add_column(name, justify="right" if name in ("gain", "95 % interval") else "left")
+        for row in answer.sources:
+            ends = f"{_number(row.low, signed=True)} to {_number(row.high, signed=True)}"
+            table.add_row(row.source, _number(row.gain, signed=True), ends, row.answer)
+        show(table, wide=True)
+    if answers:
+        first = answers[0]
+        worth = "significantly" if first.tells else "not significantly"
+        echo(
+            "Each known task was left out and predicted from the others: the rank correlation with what "
+            f"was measured is {_number(first.correlation, 2)}, {worth} above zero (95 %), and intervals "
+            f"hold {first.coverage:.0%} of the gains."
+        )
 
 
 def print_lessons(document: TransferDocument) -> None:
@@ -62,6 +96,8 @@ def print_lessons(document: TransferDocument) -> None:
             f"Cannot tell by gradients: {', '.join(document.refused)}. Two models on all tasks order "
             "their sources differently; train subsets, without --estimate."
         )
+    if document.prior is not None:
+        echo(_prior(document.prior))
     if document.design.noise is not None:
         echo(
             f"The pilot's noise is {document.design.noise:.3g}, so the precision asked for took "
@@ -83,6 +119,18 @@ def print_lessons(document: TransferDocument) -> None:
             echo(f"  {', '.join(group.tasks)}: {group.words}")
     if document.comparison is not None:
         _print_comparison(document.comparison)
+
+
+def _prior(prior: PriorAgreement) -> str:
+    """One sentence on how far the cheaper study counts."""
+    slope = f"{_number(prior.slope, 2)} ({_number(prior.low, 2)} to {_number(prior.high, 2)})"
+    found = (
+        f"The prior study agrees: its gains count {slope} times"
+        if prior.agrees
+        else f"The prior study does not agree, so it hardly counts: its slope is {slope}"
+    )
+    rank = _number(prior.correlation, 2)
+    return f"{found}; rank correlation with these runs within a target {rank}; {prior.pairs} pairs."
 
 
 def _print_matrix(document: TransferDocument) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from taskmix.cli._commands._transfer import OutcomeName
 from taskmix.cli._options import CacheOption, WhereOptions
-from taskmix.cli._options._extras import check_extras
+from taskmix.cli._options._extras import check_encoder, check_extras
 from taskmix.cli._options._model import TuneName
 from taskmix.cli._printing._display import echo
 from taskmix.cli._printing._reproduced import print_reproduction
@@ -169,6 +169,7 @@ def weak_supervision(
     from taskmix.papers import WeakOptions, reproduce_weak_supervision
 
     check_extras(model=encoder, where=where)
+    check_encoder(encoder)
     where.join(context)
     options = _kept(locals(), "encoder size subsets runs subset_steps steps batch_size")
     options |= _kept(locals(), "learning_rate max_length seeds seed")
@@ -231,6 +232,7 @@ def nlp25(
     from taskmix.papers import Nlp25Options, reproduce_nlp25
 
     check_extras(model=text.encoder, where=where)
+    check_encoder(text.encoder)
     where.join(context)
     study = asked.out or Path("nlp25-study")
     tunings: dict[TuneName, Literal["adapters", "all"]] = {

@@ -39,7 +39,7 @@ from taskmix.papers._transfer._selected import (
     f1_rows,
     held_out_table,
     prefix_trials,
-    scores_on_test,
+    scores,
     select_sources,
     tripling_prefixes,
 )
@@ -240,7 +240,8 @@ def nlp25_score_rows(
         finish(executor, merged, study)
         runs["merged"] = dict.fromkeys(names, merged)
     tables = {
-        method: np.array([scores_on_test(of[name], name, study) for name in names]).T
+        method: 100.0
+        * np.array([scores(of[name], study, "test", "metric", task=name) for name in names]).T
         for method, of in runs.items()
     }  # [seed, task]
     rows = []

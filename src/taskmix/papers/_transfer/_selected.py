@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from taskmix.engine import Executor, Run
 from taskmix.numerics import mean_interval
@@ -110,18 +110,20 @@ def held_out_table(
 def spread_prefixes(surrogate: LinearSurrogate) -> NDArray[np.bool_]:
     """Prefixes of many sizes, none to all, closer together among the small ones."""
     count = len(surrogate.sources)
-    rank = np.argsort(np.argsort(surrogate.effects, kind="stable"), kind="stable")
-    sizes = np.unique(np.rint(count * np.linspace(0, 1, 9) ** 1.5).astype(np.int64))
-    return np.asarray(rank < sizes[:, None])
+    return _prefixes(surrogate, np.unique(np.rint(count * np.linspace(0, 1, 9) ** 1.5)))
 
 
 def tripling_prefixes(surrogate: LinearSurrogate) -> NDArray[np.bool_]:
     """Prefixes of 0, 1, 3, 9, ... sources and of all of them: few sizes, since runs with as many tasks
     train together."""
     count = len(surrogate.sources)
+    return _prefixes(surrogate, [0, *(size for size in (1, 3, 9, 27, 81) if size < count), count])
+
+
+def _prefixes(surrogate: LinearSurrogate, sizes: ArrayLike) -> NDArray[np.bool_]:
+    """[prefix, source], so many sources of the least effects."""
     rank = np.argsort(np.argsort(surrogate.effects, kind="stable"), kind="stable")
-    sizes = [0, *(size for size in (1, 3, 9, 27, 81) if size < count), count]
-    return np.asarray(rank < np.array(sizes)[:, None])
+    return np.asarray(rank < np.asarray(sizes)[:, None])
 
 
 def best_of(measured: NDArray[np.float64], *, sizes: Sequence[int]) -> int:
@@ -165,14 +167,19 @@ def cost_rows(
     ]
 
 
-def scores_on_test(runs: Sequence[Run], task: str, study: Study) -> NDArray[np.float64]:
-    """[run], a task's metric on test in hundredths."""
+def scores(
+    runs: Sequence[Run], study: Study, split: str, outcome: str, *, task: str | None = None
+) -> NDArray[np.float64]:
+    """[run], the loss or the metric of each run's task, or of one of them; NaN where there is none."""
     found = []
     for run in runs:
         summary = study.run(run.specification()).summary()
-        found += [
-            100.0 * score.value
+        values = [
+            score.value
             for score in (summary.scores if summary is not None else ())
-            if (score.task, score.split) == (task, "test") and score.metric != "loss"
+            if score.split == split
+            and (score.metric == "loss") == (outcome == "loss")
+            and task in (None, score.task)
         ]
+        found.append(values[0] if values else np.nan)
     return np.array(found)

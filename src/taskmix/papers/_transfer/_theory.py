@@ -37,6 +37,7 @@ from taskmix.errors import OptionError
 from taskmix.numerics import mean_interval
 from taskmix.papers._shared import PaperRow, row
 from taskmix.papers._transfer._linear_tasks import LinearTasks, sample_tasks
+from taskmix.papers._transfer._sign_test import f1
 from taskmix.transfer import (
     LinearSurrogate,
     balanced_subsets,
@@ -184,10 +185,10 @@ def _selected(
         "noise_over_gap": pilot.deviation / options.gap,
         "gap_found": float(halves[1].mean() - halves[0].mean()) / options.gap,
         "separated": float(halves[0].max() < halves[1].min()),
-        **{f"f1/{name}": _f1(truth, kept) for name, kept in chosen.items()},
-        "f1/best_threshold": max(_f1(truth, kept) for kept in every),
+        **{f"f1/{name}": f1(truth, kept) for name, kept in chosen.items()},
+        "f1/best_threshold": max(f1(truth, kept) for kept in every),
         "plain_formula/subsets": plain,
-        "plain_formula/f1/two_groups": _f1(truth, select_two_groups(fewer).kept),
+        "plain_formula/f1/two_groups": f1(truth, select_two_groups(fewer).kept),
         **{f"loss/{name}": float(loss) for name, loss in zip(compared, losses, strict=True)},
     }
 
@@ -217,7 +218,3 @@ def _fitted(
     return fit_linear_surrogate(
         gather_outcomes(whole, tasks.losses(whole), target="target", sources=names), ridge=ridge
     )
-
-
-def _f1(truth: NDArray[np.bool_], said: NDArray[np.bool_]) -> float:
-    return 2 * int((truth & said).sum()) / (int(truth.sum()) + int(said.sum()))

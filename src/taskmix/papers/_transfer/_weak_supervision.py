@@ -38,7 +38,7 @@ from taskmix.errors import OptionError
 from taskmix.models import Transformer
 from taskmix.numerics import Interval, mean_interval, paired_interval
 from taskmix.papers._shared import PaperRow, row
-from taskmix.papers._transfer._selected import best_of, spread_prefixes
+from taskmix.papers._transfer._selected import best_of, scores, spread_prefixes
 from taskmix.papers._transfer._weak_data import (
     LABEL_MODEL,
     TRUTH,
@@ -215,20 +215,6 @@ def constant_answer(task: Task, balance: NDArray[np.float64], outcome: str) -> f
         return float(-np.log(balance)[dev.targets].mean())
     outputs = np.tile(np.log(balance), (len(dev.targets), 1))
     return evaluate_outputs(task.metric, outputs=outputs, targets=dev.targets, labels=task.labels)
-
-
-def scores(runs: Sequence[Run], study: Study, split: str, outcome: str) -> NDArray[np.float64]:
-    """[run], the loss or the metric of each run's task; NaN where there is none."""
-    found = []
-    for run in runs:
-        summary = study.run(run.specification()).summary()
-        values = [
-            score.value
-            for score in (summary.scores if summary is not None else ())
-            if score.split == split and (score.metric == "loss") == (outcome == "loss")
-        ]
-        found.append(values[0] if values else np.nan)
-    return np.array(found)
 
 
 def weak_score_rows(

@@ -35,6 +35,7 @@ from taskmix.transfer._learning._lessons import TargetLesson, TransferLessons
 from taskmix.transfer._measuring import Trial, TrialOutcomes, measure_trials
 from taskmix.transfer._surrogates import (
     Fit,
+    Gains,
     LinearSurrogate,
     SubsetOutcomes,
     TransferMatrix,
@@ -44,6 +45,7 @@ from taskmix.transfer._surrogates import (
     fit_kernel_surrogate,
     fit_linear_surrogate,
     fit_pair_surrogate,
+    fit_shrunken_surrogates,
 )
 
 # Of a gain that was told: so little that no number of untold pairs outweighs one that was.
@@ -60,6 +62,8 @@ class LearningOptions:
     """
 
     ridge: float = 0.0  # above zero the linear surrogate works with fewer subsets than sources
+    shrink: bool = False  # draw effects towards those of other pairs, as far as runs are few
+    prior: Gains | None = None  # what a cheaper study found; effects are drawn towards it too
     level: float = 0.95
     false_discovery: bool = False  # hold the expected share of wrong verdicts at 1 − level
     smallest: float = 0.0  # changes of the outcome below this do not matter
@@ -73,6 +77,16 @@ class LearningOptions:
                 "`prefixes` should be 0 or more, and `prefix_seeds` 1 or more. Found "
                 f"{self.prefixes} and {self.prefix_seeds}."
             )
+        if self.ridge and self.shrinks:
+            raise OptionError(
+                "`ridge` should be 0 where effects are shrunken, which finds by itself how far. Found "
+                f"{self.ridge:g}. Leave it out."
+            )
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether effects are drawn towards others; a cheaper study cannot do without it."""
+        return self.shrink or self.prior is not None
 
 
 def learn(
@@ -101,7 +115,12 @@ def learn(
     description = measured.description
     names = tuple(name for name in description.tasks if name in description.targets)
     tables = [measured.table(target) for target in names]
-    surrogates = [fit_linear_surrogate(table, ridge=options.ridge) for table in tables]
+    agreement = None
+    if options.shrinks:
+        shrunken = fit_shrunken_surrogates(tables, prior=options.prior)
+        surrogates, agreement = list(shrunken.surrogates), shrunken.prior
+    else:
+        surrogates = [fit_linear_surrogate(table, ridge=options.ridge) for table in tables]
     choices: list[tuple[PrefixChoice, Interval] | None] = [None] * len(names)
     if executor is not None and options.prefixes:
         choices = list(_measure_prefixes(measured, surrogates, study, executor, options))
@@ -110,14 +129,18 @@ def learn(
         for table, surrogate, choice in zip(tables, surrogates, choices, strict=True)
     )
     if not description.shared:
-        return TransferLessons(measured=measured, targets=lessons, matrix=None, grouping=None)
+        return TransferLessons(
+            measured=measured, targets=lessons, matrix=None, grouping=None, prior=agreement
+        )
     matrix = TransferMatrix(
         tasks=names,
         surrogates=tuple(surrogates),
         failed=tuple(table.failed for table in tables),
     )
     grouping = best_grouping(_told_gains(matrix, lessons), limits)
-    return TransferLessons(measured=measured, targets=lessons, matrix=matrix, grouping=grouping)
+    return TransferLessons(
+        measured=measured, targets=lessons, matrix=matrix, grouping=grouping, prior=agreement
+    )
 
 
 def _told_gains(matrix: TransferMatrix, lessons: Sequence[TargetLesson]) -> NDArray[np.float64]:

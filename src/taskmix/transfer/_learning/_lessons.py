@@ -24,7 +24,12 @@ from taskmix.transfer._judging import (
     Verdict,
 )
 from taskmix.transfer._measuring import TrialOutcomes
-from taskmix.transfer._surrogates import LinearSurrogate, SubsetOutcomes, TransferMatrix
+from taskmix.transfer._surrogates import (
+    LinearSurrogate,
+    PriorAgreement,
+    SubsetOutcomes,
+    TransferMatrix,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +74,7 @@ class TransferLessons:
     targets: tuple[TargetLesson, ...]
     matrix: TransferMatrix | None  # where all tasks are targets
     grouping: Grouping | None
+    prior: PriorAgreement | None = None  # how far a cheaper study agreed, where one was given
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:

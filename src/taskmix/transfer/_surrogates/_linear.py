@@ -152,7 +152,8 @@ def fit_linear_surrogate(
     if ridge == 0 and (rank := int(np.linalg.matrix_rank(design))) < count:
         raise InputError(
             f"The subsets should tell {count} sources apart. Found {rows} subsets of rank {rank}. Train "
-            "more subsets, or pass `ridge`, such as 1.0."
+            "more subsets, or pass `ridge`, such as 1.0.",
+            arguments=("ridge",),
         )
     project = np.linalg.solve(design.T @ design + ridge * np.eye(count), design.T)
     # The paper's θ̂_n ("Estimating surrogate models"), of changes from f(∅).
