@@ -79,6 +79,7 @@ from taskmix.sequences._observed import (
     Alphabet,
     Sequences,
     SequenceSource,
+    SourceWithSample,
     flatten_sequences,
     gather_corpus,
 )
@@ -133,6 +134,7 @@ __all__ = [
     "SequenceStream",
     "Sequences",
     "Settling",
+    "SourceWithSample",
     "Statistics",
     "StreamWork",
     "TaskSequences",
