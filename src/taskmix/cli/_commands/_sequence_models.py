@@ -62,7 +62,7 @@ class SequenceFileOptions:
 
         if not path.exists():
             raise InputError(f"`{path}` should be a file or folder of sequences. Found nothing.")
-        return read_sequences(
+        rows = read_sequences(
             path,
             symbols="characters" if is_of_characters(model, self.characters) else "words",
             sequence_column=self.sequence_column,
@@ -70,6 +70,9 @@ class SequenceFileOptions:
             time_column=self.time_column,
             first_symbol_is_task=self.first_is_task or None,
         )
+        if not rows.sequences:
+            raise InputError(f"`{path}` should have sequences. Found none.")
+        return rows
 
 
 def is_of_characters(model: SequenceMixture, said: bool | None) -> bool:
@@ -167,7 +170,7 @@ def next_symbol(
     from taskmix.sequences import continue_sequence, load_mixture
 
     mixture = load_mixture(model)
-    given = cut_prefix(prefix, characters=is_of_characters(mixture, characters))
+    given = _begin(mixture, prefix, characters)
     print_continuation(continue_sequence(mixture, given, task), as_json=json_)
 
 
@@ -200,7 +203,7 @@ def sample(
     from taskmix.sequences import load_mixture
 
     mixture = load_mixture(model)
-    begin = cut_prefix(prefix, characters=is_of_characters(mixture, characters))
+    begin = _begin(mixture, prefix, characters)
     seeds = np.random.default_rng(seed).integers(0, 2**31, number).tolist()
     drawn = [
         mixture.sample(task, begin or None, length=length, random_state=each) for each in seeds
@@ -250,6 +253,20 @@ def adapt(
     if out is not None:
         save_mixture(mixture.adapt(rows.sequences, tasks), out)
     print_shares(shares, out, as_json=json_)
+
+
+def _begin(model: SequenceMixture, prefix: str, characters: bool | None) -> list[str]:
+    """A prefix cut as the model's symbols are, with a note where it has some that are unknown."""
+    given = cut_prefix(prefix, characters=is_of_characters(model, characters))
+    known = None if model.alphabet_ is None else set(model.alphabet_.symbols)
+    strange = [] if known is None else [each for each in given if each not in known]
+    if strange:
+        shown = ", ".join(map(repr, dict.fromkeys(strange)))
+        note(
+            f"the model has never seen {shown}, which it takes as unknown. --words and --characters "
+            "say how the prefix is cut."
+        )
+    return given
 
 
 def _tasks_of(

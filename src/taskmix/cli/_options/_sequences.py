@@ -74,9 +74,7 @@ class SequenceTaskOptions:
             path=Path(self.folder),
             characters=self.characters,
             first_symbol_is_task=self.first_is_task,
-            columns=RowColumns(
-                sequence=self.sequence_column or "sequence", task=self.task_column or "task"
-            ),
+            columns=RowColumns(sequence=self.sequence_column or "sequence", task=self.task_column),
         )
 
     def load(self) -> TaskSet:

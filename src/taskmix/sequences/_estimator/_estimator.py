@@ -243,6 +243,7 @@ class SequenceMixture(OwningMixture):
         assert last is not None
         self._take(last.learned)
         self.bounds_, self.converged_ = list(last.bounds), last.converged
+        self.n_iter_ = len(last.bounds)  # passes, as `max_iter` is
 
     def partial_fit(
         self,

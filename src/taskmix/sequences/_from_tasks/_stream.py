@@ -185,13 +185,13 @@ class SequenceStream:
 
     def _blocks(self, size: int, *, held_out: bool) -> Iterator[list[Row]]:
         """Rows of all places of all files in turns, more from where there is more."""
-        files = list_files(self.path)
+        files = [path for path in list_files(self.path) if path.stat().st_size]
         sizes = [path.stat().st_size for path in files]
         going = []
         for first in range(min(len(files), _OPEN)):  # many files: some are read one after another
             mine, bytes_ = files[first::_OPEN], sum(sizes[first::_OPEN])
             opened = _chained(mine, self.columns, places=max(1, _OPEN // len(files)))
-            quota = max(1, round(size * bytes_ / max(sum(sizes), 1) / len(opened)))
+            quota = max(1, round(size * bytes_ / sum(sizes) / max(len(opened), 1)))
             going += [(rows, quota) for rows in opened]
         block: list[Row] = []
         numbers = [0] * len(going)
