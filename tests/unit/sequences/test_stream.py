@@ -289,6 +289,11 @@ def test_what_cannot_be_streamed_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "odd.csv").write_text("task,sequence\na,b,c\n")
     with pytest.raises(InputError, match="2 cells"):
         len(SequenceStream(path=tmp_path / "odd.csv"))
+    for text in ('{"sequence": "a"}\n{"seq\n', '{"sequence": "a"}\n{"sequence": 5}\n',
+                 '{"sequence": null}\n', '{"sequence": ["a"]}\n{"sequence": "a"}\n'):  # fmt: skip
+        (tmp_path / "odd.jsonl").write_text(text)
+        with pytest.raises(InputError, match="Correct that"):
+            len(SequenceStream(path=tmp_path / "odd.jsonl"))
     (tmp_path / "latin.txt").write_bytes("é\n".encode("latin-1") * 3)
     with pytest.raises(InputError, match="UTF-8"):
         len(SequenceStream(path=tmp_path / "latin.txt"))

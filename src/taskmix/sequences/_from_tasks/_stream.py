@@ -218,6 +218,12 @@ class SequenceStream:
         """The tasks, and a list of symbols for each row."""
         tasks = [task for task, _ in rows]
         cells = [cell for _, cell in rows]
+        odd = [cell for cell in cells if type(cell) is not type(cells[0]) or not _is_sequence(cell)]
+        if odd:
+            raise InputError(
+                f"Every sequence of `{self.path}` should be text, or every one a list of symbols. Found "
+                f"{str(odd[0])[:60]!r}. Correct that row or take it out."
+            )
         if isinstance(cells[0], list):
             lists = pa.array(
                 [[str(each) for each in cell] for cell in cells], pa.list_(pa.string())
@@ -242,6 +248,10 @@ def _chained(files: list[Path], columns: RowColumns, *, places: int) -> list[Ite
     if len(files) == 1:
         return open_places(files[0], columns, min(places, PLACES))
     return [chain.from_iterable(row for file in files for row in open_places(file, columns, 1))]
+
+
+def _is_sequence(cell: Any) -> bool:
+    return isinstance(cell, str | list)
 
 
 def _none() -> TaskSequences:

@@ -120,7 +120,13 @@ def _parser(
     if kind == ".jsonl":
 
         def of_object(line: str) -> Row:
-            row = json.loads(line)
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                raise InputError(
+                    f"Every line of `{path}` should be one JSON object. Found {line[:60]!r}. Correct "
+                    "that line or take it out."
+                ) from None
             if not isinstance(row, dict) or columns.sequence not in row:
                 raise _lacking(path, columns.sequence, row if isinstance(row, dict) else ())
             if columns.task is not None and columns.task not in row:
