@@ -229,7 +229,7 @@ def _kept(
         "symbols": setting.symbols,
         "kinds": chosen.kinds,
         "counts": chosen.counts,
-        "version": 7,
+        "version": 8,
     }
     return setting.out / f"{name}-{size}-{seed}-{specification_hash(specification)}.json"
 

@@ -175,7 +175,7 @@ def test_a_mixture_is_judged_by_sequences_of_tasks_it_has_learned(tmp_path: Path
     assert list(found.theta) == ["x"]
     pooled = next(row for row in found.rows if row.model == "one pooled model")
     assert pooled.gain is not None
-    assert pooled.gain.n == 1
+    assert pooled.gain.n == 4  # its sequences: there is no other task
 
 
 def test_how_a_sequence_goes_on_is_what_the_model_says() -> None:
