@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from taskmix.cli._commands._predict import ENDINGS, write_rows
-from taskmix.cli._options._sequences import cut_prefix
+from taskmix.cli._options._sequences import SequenceFileOptions, cut_prefix, is_of_characters
 from taskmix.cli._printing._display import echo, note, print_json
 from taskmix.cli._printing._sequence_scores import print_samples, print_scores, print_shares
 from taskmix.cli._printing._sequences import print_continuation
-from taskmix.errors import InputError, OptionError
+from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
     from taskmix.sequences import SequenceMixture
@@ -33,53 +32,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace the file of --out if there is one.")
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SequenceFileOptions:
-    """How the sequences of a file are read."""
-
-    characters: Annotated[
-        bool | None,
-        typer.Option("--characters/--words", help="What a symbol is [as the model's symbols are]."),
-    ] = None
-    first_is_task: Annotated[
-        bool, typer.Option("--first-is-task", help="A line begins with the name of its task.")
-    ] = False
-    task_column: Annotated[
-        str | None, typer.Option("--task-column", help="The column naming the task [task].")
-    ] = None
-    sequence_column: Annotated[
-        str | None,
-        typer.Option("--sequence-column", help="The column with the sequences [sequence]."),
-    ] = None
-    time_column: Annotated[
-        str | None, typer.Option("--time-column", help="The column of a long table with times.")
-    ] = None
-
-    def read(self, path: Path, model: SequenceMixture) -> SequenceRows:
-        from taskmix.tasks import read_sequences
-
-        if not path.exists():
-            raise InputError(f"`{path}` should be a file or folder of sequences. Found nothing.")
-        rows = read_sequences(
-            path,
-            symbols="characters" if is_of_characters(model, self.characters) else "words",
-            sequence_column=self.sequence_column,
-            task_column=self.task_column,
-            time_column=self.time_column,
-            first_symbol_is_task=self.first_is_task or None,
-        )
-        if not rows.sequences:
-            raise InputError(f"`{path}` should have sequences. Found none.")
-        return rows
-
-
-def is_of_characters(model: SequenceMixture, said: bool | None) -> bool:
-    """Whether a text is cut into characters: where it is not said, as the symbols of the model are."""
-    if said is not None or model.alphabet_ is None:
-        return bool(said)
-    return all(isinstance(each, str) and len(each) == 1 for each in model.alphabet_.symbols)
 
 
 def score(
