@@ -352,7 +352,7 @@ begin = time.process_time()
 stream = SequenceStream(path=Path(sys.argv[1]))
 symbols = stream.observations
 read = time.process_time()
-model = SequenceMixture(Markov(), 20, batch_size=20_000, max_iter=1, random_state=0, n_jobs=1)
+model = SequenceMixture(Markov(), 20, own=False, batch_size=20_000, max_iter=1, random_state=0)
 model.fit(stream)
 done = time.process_time()
 held = stream.held_out

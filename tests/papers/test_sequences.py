@@ -12,15 +12,19 @@ from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.papers import SequencesOptions, reproduce_sequences
 from taskmix.papers._sequence_automata import read_automaton
 from taskmix.papers._sequence_data import (
+    NEVER_SEEN,
     PUT_ASIDE,
     SETS,
     automata,
     commands,
     genes,
+    genres,
     melodies,
     names,
+    peptides,
     read_set,
     speeches,
+    treebanks,
     true_automata,
     visits,
     vowels,
@@ -64,6 +68,35 @@ def test_sets_put_aside_are_read_as_sequences_of_their_tasks(tmp_path: Path) -> 
     path = compressed(tmp_path / "bach.json.gz", pieces)
     assert melodies(path, longest=2) == {"bach": [["7", "(none)"], ["5", "1"]]}
     assert set(PUT_ASIDE) < set(SETS)
+
+
+def test_sets_never_seen_are_read_as_sequences_of_their_tasks(tmp_path: Path) -> None:
+    header = "allele,peptide,measurement_value,measurement_inequality,measurement_type\n"
+    sizes = {"A": 120, "B": 110, "C": 30, "D": 19, "E": 25}
+    lines = [
+        f"{allele},{'K' * (n + 1)},500.0,=,x\n"
+        for allele, size in sizes.items()
+        for n in range(size)
+    ]
+    lines += [
+        "A,KKK,3.0,=,x\n",
+        "D,LLL,500.1,=,x\n",
+    ]  # one that is there, and one that does not bind
+    found = peptides(compressed(tmp_path / "mhc.gz", header + "".join(lines)), tasks=2)
+    assert {allele: len(each) for allele, each in found.items()} == {
+        "A": 120,
+        "B": 110,
+        "C": 30,
+        "E": 25,
+    }
+    assert found["A"][2] == ["K", "K", "K"]
+    (tmp_path / "news").mkdir()
+    text = "The\tAT\tDET\nJury\tNN-TL\tNOUN\nsaid\tVBD+PPS\tX\n\n\n-\t--\t.\nhis\tPP$\tDET\n"
+    path = compressed(tmp_path / "news" / "train.conll.gz", text)
+    assert genres(path) == {"news": [["AT", "NN", "VBD"], ["-", "PP"]]}
+    assert treebanks(path)["news"][1] == ["--", "PP$"]
+    assert set(NEVER_SEEN) < set(SETS)
+    assert not set(NEVER_SEEN) & set(PUT_ASIDE)
 
 
 def test_the_truth_of_an_automaton_is_the_sum_over_its_paths(tmp_path: Path) -> None:

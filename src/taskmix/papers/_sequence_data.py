@@ -1,13 +1,15 @@
 """Real sets of sequences with natural tasks.
 
-Names, commands, speeches and vowels were looked at while the models were built. `PUT_ASIDE` were not:
-what a task and a symbol is there was written down before the first run, which was the only one.
+Names, commands, speeches and vowels were looked at while the models were built. `PUT_ASIDE` were not,
+but the models were changed after their first run. `NEVER_SEEN` were first run after that, and once. In
+both, what a task and a symbol is was written down before the first run.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -137,11 +139,60 @@ def melodies(*paths: Path, longest: int = 100) -> By:
     return found
 
 
+def peptides(path: Path, strongest: float = 500.0, tasks: int = 12) -> By:
+    """Peptides that bind (at most 500 nM), by the allele they bind to, amino acid by amino acid: the
+    alleles with the most of them, and as many drawn among those with 20 to 100."""
+    bound: dict[str, dict[str, None]] = {}
+    for row in _rows(path):
+        if float(row["measurement_value"]) <= strongest:
+            bound.setdefault(row["allele"], {})[row["peptide"]] = None  # each once
+    by_size = sorted(bound, key=lambda allele: (-len(bound[allele]), allele))
+    small = sorted(allele for allele in by_size[tasks:] if 20 <= len(bound[allele]) <= 100)
+    drawn = np.random.default_rng(0).permutation(len(small))[:tasks]
+    kept = by_size[:tasks] + [small[place] for place in sorted(drawn.tolist())]
+    return {allele: [list(peptide) for peptide in bound[allele]] for allele in kept}
+
+
+def treebanks(*paths: Path) -> By:
+    """The parts of speech of a sentence's words; a treebank is a task."""
+    return {path.parent.name: _column(path, 1) for path in paths}
+
+
+def genres(*paths: Path) -> By:
+    """The tags of the Brown corpus of a sentence's words, without what is added to a tag behind a mark
+    (NN-TL is NN); a genre is a task."""
+    return {
+        path.parent.name: [
+            [re.split(r"(?<=.)[-+*$]", tag)[0] for tag in sentence] for sentence in _column(path, 1)
+        ]
+        for path in paths
+    }
+
+
+def _column(path: Path, place: int) -> list[list[str]]:
+    """A column of tab-separated words; an empty line ends a sentence."""
+    found: list[list[str]] = [[]]
+    for line in text_lines(path):
+        if line.strip():
+            found[-1].append(line.split("\t")[place])
+        elif found[-1]:
+            found.append([])
+    return [sentence for sentence in found if sentence]
+
+
 def _problem(path: Path) -> str:
     return f"automaton {path.name.split('.')[0]}"
 
 
 _SIX_SYMBOLS = (5, 6, 26, 28, 29)  # the problems of the most frequent number of symbols above 4
+_TREEBANKS = (
+    "af_afribooms", "el_gdt", "en_lines", "en_partut", "fr_partut", "fr_sequoia", "gl_treegal",
+    "hu_szeged", "it_partut", "ta_ttb", "te_mtg", "tr_imst", "vi_vtb",
+)  # fmt: skip
+_GENRES = (
+    "adventure", "belles_lettres", "editorial", "fiction", "government", "hobbies", "humor", "learned",
+    "lore", "mystery", "news", "religion", "reviews", "romance", "science_fiction",
+)  # fmt: skip
 _CHAINS: tuple[Generator, ...] = tuple(Markov(order=order) for order in range(1, 6))
 
 SETS: dict[str, SequenceSet] = {
@@ -188,8 +239,22 @@ SETS: dict[str, SequenceSet] = {
         _CHAINS[:4],
         (4, 12),
     ),
+    "peptides": SequenceSet(("mhc1_binding/mhc1_affinity.csv.gz",), peptides, _CHAINS, (4, 12)),
+    "treebanks": SequenceSet(
+        tuple(f"ud/{treebank}/train.conll.gz" for treebank in _TREEBANKS),
+        treebanks,
+        _CHAINS,
+        (4, 12),
+    ),
+    "genres": SequenceSet(
+        tuple(f"brown_pos/{genre}/train.conll.gz" for genre in _GENRES),
+        genres,
+        _CHAINS[:4],
+        (4, 12),
+    ),
 }
 PUT_ASIDE = ("visits", "dna", "automata", "melodies")
+NEVER_SEEN = ("peptides", "treebanks", "genres")
 
 
 def read_set(name: str, data: Path) -> By:

@@ -20,7 +20,6 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,23 +27,18 @@ from taskmix.errors import OptionError, RecordError
 from taskmix.files import check_output_folder, free_memory, make_folder, read_plain, write_bytes
 from taskmix.numerics import mean_interval
 from taskmix.papers._sequence_data import SETS, By, SequenceSet, Truth, set_paths
+from taskmix.papers._sequences_choosing import (
+    Chosen,
+    choose_generators,
+    held_out_measures,
+    make_model,
+)
 from taskmix.papers._sequences_synthetic import add_sequences, draw_known, fit_known, recovery
 from taskmix.papers._shared import PaperRow, row
 from taskmix.records import specification_hash
-from taskmix.sequences import (
-    Generator,
-    Markov,
-    Multinomial,
-    PooledMixture,
-    SeparateModels,
-    SequenceMixture,
-    choose_mixture,
-    compare_with_baselines,
-)
+from taskmix.sequences import Markov
 
-MODELS = ("shared", "per_task", "backed_off", "pooled", "pooled_mixture", "lda")
 Progress = Callable[[str], None]
-Chosen = tuple[Generator, int]  # a kind, and how many of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,13 +184,14 @@ def _cells(
             continue
         if best is None:
             tell(f"{name}, {shown} sequences a task, choosing")
-            best = _choose(chosen, draw(setting.seeds)[0])
+            best = choose_generators(chosen, draw(setting.seeds)[0])
         tell(f"{name}, {shown} sequences a task, draw {seed + 1}")
         train, test = draw(seed)
         models = {
-            kind: _model(kind, generator, count, seed) for kind, (generator, count) in best.items()
+            kind: make_model(kind, generator, count, seed)
+            for kind, (generator, count) in best.items()
         }
-        found = _figures(models, train, test)
+        found = held_out_measures(models, train, test)
         if truth is not None:
             found["truth"] = _true_figures(truth, test)
         if kept is not None:
@@ -234,72 +229,9 @@ def _kept(
         "symbols": setting.symbols,
         "kinds": chosen.kinds,
         "counts": chosen.counts,
-        "version": 6,
+        "version": 8,
     }
     return setting.out / f"{name}-{size}-{seed}-{specification_hash(specification)}.json"
-
-
-def _model(kind: str, generator: Generator, count: int, seed: int) -> Any:
-    match kind:
-        case "shared":
-            return SequenceMixture(generator, count, random_state=seed)
-        case "per_task":
-            alone = SequenceMixture(generator, 1, n_init=1, own=False, random_state=seed)
-            return SeparateModels(alone)
-        case "backed_off":
-            return SequenceMixture(generator, 1, n_init=1, random_state=seed)
-        case "pooled":
-            return PooledMixture(generator, 1, n_init=1, own=False, random_state=seed)
-        case _:
-            made = SequenceMixture if kind == "lda" else PooledMixture
-            return made(generator, count, own=False, random_state=seed)
-
-
-def _choose(chosen: SequenceSet, train: By) -> dict[str, Chosen]:
-    """Generator and number of generators of each model."""
-    vectors = chosen.kinds[0].observes == "vectors"
-    sequences = [each for some in train.values() for each in some]
-    tasks = [task for task, some in train.items() for _ in some]
-    ours = choose_mixture(SequenceMixture(random_state=0), sequences, tasks, vectors=vectors).best
-    found: dict[str, Chosen] = {"shared": (ours.generator, ours.generators)}
-    inside = {task: each[: -max(1, len(each) // 3)] or each for task, each in train.items()}
-    outside = {task: each[-max(1, len(each) // 3) :] for task, each in train.items()}
-    single = [(generator, 1) for generator in chosen.kinds]
-    topics = [(Multinomial(smoothing=each), count)
-              for each in (3.0, 10.0, 30.0, 100.0) for count in chosen.counts]  # fmt: skip
-    for kind in MODELS[1:]:
-        ways: list[Chosen] = list(single)
-        if kind == "pooled_mixture":
-            ways = [(each, count) for each in chosen.kinds for count in (1, *chosen.counts)]
-        elif kind == "lda":
-            ways = [] if vectors else list(topics)
-        scores = [
-            _figures({kind: _model(kind, *way, 0)}, inside, outside)[kind]["log_likelihood"]
-            for way in ways
-        ]
-        if scores:
-            found[kind] = ways[int(np.argmax(scores))]
-    return found
-
-
-def _figures(models: dict[str, Any], train: By, test: By) -> dict[str, dict[str, float]]:
-    """Held-out figures of each model, tasks counted alike."""
-    sequences = [each for some in train.values() for each in some]
-    tasks = [task for task, some in train.items() for _ in some]
-    held = [each for some in test.values() for each in some]
-    owners = [task for task, some in test.items() for _ in some]
-    first = next(iter(models.values()))
-    plain = first.model if isinstance(first, SeparateModels) else first
-    compared = compare_with_baselines(plain, sequences, tasks, held, owners, models=models)
-    return {
-        each.name: {
-            "log_likelihood": float(each.log_likelihood.mean()),
-            "accuracy": each.accuracy,
-            "error": each.error,
-            "perplexity": float(np.exp(-each.log_likelihood.mean())),
-        }
-        for each in compared.rows
-    }
 
 
 def _true_figures(truth: Truth, test: By) -> dict[str, float]:

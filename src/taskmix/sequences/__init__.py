@@ -16,6 +16,7 @@ from taskmix.sequences._comparing import (
     held_out_figures,
     held_out_verdict,
     mixture_table,
+    narrow_smoothing,
     score_held_out,
     task_similarity,
 )
@@ -79,6 +80,7 @@ from taskmix.sequences._observed import (
     Alphabet,
     Sequences,
     SequenceSource,
+    SourceWithSample,
     flatten_sequences,
     gather_corpus,
 )
@@ -133,6 +135,7 @@ __all__ = [
     "SequenceStream",
     "Sequences",
     "Settling",
+    "SourceWithSample",
     "Statistics",
     "StreamWork",
     "TaskSequences",
@@ -152,6 +155,7 @@ __all__ = [
     "load_mixture",
     "make_bank",
     "mixture_table",
+    "narrow_smoothing",
     "put_generators",
     "running_totals",
     "save_mixture",

@@ -115,16 +115,61 @@ def test_what_a_model_cannot_be_asked_is_a_sentence(
     assert fit(monkeypatch, letters, out, "--no-baselines", "--no-calibrate") == 0
     new = tmp_path / "new.txt"
     new.write_text("ptk\n")
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n")
     for words, said in (
         (("score", out, new, "--task", "nobody"), "nobody"),
         (("score", out, tmp_path / "none.txt"), "Found nothing"),
         (("score", out, new, "--task-prior", "odd"), "`--task-prior` should be"),
         (("score", out, new, "--out", "x.xlsx"), ".parquet"),
         (("score", tmp_path, new), "Found 0 models"),
+        (("score", tmp_path / "nowhere", new), "its .safetensors file. Found nothing there"),
+        (("adapt", out, empty), "should have sequences. Found none"),
+        (("next", out, "pt", "--task", "nobody"), "or name no task"),
         (("adapt", out, new, "--out", "x.bin"), ".safetensors"),
     ):
         assert run_cli(monkeypatch, "sequences", *words) == 2
         assert said in capsys.readouterr().err
+
+
+def test_symbols_of_a_prefix_that_were_never_seen_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    letters: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "out"
+    assert fit(monkeypatch, letters, out, "--no-baselines", "--no-calibrate") == 0
+    capsys.readouterr()
+    assert run_cli(monkeypatch, "sequences", "next", out, "pt") == 0
+    assert "never seen" not in capsys.readouterr().err
+    assert run_cli(monkeypatch, "sequences", "next", out, "p ! t") == 0
+    told = capsys.readouterr().err
+    assert "has never seen ' ', '!'," in told
+    assert "--words" in told
+    assert run_cli(monkeypatch, "sequences", "next", out, "p t", "--words") == 0
+    assert "never seen" not in capsys.readouterr().err
+
+
+def test_a_stream_with_one_task_and_empty_files_is_told_in_plain_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "empty.txt").write_text("")
+    given = ("--stream", "--generator", "markov", "--generators", "1", "--iterations", "3")
+    assert run_cli(monkeypatch, "sequences", folder, *given, "--out", tmp_path / "none") == 2
+    assert "should have sequences. Found none" in capsys.readouterr().err
+    (folder / "one.txt").write_text("a b\nb\n" * 30)
+    (folder / "rows.csv").write_text("task,sequence\none,b a\n")
+    assert run_cli(monkeypatch, "sequences", folder, *given, "--out", tmp_path / "out") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "sequences of 1 task, " in shown
+    assert "symbols, 2 different ones; " in shown
+    assert "1 task, 1 generator: Markov(). 3 iterations." in shown
+    words = (*given, "--task-column", "user", "--out", tmp_path / "other")
+    assert run_cli(monkeypatch, "sequences", folder, *words) == 2
+    assert "with `--task-column`" in capsys.readouterr().err
 
 
 def test_files_are_streamed_and_the_error_names_the_flag(

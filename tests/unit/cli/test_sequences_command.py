@@ -110,6 +110,31 @@ def test_batches_are_learned_from_and_told_pass_by_pass(
     found = json.loads(capsys.readouterr().out)
     assert found["rows"] == []
     assert found["generators"] == 2
+    assert found["iterations"] <= 4  # passes, as --iterations are, not batches
+
+
+def test_one_task_alone_is_compared_by_its_sequences(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "only.txt"
+    path.write_text("ab ba\n" * 20 + "ba ab ab\n" * 20)
+    words = (
+        "--generator",
+        "markov",
+        "--generators",
+        "1",
+        "--no-calibrate",
+        "--out",
+        tmp_path / "out",
+    )
+    assert run_cli(monkeypatch, "sequences", path, *words) == 0
+    shown = capsys.readouterr().out
+    assert "1 task, 1 generator: " in shown
+    assert "nan" not in shown
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    gain = summary["rows"][-1]["gain"]  # over plain LDA
+    assert gain["n"] > 1
+    assert gain["low"] <= gain["value"] <= gain["high"]
 
 
 def test_the_table_is_for_people(

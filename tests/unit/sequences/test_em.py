@@ -27,7 +27,8 @@ from taskmix.sequences import (
     make_bank,
     variational_em,
 )
-from taskmix.sequences._mixture import _expectation
+from taskmix.sequences._counted._factors import learn_factor
+from taskmix.sequences._mixture import MixtureState, _expectation
 from taskmix.sequences._mixture._alpha import LEAST, MOST
 from taskmix.sequences._mixture._restarts import draw_start
 
@@ -277,3 +278,45 @@ def test_a_singular_covariance_is_a_sentence_and_smoothing_mends_it() -> None:
 def test_contexts_beyond_what_can_be_numbered_are_refused() -> None:
     with pytest.raises(OptionError, match="Lower the order"):
         Markov(order=20).prepare(flatten_sequences([[0, 999]], symbols=1000))
+
+
+def test_several_generators_are_held_less_strongly_where_they_differ() -> None:
+    sequences, tasks, _ = draw_tasks(8, 15, generators=4, symbols=5, seed=3)
+    corpus = gather_corpus(flatten_sequences(sequences), tasks)
+    bank = make_bank(Markov(), 4)
+    assert bank.learns_strengths
+    options = EMOptions(iterations=25, tolerance=0.0)
+
+    def climb(resume: MixtureState | None = None) -> list[MixtureState]:
+        start = draw_start(bank, corpus, np.random.default_rng(0))
+        random = np.random.default_rng(1)
+        alpha = np.full(4, 0.5)
+        return list(variational_em(bank, corpus, start, alpha, options, random, resume=resume))
+
+    states = climb()
+    strengths = [float(state.parameters[0].strength[1]) for state in states]
+    assert len(set(strengths[:10])) == 1
+    assert strengths[10] < strengths[0]
+    assert strengths[20] <= strengths[10]
+    for low, high in ((0, 10), (10, 20), (20, 25)):  # by one prior, it never falls
+        bounds = [state.bound for state in states[low:high]]
+        assert min(np.diff(bounds)) > -1e-6
+    for place in (8, 9, 10, 19, 20):
+        rest = climb(states[place])
+        assert [each.bound for each in rest] == [each.bound for each in states[place + 1 :]]
+    for kind in (Markov(smoothing=3.0), Markov(spread="even"), HiddenMarkov()):
+        assert not make_bank(kind, 4).learns_strengths
+    assert not make_bank(Markov(), 1).learns_strengths
+
+
+def test_a_strength_is_that_of_the_marginal_likelihood() -> None:
+    # By hand, one coin each: 9 of 10 and 1 of 10, even prior means. With strength 2f the likelihood is
+    # [Γ(2f) Γ(f+9) Γ(f+1) / (Γ(2f+10) Γ(f)²)]²; on a grid of f it is highest at about 0.47.
+    counts = np.array([[[9.0, 1.0]], [[1.0, 9.0]]])
+    grid = np.linspace(0.02, 1.0, 99)
+    levels = (
+        gammaln(2 * grid) - gammaln(2 * grid + 10)
+        + gammaln(grid + 9) + gammaln(grid + 1) - 2 * gammaln(grid)
+    )  # fmt: skip
+    found = learn_factor(counts, np.array([[0.5, 0.5]]), np.array([2.0]))
+    assert found == pytest.approx(grid[levels.argmax()], abs=0.02)

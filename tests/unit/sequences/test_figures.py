@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import isnan, nan
 
 import numpy as np
 import pytest
@@ -19,6 +20,16 @@ from taskmix.sequences import (
 
 SYMBOLS = HeldOutFigures("one pooled model", 6.54321, 0.25, None, Interval(0.2, 0.1, 0.3, 9))
 VECTORS = HeldOutFigures("shared generators", 12.0, None, 0.123456, None)
+
+
+def test_a_gain_without_an_interval_is_written_as_json_and_read_again() -> None:
+    row = HeldOutFigures("one pooled model", 6.5, 0.3, None, Interval(0.2, nan, nan, n=1))
+    written = json.loads(json.dumps(row.to_json(), allow_nan=False))
+    again = HeldOutFigures.from_json(written)
+    assert again.gain is not None
+    assert isnan(again.gain.low)
+    assert mixture_table([again]).rows[0][-1] == "+0.200"
+    assert held_out_verdict([again]) == ""
 
 
 @pytest.mark.parametrize("row", [SYMBOLS, VECTORS])

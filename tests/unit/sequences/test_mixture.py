@@ -27,10 +27,11 @@ from taskmix.sequences import (
     choose_mixture,
     compare_with_baselines,
     load_mixture,
+    narrow_smoothing,
     save_mixture,
     task_similarity,
 )
-from taskmix.sequences._comparing._choice import _narrow
+from taskmix.sequences._comparing._smoothing import _highest
 
 NAMES = ["anna", "bob", "ana", "bobo", "nan", "obo", "annan", "boob"]
 OWNERS = ["a", "b", "a", "b", "a", "b", "a", "b"]
@@ -490,5 +491,20 @@ def test_smoothing_is_narrowed_down_by_halved_steps() -> None:
         return -abs(place - 3.4)
 
     # By hand: 2, 4; 6 and 2 are lower, so steps of 1 (3 and 5 are 0.4 and 1.6 away): 3; then 0.5: 3.5.
-    assert _narrow(level, first=2.0, finest=0.5) == 3.5
+    assert _highest(level, first=2.0, finest=0.5) == 3.5
     assert max(asked) <= 6.0
+
+
+def test_smoothing_that_scores_best_is_found_and_asked_for_once() -> None:
+    asked: list[float] = []
+
+    def score(generator: Any) -> float:
+        asked.append(generator.smoothing)
+        return -abs(np.log(generator.smoothing / 40.0))
+
+    # By hand: 1, 10, 100 (nearer than 10 by logarithm: 0.92 and 1.39), 1000; by roots of ten 31.6 (0.24)
+    # and 316; from there 100 and 10, by the fourth root 17.8 and 56.2.
+    assert narrow_smoothing(Gaussian(smoothing=1.0), score).smoothing == pytest.approx(31.6)
+    assert len(asked) == len(set(asked))
+    plain = Markov(smoothing=None)
+    assert narrow_smoothing(plain, score) is plain

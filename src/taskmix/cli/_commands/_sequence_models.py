@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from taskmix.cli._commands._predict import ENDINGS, write_rows
-from taskmix.cli._options._sequences import cut_prefix
+from taskmix.cli._options._sequences import SequenceFileOptions, cut_prefix, is_of_characters
 from taskmix.cli._printing._display import echo, note, print_json
 from taskmix.cli._printing._sequence_scores import print_samples, print_scores, print_shares
 from taskmix.cli._printing._sequences import print_continuation
-from taskmix.errors import InputError, OptionError
+from taskmix.errors import OptionError
 
 if TYPE_CHECKING:
     from taskmix.sequences import SequenceMixture
@@ -33,50 +32,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace the file of --out if there is one.")
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SequenceFileOptions:
-    """How the sequences of a file are read."""
-
-    characters: Annotated[
-        bool | None,
-        typer.Option("--characters/--words", help="What a symbol is [as the model's symbols are]."),
-    ] = None
-    first_is_task: Annotated[
-        bool, typer.Option("--first-is-task", help="A line begins with the name of its task.")
-    ] = False
-    task_column: Annotated[
-        str | None, typer.Option("--task-column", help="The column naming the task [task].")
-    ] = None
-    sequence_column: Annotated[
-        str | None,
-        typer.Option("--sequence-column", help="The column with the sequences [sequence]."),
-    ] = None
-    time_column: Annotated[
-        str | None, typer.Option("--time-column", help="The column of a long table with times.")
-    ] = None
-
-    def read(self, path: Path, model: SequenceMixture) -> SequenceRows:
-        from taskmix.tasks import read_sequences
-
-        if not path.exists():
-            raise InputError(f"`{path}` should be a file or folder of sequences. Found nothing.")
-        return read_sequences(
-            path,
-            symbols="characters" if is_of_characters(model, self.characters) else "words",
-            sequence_column=self.sequence_column,
-            task_column=self.task_column,
-            time_column=self.time_column,
-            first_symbol_is_task=self.first_is_task or None,
-        )
-
-
-def is_of_characters(model: SequenceMixture, said: bool | None) -> bool:
-    """Whether a text is cut into characters: where it is not said, as the symbols of the model are."""
-    if said is not None or model.alphabet_ is None:
-        return bool(said)
-    return all(isinstance(each, str) and len(each) == 1 for each in model.alphabet_.symbols)
 
 
 def score(
@@ -167,7 +122,7 @@ def next_symbol(
     from taskmix.sequences import continue_sequence, load_mixture
 
     mixture = load_mixture(model)
-    given = cut_prefix(prefix, characters=is_of_characters(mixture, characters))
+    given = _begin(mixture, prefix, characters)
     print_continuation(continue_sequence(mixture, given, task), as_json=json_)
 
 
@@ -200,7 +155,7 @@ def sample(
     from taskmix.sequences import load_mixture
 
     mixture = load_mixture(model)
-    begin = cut_prefix(prefix, characters=is_of_characters(mixture, characters))
+    begin = _begin(mixture, prefix, characters)
     seeds = np.random.default_rng(seed).integers(0, 2**31, number).tolist()
     drawn = [
         mixture.sample(task, begin or None, length=length, random_state=each) for each in seeds
@@ -250,6 +205,20 @@ def adapt(
     if out is not None:
         save_mixture(mixture.adapt(rows.sequences, tasks), out)
     print_shares(shares, out, as_json=json_)
+
+
+def _begin(model: SequenceMixture, prefix: str, characters: bool | None) -> list[str]:
+    """A prefix cut as the model's symbols are, with a note where it has some that are unknown."""
+    given = cut_prefix(prefix, characters=is_of_characters(model, characters))
+    known = None if model.alphabet_ is None else set(model.alphabet_.symbols)
+    strange = [] if known is None else [each for each in given if each not in known]
+    if strange:
+        shown = ", ".join(map(repr, dict.fromkeys(strange)))
+        note(
+            f"the model has never seen {shown}, which it takes as unknown. --words and --characters "
+            "say how the prefix is cut."
+        )
+    return given
 
 
 def _tasks_of(

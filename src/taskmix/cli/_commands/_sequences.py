@@ -16,13 +16,14 @@ from taskmix.cli._options._sequences import (
     SequenceTaskOptions,
     cut_prefix,
 )
-from taskmix.cli._printing._display import echo, iteration_bar, note
+from taskmix.cli._printing._display import iteration_bar, note
 from taskmix.cli._printing._reading import print_reading
 from taskmix.cli._printing._sequences import (
     print_choice,
     print_continuation,
     print_fit,
     print_mixture,
+    print_stream,
 )
 from taskmix.errors import OptionError, RunError
 
@@ -167,11 +168,7 @@ def _fit_stream(
 
     begin, stream = time.monotonic(), tasks.read_stream()
     if not as_json:
-        echo(
-            f"Read {len(stream):,} sequences of {len(stream.tasks):,} tasks, {stream.observations:,} "
-            f"symbols, {len(stream.symbols):,} different ones; {len(stream.held_out.sequences):,} more "
-            "are held out."
-        )
+        print_stream(stream)
 
     def write(
         model: SequenceMixture,

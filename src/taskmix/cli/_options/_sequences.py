@@ -13,8 +13,8 @@ from taskmix.cli._options._tasks import StrictOption
 from taskmix.errors import InputError, OptionError
 
 if TYPE_CHECKING:
-    from taskmix.sequences import Generator, MixtureRecipe, SequenceStream
-    from taskmix.tasks import TaskSet
+    from taskmix.sequences import Generator, MixtureRecipe, SequenceMixture, SequenceStream
+    from taskmix.tasks import SequenceRows, TaskSet
 
 _KINDS = (
     "auto: by held-out likelihood; symbols: markov, hmm, gru, multinomial (LDA); vectors: gaussian, "
@@ -74,9 +74,7 @@ class SequenceTaskOptions:
             path=Path(self.folder),
             characters=self.characters,
             first_symbol_is_task=self.first_is_task,
-            columns=RowColumns(
-                sequence=self.sequence_column or "sequence", task=self.task_column or "task"
-            ),
+            columns=RowColumns(sequence=self.sequence_column or "sequence", task=self.task_column),
         )
 
     def load(self) -> TaskSet:
@@ -94,6 +92,53 @@ class SequenceTaskOptions:
             first_symbol_is_task=self.first_is_task or None,
             strict=self.strict,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceFileOptions:
+    """How the sequences of a file are read."""
+
+    characters: Annotated[
+        bool | None,
+        typer.Option("--characters/--words", help="What a symbol is [as the model's symbols are]."),
+    ] = None
+    first_is_task: Annotated[
+        bool, typer.Option("--first-is-task", help="A line begins with the name of its task.")
+    ] = False
+    task_column: Annotated[
+        str | None, typer.Option("--task-column", help="The column naming the task [task].")
+    ] = None
+    sequence_column: Annotated[
+        str | None,
+        typer.Option("--sequence-column", help="The column with the sequences [sequence]."),
+    ] = None
+    time_column: Annotated[
+        str | None, typer.Option("--time-column", help="The column of a long table with times.")
+    ] = None
+
+    def read(self, path: Path, model: SequenceMixture) -> SequenceRows:
+        from taskmix.tasks import read_sequences
+
+        if not path.exists():
+            raise InputError(f"`{path}` should be a file or folder of sequences. Found nothing.")
+        rows = read_sequences(
+            path,
+            symbols="characters" if is_of_characters(model, self.characters) else "words",
+            sequence_column=self.sequence_column,
+            task_column=self.task_column,
+            time_column=self.time_column,
+            first_symbol_is_task=self.first_is_task or None,
+        )
+        if not rows.sequences:
+            raise InputError(f"`{path}` should have sequences. Found none.")
+        return rows
+
+
+def is_of_characters(model: SequenceMixture, said: bool | None) -> bool:
+    """Whether a text is cut into characters: where it is not said, as the symbols of the model are."""
+    if said is not None or model.alphabet_ is None:
+        return bool(said)
+    return all(isinstance(each, str) and len(each) == 1 for each in model.alphabet_.symbols)
 
 
 @dataclass(frozen=True, kw_only=True)

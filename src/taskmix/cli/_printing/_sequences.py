@@ -8,7 +8,7 @@ from taskmix.cli._printing._display import echo, print_json, show
 from taskmix.cli._printing._reading import reading_document
 
 if TYPE_CHECKING:
-    from taskmix.sequences import Continuation, MixtureChoice, MixtureDocument
+    from taskmix.sequences import Continuation, MixtureChoice, MixtureDocument, SequenceStream
     from taskmix.tasks import TaskSet
 
 
@@ -38,9 +38,9 @@ def print_mixture(
 
     from taskmix.sequences import mixture_table
 
-    size = f"{len(document.theta)} tasks, {document.generators} generators"
+    size = f"{_count(len(document.theta), 'task')}, {_count(document.generators, 'generator')}"
     own = ", each task with something of its own" if document.own else ""
-    echo(f"{size}: {document.kind}{own}. {document.iterations} iterations.")
+    echo(f"{size}: {document.kind}{own}. {_count(document.iterations, 'iteration')}.")
     if document.rows:
         figures = mixture_table(document.rows)
         table = Table(title="held-out sequences", title_justify="left", box=box.SIMPLE_HEAD)
@@ -52,6 +52,17 @@ def print_mixture(
         show(table)
     wrote = "" if document.page is None else f"Wrote {document.page}. "
     echo(f"{wrote}{seconds:.0f} s.")
+
+
+def print_stream(stream: SequenceStream) -> None:
+    """What the first reading has found."""
+    symbols = f"{stream.observations:,} symbols, {len(stream.symbols) - 1:,} different ones"
+    held = _count(len(stream.held_out.sequences), "sequence")
+    aside = _count(len(stream.set_aside()[1]), "sequence")
+    echo(
+        f"Read {_count(len(stream), 'sequence')} of {_count(len(stream.tasks), 'task')}, {symbols}; "
+        f"{held} more are held out to judge by, and {aside} for what tasks have of their own."
+    )
 
 
 def print_continuation(found: Continuation, *, as_json: bool) -> None:
@@ -66,3 +77,7 @@ def print_continuation(found: Continuation, *, as_json: bool) -> None:
         f"Most likely as a whole: {found.text} (probability {found.probability:.3g}). "
         f"Generator {found.generators.index(at_work) + 1} is at work with probability {at_work:.2f}."
     )
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"

@@ -1,9 +1,9 @@
 """Is sharing worth it: what shared generators are compared with, and how many there should be.
 
 `_baselines` are the models that do not share; `_comparison` judges all on sequences that were held
-out, and `_choice` tries several mixtures; each fit is asked for by way of `_fitting`, so that it may be
-recorded. `_calibration` scores sequences while they are held out, `_held_out_scores` shows some of
-them. `_similarity` says how alike tasks are.
+out, and `_choice` tries several mixtures (`_tried`, `_smoothing`); each fit is asked for by way of
+`_fitting`, so that it may be recorded. `_calibration` scores sequences while they are held out,
+`_held_out_scores` shows some of them. `_similarity` says how alike tasks are.
 """
 
 from taskmix.sequences._comparing._baselines import (
@@ -15,11 +15,8 @@ from taskmix.sequences._comparing._baselines import (
 from taskmix.sequences._comparing._calibration import calibrate_scores
 from taskmix.sequences._comparing._choice import (
     BUDGET,
-    MixtureChoice,
-    TriedMixture,
     choose_mixture,
     find_symbols,
-    generator_words,
 )
 from taskmix.sequences._comparing._comparison import (
     SHARED_NAME,
@@ -42,6 +39,8 @@ from taskmix.sequences._comparing._held_out_scores import (
     score_held_out,
 )
 from taskmix.sequences._comparing._similarity import task_similarity
+from taskmix.sequences._comparing._smoothing import narrow_smoothing
+from taskmix.sequences._comparing._tried import MixtureChoice, TriedMixture, generator_words
 
 __all__ = [
     "BUDGET",
@@ -69,6 +68,7 @@ __all__ = [
     "held_out_verdict",
     "make_baselines",
     "mixture_table",
+    "narrow_smoothing",
     "score_held_out",
     "task_similarity",
 ]

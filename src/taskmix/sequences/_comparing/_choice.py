@@ -11,15 +11,17 @@ where they are better than one by more than a standard error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from taskmix.errors import InputError, OptionError
-from taskmix.numerics import Interval, mean_interval, paired_interval
+from taskmix.numerics import paired_interval
 from taskmix.sequences._comparing._fitting import Fitting, fit_now
+from taskmix.sequences._comparing._smoothing import narrow_smoothing
+from taskmix.sequences._comparing._tried import MixtureChoice, TriedMixture, generator_words
 from taskmix.sequences._counted import Markov
 from taskmix.sequences._dynamics import LinearDynamics
 from taskmix.sequences._estimator import (
@@ -30,92 +32,20 @@ from taskmix.sequences._estimator import (
     folds_for,
     learn_own,
 )
-from taskmix.sequences._generator import Floats, Generator
+from taskmix.sequences._generator import Generator
 from taskmix.sequences._hidden import GaussianHiddenMarkov, HiddenMarkov
 from taskmix.sequences._normal import Gaussian
 from taskmix.sequences._observed import learn_alphabet, number_tasks
-from taskmix.sequences._own import AdaptedStrengths, OwnStrengths
+from taskmix.sequences._own import OwnStrengths
 
 BUDGET = 20  # mixtures that are tried
 _PATIENCE = 2  # numbers of generators in a row that did not pay
 _ITERATIONS = 40  # of each fit: enough to compare
 _LONGEST = 5  # the longest contexts and
 _STATES = (4, 8, 16)  # the numbers of states that are tried
-_HELD = (10.0, 100.0, 1000.0)  # pseudo-counts of a context, or
-_FACTOR, _FINEST = 10.0, 1.5  # of another kind's smoothing: the first step up or down, and the last
+_HELD = (10.0, 100.0, 1000.0)  # pseudo-counts of a context; of other kinds: `narrow_smoothing`
 _DEVIATES = 1.96  # standard errors in half of a 95 % interval
 _MOST = 4000  # sequences that are used for choosing
-
-
-@dataclass(frozen=True, eq=False)
-class TriedMixture:
-    """One mixture on sequences that were left out.
-
-    >>> tried = TriedMixture(Markov(order=2), 4, own=False, scores=np.array([-3.0, -5.0]), symbols=8)
-    >>> tried.name, tried.log_likelihood
-    ('Markov(order=2), 4 generators, nothing of its own', -1.0)
-    """
-
-    generator: Generator
-    generators: int
-    own: bool | OwnStrengths | AdaptedStrengths
-    scores: Floats  # [sequence], log-likelihoods
-    symbols: int  # observations of all of them
-    behind: Interval | None = None  # the chosen one's gain, for a sequence; None for that one
-
-    @property
-    def name(self) -> str:
-        """In words."""
-        shared = "1 generator" if self.generators == 1 else f"{self.generators} generators"
-        own = "nothing of its own" if self.own is False else "own part"
-        return f"{generator_words(self.generator)}, {shared}, {own}"
-
-    @property
-    def log_likelihood(self) -> float:
-        """Of an observation."""
-        return float(self.scores.sum() / self.symbols)
-
-    def to_json(self) -> dict[str, object]:
-        """As it is written."""
-        behind = self.behind
-        return {
-            "mixture": self.name,
-            "log_likelihood": self.log_likelihood,
-            "behind": None
-            if behind is None
-            else {"value": behind.mean, "low": behind.low, "high": behind.high, "n": behind.n},
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class MixtureChoice:
-    """What was tried, in this order, and what was chosen.
-
-    >>> one = TriedMixture(Markov(), 1, own=False, scores=np.zeros(2), symbols=8)
-    >>> MixtureChoice((one,), best=one).best.generators
-    1
-    """
-
-    tried: tuple[TriedMixture, ...]
-    best: TriedMixture
-    refused: tuple[str, ...] = ()  # kinds that could not be fitted, and why
-    spent: bool = False  # whether the budget ended it
-
-    def words(self) -> tuple[str, ...]:
-        """A line for each that was tried, and for what could not be."""
-        lines = []
-        for each in self.tried:
-            gap = "chosen"
-            if each.behind is not None:
-                behind = each.behind
-                gap = f"behind by {behind.mean:.3f} ({behind.low:+.3f} to {behind.high:+.3f}) a sequence"
-            lines.append(f"{each.name}: {each.log_likelihood:.4f} an observation, {gap}")
-        return (*lines, *(f"Left out: {words}" for words in self.refused))
-
-    @property
-    def interval(self) -> Interval:
-        """Of the log-likelihood of a sequence under the best."""
-        return mean_interval(self.best.scores)
 
 
 def choose_mixture(
@@ -175,17 +105,6 @@ def find_symbols(sequences: Sequence[Any], model: SequenceMixture) -> Any:
     if alphabet is not None:
         return alphabet.symbols
     return max((int(np.nanmax(np.asarray(each, np.float64))) for each in sequences), default=0) + 1
-
-
-def generator_words(generator: Any) -> str:
-    """A kind with the options that are not its usual ones."""
-    usual = type(generator)()
-    said = [
-        f"{each.name}={getattr(generator, each.name)!r}"
-        for each in fields(generator)
-        if getattr(generator, each.name) != getattr(usual, each.name)
-    ]
-    return f"{type(generator).__name__}({', '.join(said)})"
 
 
 def _first_kinds(vectors: bool) -> list[Generator]:
@@ -274,22 +193,14 @@ class _Trial:
                 return
 
     def narrow_smoothing(self) -> None:
-        """Finds the pseudo-counts of the leading kind, up or down by a factor for as long as it pays
-        and then by its root."""
+        """Tries pseudo-counts around those of the leading kind."""
         start = self.leading
-        kind: Any = start.generator
-        if not getattr(kind, "smoothing", 0.0):
-            return
-        known = {0.0: start.log_likelihood}  # by the logarithm of the factor
 
-        def level(place: float) -> float:
-            if place not in known:
-                other = replace(kind, smoothing=float(f"{kind.smoothing * np.exp(place):.3g}"))
-                found = None if self.spent else self.run(other, start.generators)
-                known[place] = -np.inf if found is None else found.log_likelihood
-            return known[place]
+        def score(generator: Generator) -> float:
+            found = None if self.spent else self.run(generator, start.generators)
+            return -np.inf if found is None else found.log_likelihood
 
-        _narrow(level, first=float(np.log(_FACTOR)), finest=float(np.log(_FINEST)))
+        narrow_smoothing(start.generator, score, known=start.log_likelihood)
 
     def run(self, generator: Generator, generators: int) -> TriedMixture | None:
         """Fits it without each part in turn; None where it cannot be fitted to these sequences."""
@@ -362,19 +273,6 @@ class _Trial:
             for each in self.tried
         ]
         return MixtureChoice(tuple(tried), best, tuple(self.refused), self.spent)
-
-
-def _narrow(level: Callable[[float], float], *, first: float, finest: float) -> float:
-    """Where a function with one peak is highest, from 0 on: steps are halved where none of the two
-    leads up. A place is asked for again at no cost where the function remembers it."""
-    at, step = 0.0, first
-    while step >= finest:
-        beside = max((at - step, at + step), key=level)
-        if level(beside) > level(at):
-            at = beside
-        else:
-            step /= 2
-    return at
 
 
 def _foreseen(

@@ -39,7 +39,7 @@ class Compared:
     name: str
     judgement: Judgement
     log_likelihood: Floats  # [task], of one observation
-    gain: Interval | None  # of the shared generators over this model, over tasks; None for those
+    gain: Interval | None  # of the shared generators over this model; None for themselves
 
     @property
     def perplexity(self) -> float:
@@ -112,7 +112,8 @@ def compare_with_baselines(
     """Fits all models on the same sequences and judges them on others of the same tasks; `models`
     that are fitted already are judged as they are. `fitting` is how: `RecordedFits` keeps what is done.
 
-    Gains are in log-likelihood of an observation, of the first model over each other, paired by task.
+    Gains are in log-likelihood of an observation, of the first model over each other, paired by task;
+    by sequence, where there is one task.
 
     >>> model = SequenceMixture(Markov(smoothing=0.1), 2, alpha=0.1, n_init=1, random_state=0)
     >>> found = compare_with_baselines(
@@ -138,6 +139,13 @@ def compare_with_baselines(
             judgement = fitting(name, candidate, sequences, tasks, judged)
         totals = np.bincount(codes, judgement.log_likelihood, len(names))
         each = totals / np.bincount(codes, judgement.symbols, len(names))
-        gain = paired_interval(rows[0].log_likelihood, each) if rows else None
+        gain = None
+        if rows and len(names) == 1:
+            first = rows[0].judgement
+            gain = paired_interval(
+                first.log_likelihood / first.symbols, judgement.log_likelihood / judgement.symbols
+            )
+        elif rows:
+            gain = paired_interval(rows[0].log_likelihood, each)
         rows.append(Compared(name, judgement, each, gain))
     return MixtureComparison(tuple(rows), candidates)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import isnan, nan
 from typing import Any, Self
 
 from taskmix.numerics import Interval
@@ -37,7 +37,12 @@ class HeldOutFigures:
             "error": self.error,
             "gain": None
             if gain is None
-            else {"value": gain.mean, "low": gain.low, "high": gain.high, "n": gain.n},
+            else {
+                "value": gain.mean,
+                "low": None if isnan(gain.low) else gain.low,  # of one sequence
+                "high": None if isnan(gain.high) else gain.high,
+                "n": gain.n,
+            },
         }
 
     @classmethod
@@ -45,7 +50,10 @@ class HeldOutFigures:
         """What `to_json` gave; a LookupError, TypeError or ValueError where it is something else."""
         gain = found["gain"]
         if gain is not None:
-            mean, low, high = (float(gain[name]) for name in ("value", "low", "high"))
+            mean = float(gain["value"])
+            low, high = (
+                nan if gain[name] is None else float(gain[name]) for name in ("low", "high")
+            )
             gain = Interval(mean, low, high, n=int(gain["n"]))
         return cls(
             str(found["model"]),
@@ -105,7 +113,7 @@ def held_out_verdict(figures: Sequence[HeldOutFigures]) -> str:
     worse: list[str] = []
     level: list[str] = []
     for row in figures:
-        if row.gain is not None:
+        if row.gain is not None and not isnan(row.gain.low):
             group = better if row.gain.low > 0 else worse if row.gain.high < 0 else level
             group.append(row.model)
     sentences = (
@@ -132,4 +140,8 @@ def _second_cell(row: HeldOutFigures) -> str:
 
 
 def _gain_cell(gain: Interval | None) -> str:
-    return "" if gain is None else f"{gain.mean:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})"
+    if gain is None:
+        return ""
+    if isnan(gain.low):
+        return f"{gain.mean:+.3f}"
+    return f"{gain.mean:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})"

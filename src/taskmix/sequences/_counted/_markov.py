@@ -33,6 +33,7 @@ from taskmix.sequences._counted._contexts import (
     context_of,
     find_transitions,
 )
+from taskmix.sequences._counted._factors import learn_factor
 from taskmix.sequences._generator import (
     SHARED,
     ExpectedStatistics,
@@ -132,6 +133,11 @@ class Markov:
     def additive(self) -> bool:
         return True
 
+    @property
+    def learns_strengths(self) -> bool:
+        """Whether several generators say how many pseudo-counts they have (`hold`)."""
+        return self.smoothing is None and self.spread == "pooled" and not self.fixed
+
     def prepare(self, sequences: Sequences) -> PreparedMarkov:
         check_observes(self, "symbols", sequences)
         if self.order:
@@ -189,6 +195,11 @@ class Markov:
         self, parameters: MarkovParameters, statistics: MarkovStatistics
     ) -> MarkovParameters:
         return keep_fixed(parameters, self._most_likely(parameters, statistics), self.fixed)
+
+    def hold(self, parameters: MarkovParameters, statistics: MarkovStatistics) -> MarkovParameters:
+        """Parameters with as many pseudo-counts as the counts of these generators say."""
+        factor = learn_factor(statistics.counts, *self._held(parameters, statistics.contexts))
+        return replace(parameters, strength=parameters.strength * factor)
 
     def log_prior(self, parameters: MarkovParameters) -> Floats:
         pseudo = parameters.strength[:, None] * parameters.prior
@@ -250,12 +261,21 @@ class Markov:
     def _most_likely(
         self, parameters: MarkovParameters, statistics: MarkovStatistics
     ) -> MarkovParameters:
-        prior, strength = parameters.prior, parameters.strength
-        if not np.array_equal(statistics.contexts, parameters.contexts):
-            prior, strength = self._prior(parameters.backoff, statistics.contexts)
+        prior, strength = self._held(parameters, statistics.contexts)
         # Eq. 15 in its closed form: counts, with pseudo-counts.
         shares = normalised(statistics.counts + strength[:, None] * prior, prior)
         return MarkovParameters(shares, statistics.contexts, prior, strength, parameters.backoff)
+
+    def _held(self, parameters: MarkovParameters, contexts: Codes) -> tuple[Floats, Floats]:
+        """Prior means and pseudo-counts of these contexts."""
+        if np.array_equal(contexts, parameters.contexts):
+            return parameters.prior, parameters.strength
+        prior, strength = self._prior(parameters.backoff, contexts)
+        if self.learns_strengths and len(parameters.contexts):
+            # What `hold` has learned since, by any of the contexts: it is the same for all.
+            before = parameters.backoff.strength(parameters.contexts[:1])
+            strength = strength * (parameters.strength[:1] / before)
+        return prior, strength
 
     def _prior(self, backoff: Backoff, contexts: Codes) -> tuple[Floats, Floats]:
         strength = backoff.strength(contexts)

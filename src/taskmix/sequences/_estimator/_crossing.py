@@ -122,7 +122,10 @@ def known_own(
 ) -> Own | None:
     """The part itself, where it is said how much; None where that is to be learned."""
     if isinstance(own, OwnStrengths) and own.held is not None:
-        return count_own(corpus, own, halting=learned.bank.halting)
+        every = corpus.sequences.select(corpus.item)  # of each entry
+        return count_own(
+            every, corpus.task_of, corpus.weight, corpus.tasks, own, halting=learned.bank.halting
+        )
     if isinstance(own, AdaptedStrengths):
         made = adapt_generators(
             learned.bank, learned.parameters, corpus, alpha, gamma, (own.pseudo,)

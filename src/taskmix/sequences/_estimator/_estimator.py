@@ -10,16 +10,8 @@ from numpy.typing import ArrayLike
 
 from taskmix.errors import OptionError
 from taskmix.sequences._counted import Markov
-from taskmix.sequences._estimator._crossing import (
-    ForeseenRest,
-    assign_folds,
-    folds_for,
-    foresee_left_out,
-    known_own,
-    learn_own,
-)
 from taskmix.sequences._estimator._fitted import Tasks
-from taskmix.sequences._estimator._scoring import ScoredMixture
+from taskmix.sequences._estimator._owning import OwningMixture
 from taskmix.sequences._generator import Floats, Generator, check_whole
 from taskmix.sequences._mixture import (
     Bank,
@@ -42,17 +34,17 @@ from taskmix.sequences._observed import (
     Observed,
     Sequences,
     SequenceSource,
+    SourceWithSample,
     flatten_sequences,
     gather_corpus,
     learn_alphabet,
-    number_tasks,
 )
-from taskmix.sequences._own import PSEUDO, AdaptedStrengths, Own, OwnStrengths, adapt_generators
+from taskmix.sequences._own import AdaptedStrengths, OwnStrengths
 
 STREAMED = 20_000  # sequences of a batch that is read from files, unless it is said
 
 
-class SequenceMixture(ScoredMixture):
+class SequenceMixture(OwningMixture):
     """Tasks as mixtures of shared sequence generators.
 
     `generator` is one of `Markov`, `HiddenMarkov`, `Multinomial`, `Gaussian`, `GaussianHiddenMarkov`,
@@ -153,8 +145,10 @@ class SequenceMixture(ScoredMixture):
             if self.on_state is not None and state.mixture is not None:
                 self.on_state(state.mixture)
             yield state
-        if not isinstance(sequences, SequenceSource):  # its counts would not fit into memory either
+        if not isinstance(sequences, SequenceSource):
             self.own_ = self._own_part(gathered, names, sample_weight)
+        elif isinstance(sequences, SourceWithSample):
+            self.own_ = self._own_of_source(sequences)
 
     def _full_states(
         self,
@@ -249,63 +243,7 @@ class SequenceMixture(ScoredMixture):
         assert last is not None
         self._take(last.learned)
         self.bounds_, self.converged_ = list(last.bounds), last.converged
-
-    def _own_part(
-        self, sequences: Sequences, tasks: Tasks, sample_weight: ArrayLike | None
-    ) -> Own | None:
-        """What tasks have of their own, once the generators are learned."""
-        if self.own is False or len(self.tasks_) < 2:
-            return None
-        corpus = gather_corpus(sequences, tasks, sample_weight)
-        names, codes = number_tasks(tasks)
-        weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight)
-        learned = self._parts()
-        known = known_own(self.own, corpus, learned, self.alpha_, self.gamma_)
-        if known is not None:
-            return known
-        fold = assign_folds(codes, folds_for(len(codes)), self._random())
-        parts = []
-        for number in range(int(fold.max(initial=0)) + 1):
-            inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-            if not (weight[inside] > 0).any():
-                return None
-            model = self._for_fold(sequences.symbols)
-            inside = inside[weight[inside] > 0]
-            rows = sequences.select(inside)
-            model.fit(
-                rows.values, codes[inside], lengths=rows.lengths, sample_weight=weight[inside]
-            )
-            own = model.adapted(rows, codes[inside], weight[inside])
-            parts.append(model.left_out(sequences.select(outside), codes[outside], own))
-        order = self.own.order if isinstance(self.own, OwnStrengths) else OwnStrengths().order
-        held, _ = learn_own(
-            sequences, names, codes, weight, fold, parts, order, halting=learned.bank.halting
-        )
-        return None if held is None else known_own(held, corpus, learned, self.alpha_, self.gamma_)
-
-    def adapted(self, sequences: Sequences, tasks: Tasks, weight: ArrayLike) -> list[Own]:
-        """Of vectors, a task's own generators with each number of pseudo-sequences that is tried."""
-        if self.bank_.observes == "symbols":
-            return []
-        corpus = gather_corpus(sequences, tasks, weight)
-        made = adapt_generators(
-            self.bank_, self.parameters_, corpus, self.alpha_, self.gamma_, PSEUDO
-        )
-        return [] if made is None else list(made)
-
-    def left_out(self, sequences: Sequences, tasks: Tasks, own: list[Own]) -> ForeseenRest:
-        """What this fit says of sequences it has not seen; their tasks may be unknown to it."""
-        known = {name: place for place, name in enumerate(self.tasks_)}
-        names = tasks.tolist() if isinstance(tasks, np.ndarray) else list(tasks)
-        places = np.array([known.get(name, -1) for name in names])
-        shares = np.vstack([self.theta_, self.alpha_ / self.alpha_.sum()])[places]
-        return foresee_left_out(self._parts(), own, sequences, shares, places)
-
-    def _for_fold(self, symbols: int) -> SequenceMixture:
-        """The model for a part of the sequences, whose symbols are codes."""
-        options = self.get_params(deep=False)
-        options |= {"own": False, "n_init": 1, "on_state": None, "symbols": symbols or None}
-        return SequenceMixture(**options)
+        self.n_iter_ = len(last.bounds)  # passes, as `max_iter` is
 
     def partial_fit(
         self,

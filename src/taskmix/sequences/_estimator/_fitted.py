@@ -236,6 +236,8 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
             alphabet=self.alphabet_,
             allow_empty=prefix,
         )
+        if not len(gathered):
+            raise InputError("There should be at least one sequence. Found none.")
         if gathered.dimension != self.dimension_:
             if prefix and not len(gathered.values):
                 return Sequences(np.empty((0, self.dimension_)), gathered.starts)
@@ -304,7 +306,7 @@ class FittedMixture(BaseEstimator):  # type: ignore[misc]
         except ValueError:
             raise InputError(
                 f"The task should be one of the {len(self.tasks_)} that were fitted. Found {task!r}. "
-                "Let the model learn it from a few sequences with `adapt`, or give None."
+                "Let the model learn it from a few sequences with `adapt`, or name no task."
             ) from None
 
     def _decoded(self, values: NDArray[Any]) -> Any:

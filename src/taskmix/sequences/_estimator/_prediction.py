@@ -96,20 +96,14 @@ def log_likelihood_by_task(
 ) -> Floats:
     """[sequence, task], of every sequence in every one of these tasks, by their shares [task, generator]
     and places [task]."""
-    own, found = learned.own, np.empty((len(sequences), len(tasks)))
-    trace, likelihood = None, None
+    own = learned.own
     if isinstance(own, OwnChains):
         trace = trace_sequences(learned.bank, learned.parameters, sequences)
-    else:
-        chunks = learned.bank.prepare(sequences)
-        likelihood = learned.bank.log_likelihood(learned.parameters, chunks)
+        return own.log_likelihood_in(trace, sequences, theta, tasks)
+    found = np.empty((len(sequences), len(tasks)))
+    likelihood = learned.bank.log_likelihood(learned.parameters, learned.bank.prepare(sequences))
     for column, (row, task) in enumerate(zip(theta, tasks, strict=True)):
         every, place = np.repeat(row[None], len(sequences), axis=0), np.full(len(sequences), task)
-        if trace is not None:
-            assert isinstance(own, OwnChains)
-            found[:, column] = own.log_likelihood(trace, sequences, every, place)
-            continue
-        assert likelihood is not None
         parts = likelihood
         if isinstance(own, OwnGenerators):
             parts, every = own.with_own(learned.bank, likelihood, sequences, every, place)

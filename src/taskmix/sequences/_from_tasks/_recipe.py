@@ -14,7 +14,7 @@ from taskmix.sequences._generator import Generator, check_whole
 from taskmix.sequences._normal import Gaussian
 
 # Of what names a model's file: another number, and every mixture is learned again. 1: version 0.1.
-_FORMAT = 3
+_FORMAT = 4
 
 
 @dataclass(frozen=True, kw_only=True)

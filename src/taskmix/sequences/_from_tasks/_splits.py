@@ -51,10 +51,6 @@ class SequenceData:
     observes: Observed
     content: str  # names the sequences: a hash of them
 
-    @property
-    def every_sequence(self) -> list[Any]:
-        return [*self.train.sequences, *self.held_out.sequences]
-
 
 def split_sequences(tasks: TaskSet) -> SequenceData:
     """Train sequences, and those of test to judge by, or of dev where no task has test.

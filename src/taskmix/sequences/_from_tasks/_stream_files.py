@@ -20,6 +20,7 @@ from taskmix.files import open_plain
 
 Row = tuple[str, Any]  # the task, and a text or a list of symbols
 PLACES = 16  # of a file that are read at once
+_TASK = "task"  # the column that names the task, if no other does
 _LEAST = 1 << 10  # bytes from one place to the next
 _TEXTS = (".txt", ".csv", ".tsv", ".jsonl")
 
@@ -33,7 +34,7 @@ class RowColumns:
     """
 
     sequence: str = "sequence"
-    task: str = "task"
+    task: str | None = None  # None: `task`, where there is one; or each file is a task
 
 
 def list_files(path: Path) -> list[Path]:
@@ -119,16 +120,25 @@ def _parser(
     if kind == ".jsonl":
 
         def of_object(line: str) -> Row:
-            row = json.loads(line)
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                raise InputError(
+                    f"Every line of `{path}` should be one JSON object. Found {line[:60]!r}. Correct "
+                    "that line or take it out."
+                ) from None
             if not isinstance(row, dict) or columns.sequence not in row:
                 raise _lacking(path, columns.sequence, row if isinstance(row, dict) else ())
-            return str(row.get(columns.task, stem)), row[columns.sequence]
+            if columns.task is not None and columns.task not in row:
+                raise _lacking_task(path, columns.task, row)
+            return str(row.get(columns.task or _TASK, stem)), row[columns.sequence]
 
         return of_object
     mark = "\t" if kind == ".tsv" else ","
     header = next(csv.reader([next(lines, "")], delimiter=mark), [])
     place = _place(path, header, columns.sequence)
-    owner = header.index(columns.task) if columns.task in header else None
+    task = _task_column(path, header, columns)
+    owner = None if task is None else header.index(task)
 
     def of_cells(line: str) -> Row:
         cells = next(csv.reader([line], delimiter=mark))
@@ -148,15 +158,16 @@ def _parquet(path: Path, stem: str, columns: RowColumns, places: int) -> list[It
     with open_plain(path) as source, pq.ParquetFile(source) as file:
         names, groups = file.schema_arrow.names, file.num_row_groups
     _place(path, names, columns.sequence)
-    wanted = [columns.sequence, *([columns.task] if columns.task in names else [])]
+    task = _task_column(path, names, columns)
+    wanted = [columns.sequence] if task is None else [columns.sequence, task]
 
     def rows(which: Sequence[int]) -> Iterator[Row]:
         with open_plain(path) as source, pq.ParquetFile(source, pre_buffer=False) as opened:
             for batch in opened.iter_batches(1024, row_groups=which, columns=wanted):
                 cells = batch.column(columns.sequence).to_pylist()
                 tasks = [stem] * len(cells)
-                if len(wanted) > 1:
-                    tasks = [str(each) for each in batch.column(columns.task).to_pylist()]
+                if task is not None:
+                    tasks = [str(each) for each in batch.column(task).to_pylist()]
                 yield from zip(tasks, cells, strict=True)
 
     parts = [list(range(groups))[place::places] for place in range(places)]
@@ -167,6 +178,20 @@ def _place(path: Path, names: Sequence[str], wanted: str) -> int:
     if wanted not in names:
         raise _lacking(path, wanted, names)
     return list(names).index(wanted)
+
+
+def _task_column(path: Path, names: Sequence[str], columns: RowColumns) -> str | None:
+    if columns.task is not None and columns.task not in names:
+        raise _lacking_task(path, columns.task, names)
+    return columns.task or (_TASK if _TASK in names else None)
+
+
+def _lacking_task(path: Path, wanted: str, names: Any) -> InputError:
+    return InputError(
+        f"`{path}` should have a column `{wanted}`. Found {', '.join(map(str, names)) or 'none'}. Name "
+        "the column of the tasks with `task_column`.",
+        arguments=("task_column",),
+    )
 
 
 def _lacking(path: Path, wanted: str, names: Any) -> InputError:

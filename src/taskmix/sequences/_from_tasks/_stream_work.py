@@ -5,17 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass
-
-import numpy as np
 
 from taskmix.sequences._comparing import (
     SHARED_NAME,
     HeldOutFigures,
     MixtureChoice,
+    SequenceModel,
     calibrate_scores,
     choose_mixture,
+    compare_with_baselines,
     generator_words,
+    held_out_figures,
 )
 from taskmix.sequences._estimator import SequenceMixture
 from taskmix.sequences._from_tasks._recipe import MixtureRecipe
@@ -71,7 +73,7 @@ class StreamWork:
                 on_note=self.on_note,
             )
             model = self.recipe.model([], workers=self.workers)
-            model.set_params(symbols=self.stream.symbols, own=False)
+            model.set_params(symbols=self.stream.symbols)
             choice = self._chosen(model, fits) if self.recipe.chooses else None
             with self.watch(model.max_iter) as tell:
                 model.set_params(on_state=lambda state: tell(state.iteration, state.bound))
@@ -91,7 +93,7 @@ class StreamWork:
             document = MixtureDocument(
                 generators=model.bank_.count,
                 kind=" and ".join(generator_words(block) for block in model.bank_.blocks),
-                own=False,
+                own=model.own_ is not None,
                 tried=() if choice is None else tuple(each.to_json() for each in choice.tried),
                 bound=float(model.bounds_[-1]),
                 iterations=int(model.n_iter_),
@@ -129,11 +131,15 @@ class StreamWork:
         return choice
 
     def _figures(self, model: SequenceMixture) -> tuple[HeldOutFigures, ...]:
+        """On held-out sequences, with what tasks have of their own and without."""
         held = self.stream.held_out.of_tasks(set(model.tasks_))
         if not held.sequences:
             return ()
-        found = model.judge(held.sequences, held.tasks)
-        symbols = found.symbols.sum()
-        perplexity = float(np.exp(-found.log_likelihood.sum() / symbols))
-        accuracy = float(found.correct.sum() / symbols)
-        return (HeldOutFigures(SHARED_NAME, perplexity, accuracy, None, None),)
+        models: dict[str, SequenceModel] = {SHARED_NAME: model}
+        if model.own_ is not None:
+            plain = copy(model)
+            plain.own_ = None
+            models["the same, without own parts"] = plain
+        return held_out_figures(
+            compare_with_baselines(model, [], [], held.sequences, held.tasks, models=models)
+        )

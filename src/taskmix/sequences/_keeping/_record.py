@@ -24,7 +24,7 @@ from taskmix.sequences._keeping._types import from_tree, other_form
 from taskmix.sequences._mixture import SHORT, BatchState, FitState
 from taskmix.sequences._observed import number_tasks
 
-FORMAT = 1  # of the specification; a change in what a fit does with it gets a new number
+FORMAT = 2  # of the specification; a change in what a fit does with it gets a new number
 _SAVE_EVERY = 10.0  # seconds, of which a kill may cost as many
 _NO_OPTIONS = ("n_jobs", "on_state")  # they change neither the model nor what it means
 

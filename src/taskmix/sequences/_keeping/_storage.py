@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from taskmix.errors import InputError
 from taskmix.numerics import state_to_tree
 from taskmix.records import load_state, save_state
 from taskmix.sequences._estimator import SequenceMixture
@@ -43,6 +44,11 @@ def load_mixture(path: str | Path, types: Sequence[type] = ()) -> SequenceMixtur
     """
     if Path(path).is_dir():
         path = MixtureFolder(Path(path)).last_model()
+    if not Path(path).exists():
+        raise InputError(
+            f"`{path}` should be a folder of `taskmix sequences`, or its .safetensors file. Found "
+            "nothing there. Check the path, or fit the mixture first."
+        )
     tree = load_state(path)
     if not isinstance(tree, dict) or tree.get("version") != _VERSION:
         raise other_form(path)

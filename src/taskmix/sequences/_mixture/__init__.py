@@ -9,9 +9,9 @@ All of it is functions of states.
 from taskmix.sequences._mixture._alpha import learn_alpha
 from taskmix.sequences._mixture._bank import Bank, make_bank
 from taskmix.sequences._mixture._batches import BatchState, batch_states, source_states
-from taskmix.sequences._mixture._em import EMOptions, MixtureState, variational_em
+from taskmix.sequences._mixture._em import SHORT, EMOptions, MixtureState, variational_em
 from taskmix.sequences._mixture._expectation import Division, Settling, divide_sequences
-from taskmix.sequences._mixture._restarts import SHORT, FitState, fit_mixture, fit_states, result_of
+from taskmix.sequences._mixture._restarts import FitState, fit_mixture, fit_states, result_of
 from taskmix.sequences._mixture._stochastic import StochasticOptions, StochasticState, absorb, begin
 
 __all__ = [

@@ -126,6 +126,23 @@ class Bank:
         parts = zip(self.blocks, parameters, statistics, strict=True)
         return tuple(dense(block.maximise(own, sums)) for block, own, sums in parts)
 
+    @property
+    def learns_strengths(self) -> bool:
+        """Whether several generators of a kind learn how strongly they are held to their prior."""
+        return any(self._holds(place) for place in range(len(self.blocks)))
+
+    def hold(self, parameters: Sequence[Any], statistics: Sequence[Any]) -> tuple[Any, ...]:
+        """Parameters held to their priors as strongly as the statistics of several generators say."""
+        found = list(parameters)
+        for place in range(len(self.blocks)):
+            if self._holds(place):
+                kind: Any = self.blocks[place]
+                found[place] = dense(kind.hold(parameters[place], statistics[place]))
+        return tuple(found)
+
+    def _holds(self, place: int) -> bool:
+        return self.counts[place] > 1 and getattr(self.blocks[place], "learns_strengths", False)
+
     def log_prior(self, parameters: Sequence[Any]) -> float:
         parts = zip(self.blocks, parameters, strict=True)
         return float(sum(block.log_prior(own).sum() for block, own in parts))

@@ -4,8 +4,9 @@ r"""Variational EM of mixtures of shared generators.
 
 The E-step divides sequences among generators (`_expectation.py`); the M-step learns each generator
 from the sequences it has a share in, and α from the tasks' γ. What is monitored is the evidence lower
-bound plus the log-priors of the generators: it never falls. `variational_em` yields a state after
-every E-step, in which parameters, γ and bound belong together; stop whenever you like. A state is
+bound plus the log-priors of the generators: it never falls, but for after every tenth iteration, where
+generators may learn anew how strongly they are held to their priors. `variational_em` yields a state
+after every E-step, in which parameters, γ and bound belong together; stop whenever you like. A state is
 whole: given as `resume` it is gone on from with the same bits. Its division of the sequences, which may
 be large, is no part of it but found again, by the same E-step from the same γ.
 
@@ -30,6 +31,9 @@ from taskmix.sequences._observed import Corpus
 # Iterations before α is learned: it follows the generators, and while these are all alike it would
 # grow and keep them so.
 _FIRST_ALPHA = 5
+# Iterations after which starts are compared, and strengths learned again from what the generators have
+# by then: sooner, and generators that are still alike would be held alike. Part of what a seed gives.
+SHORT = 10
 _FLATTEST = 0.2  # the power of φ that annealing begins with: nearer to 0, all generators become one
 
 
@@ -116,6 +120,7 @@ def variational_em(
         mass = division.responsibility.sum(axis=0)
         if resume is None or iteration > resume.iteration:
             converged = bool(bound - last < options.tolerance * corpus.total)
+            converged = converged and (iteration > SHORT or not bank.learns_strengths)
             yield MixtureState(
                 parameters, alpha, division.gamma, bound, mass, iteration, converged, gamma, reseeds
             )
@@ -124,6 +129,9 @@ def variational_em(
         last = bound
         if statistics is None:
             statistics, _ = bank.expect(parameters, chunks, division.responsibility)  # Σ φ, Eq. 14
+        if bank.learns_strengths and iteration % SHORT == 0:
+            parameters = bank.hold(parameters, statistics)
+            last = -np.inf  # by another prior: the next bound is of another kind
         parameters = bank.maximise(parameters, statistics)  # Eq. 15
         if options.learn_alpha and bank.count > 1 and iteration >= _FIRST_ALPHA:
             alpha = learn_alpha(alpha, division.gamma, symmetric=options.symmetric)

@@ -109,12 +109,6 @@ def divide_sequences(
     return Division(settled, responsibility, bounds)
 
 
-def posterior_of_entries(corpus: Corpus, log_likelihood: Floats, gamma: Floats) -> Floats:
-    """[entry, generator], φ of each entry for settled γ."""
-    logs = psi(gamma) - psi(gamma.sum(axis=1, keepdims=True))  # E[log θ], Eq. 11
-    return softmax(log_likelihood[corpus.item] + logs[corpus.task_of])
-
-
 def divide_by(
     corpus: Corpus,
     log_likelihood: Floats,  # [distinct sequence, generator]

@@ -14,11 +14,10 @@ import numpy as np
 
 from taskmix.sequences._generator import Floats
 from taskmix.sequences._mixture._bank import Bank
-from taskmix.sequences._mixture._em import EMOptions, MixtureState, anneal, variational_em
+from taskmix.sequences._mixture._em import SHORT, EMOptions, MixtureState, anneal, variational_em
 from taskmix.sequences._observed import Corpus
 
 Listener = Callable[[MixtureState], None]
-SHORT = 10  # iterations after which starts are compared; part of what a seed gives
 
 
 @dataclass(frozen=True, eq=False)

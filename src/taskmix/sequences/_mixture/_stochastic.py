@@ -13,7 +13,8 @@ outside the batch. Finding a task's γ anew from every batch escapes poor optima
 happen to lie together in a batch moves γ, and so φ, however small the steps become. So after `fresh`
 passes γ is α plus the counts of the pass before, and stays so for a pass; φ of a sequence is then the
 same in every batch, the averaged statistics tend to those of all data, and a fixed point is one of EM
-over all data. Generators that learn by gradients take a step on the batch alone.
+over all data. Strengths are learned anew with the first batch of every pass but the first. Generators
+that learn by gradients take a step on the batch alone.
 """
 
 from __future__ import annotations
@@ -132,7 +133,10 @@ def _step(
         else new * (1 / corpus.total)
         for block, old, new in zip(bank.blocks, state.statistics or found, found, strict=True)
     )
-    parameters = bank.maximise(state.parameters, tuple(each * whole for each in averages))
+    sums, parameters = tuple(each * whole for each in averages), state.parameters
+    if bank.learns_strengths and state.passes and not state.counts:  # once a pass, as α
+        parameters = bank.hold(parameters, sums)
+    parameters = bank.maximise(parameters, sums)
     alpha = state.alpha
     if learns_alpha and not settled:
         alpha = (1 - rate) * alpha + rate * learn_alpha(alpha, division.gamma)

@@ -19,7 +19,7 @@ from taskmix.sequences._observed._sequences import (
     flatten_sequences,
     learn_alphabet,
 )
-from taskmix.sequences._observed._source import SequenceSource
+from taskmix.sequences._observed._source import SequenceSource, SourceWithSample
 
 __all__ = [
     "UNKNOWN",
@@ -28,6 +28,7 @@ __all__ = [
     "Observed",
     "SequenceSource",
     "Sequences",
+    "SourceWithSample",
     "distinct_sequences",
     "flatten_sequences",
     "gather_corpus",

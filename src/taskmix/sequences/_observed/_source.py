@@ -33,3 +33,20 @@ class SequenceSource(Protocol):
     def batches(self, size: int) -> Iterator[tuple[Sequences, list[str]]]:
         """About so many sequences at a time, with the task of each; the same ones in every pass."""
         ...
+
+
+@runtime_checkable
+class SourceWithSample(SequenceSource, Protocol):
+    """A source that holds a few sequences as well, from which tasks get a part of their own.
+
+    >>> isinstance(["a list"], SourceWithSample)
+    False
+    """
+
+    def sample(self) -> tuple[Sequences, list[str]]:
+        """Some of what the batches have, drawn evenly from a task, with the task of each."""
+        ...
+
+    def set_aside(self) -> tuple[Sequences, list[str]]:
+        """Sequences that are in no batch, to learn from how much the sample should count."""
+        ...

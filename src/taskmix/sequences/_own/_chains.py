@@ -4,8 +4,9 @@ The task's counts of contexts of every length up to `order` are the levels of `_
 Q is what the mixture foresees after the whole prefix, $\sum_k w_k P_k(s|\text{prefix})$ with
 $w_k \propto \theta_k P_k(\text{prefix})$. With few sequences a task speaks as its mixture does, with
 many as it did itself. Strengths are learned where both sides are honest: the counts without the sequence
-itself, Q from generators that were fitted without it. Each task has its own, near those of all tasks,
-where strengths that half of a task's sequences say foresee the other half better.
+itself, Q from generators that were fitted without it; of a stream, where other fits are too dear, on
+sequences that neither has seen. Each task has its own, near those of all tasks, where strengths that
+half of a task's sequences say foresee the other half better.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from taskmix.errors import OptionError
 from taskmix.sequences._counted import (
     Chains,
     Codes,
+    Counted,
     Strengths,
     Transitions,
     backed_off_steps,
@@ -85,6 +87,24 @@ class OwnChains:
         logs = self._logs(seen, steps, tasks[seen.owner])
         return np.bincount(seen.owner, logs, minlength=len(sequences)).astype(np.float64)
 
+    def log_likelihood_in(
+        self, trace: StepTrace, sequences: Sequences, theta: Floats, tasks: Codes
+    ) -> Floats:
+        """[sequence, task], of all sequences in each of these tasks, by its shares [task, generator]."""
+        seen = find_transitions(sequences, self.chains.order, halting=self.halting)
+        found = np.empty((len(sequences), len(tasks)))
+        for column, (row, task) in enumerate(zip(theta, tasks.tolist(), strict=True)):
+            every = np.repeat(row[None], len(sequences), axis=0)
+            steps, _ = mixed_steps(trace, sequences, every, halting=self.halting)
+            if task >= 0:
+                held = self.held.groups[task] if task < len(self.held.groups) else self.held
+                alone = OwnChains(
+                    self.chains.of_group(task), replace(held, groups=()), self.halting
+                )
+                steps = alone._logs(seen, steps, np.zeros(len(steps), np.int64))
+            found[:, column] = np.bincount(seen.owner, steps, minlength=len(sequences))
+        return found
+
     def log_prefix(
         self, trace: StepTrace, sequences: Sequences, theta: Floats, tasks: Codes
     ) -> Floats:
@@ -109,9 +129,10 @@ class OwnChains:
 
     def with_more(self, corpus: Corpus, tasks: Codes, count: int) -> OwnChains:
         """With more sequences counted, of tasks by their places among `count`."""
-        seen, entry = _entries(corpus, self.chains.order, self.halting)
+        every = corpus.sequences.select(corpus.item)  # of each entry
+        seen = find_transitions(every, self.chains.order, halting=self.halting)
         more = self.chains.with_more(
-            tasks[corpus.task_of[entry]], seen, corpus.weight[entry], count
+            tasks[corpus.task_of[seen.owner]], seen, corpus.weight[seen.owner], count
         )
         return OwnChains(more, self.held, self.halting)
 
@@ -123,14 +144,17 @@ class OwnChains:
         )
 
 
-def count_own(corpus: Corpus, strengths: OwnStrengths, *, halting: bool) -> OwnChains:
-    """The counts of every task, held as strongly as is known already."""
-    seen, entry = _entries(corpus, strengths.order, halting)
+def count_own(
+    sequences: Sequences, tasks: Codes, weight: Floats, names: Sequence[Hashable],
+    strengths: OwnStrengths, *, halting: bool,
+) -> OwnChains:  # fmt: skip
+    """The counts of every task of `names`, held as strongly as is known already."""
+    seen = find_transitions(sequences, strengths.order, halting=halting)
     chains = count_chains(
-        corpus.task_of[entry], seen, corpus.weight[entry], groups=len(corpus.tasks),
-        symbols=corpus.sequences.symbols, order=strengths.order,
+        tasks[seen.owner], seen, weight[seen.owner], groups=len(names), symbols=sequences.symbols,
+        order=strengths.order,
     )  # fmt: skip
-    return OwnChains(chains, strengths.held_in(corpus.tasks), halting)
+    return OwnChains(chains, strengths.held_in(names), halting)
 
 
 def learn_own_strengths(
@@ -142,42 +166,61 @@ def learn_own_strengths(
     order: int,
     *,
     halting: bool,
+    counted: tuple[Sequences, Codes] | None = None,
 ) -> tuple[OwnStrengths, Floats]:
     """The strengths, and log-likelihoods of the sequences, each left out [sequence].
 
+    `counted` are other sequences and their tasks, which are counted instead where they are given.
     Contexts of up to `order` are taken, and strengths of each task, only where they are better by more
     than a standard error than short contexts and the strengths of all tasks.
     """
     longest = min(order, longest_order(sequences.symbols))
     best: tuple[OwnStrengths, Floats] | None = None
     for length in sorted({min(longest, _SHORT), longest}):
-        for found in _ways_to_hold(sequences, names, tasks, weight, steps, length, halting=halting):
+        seen = find_transitions(sequences, length, halting=halting)
+        left = _left_out(
+            seen, sequences, tasks, weight, counted, length, len(names), halting=halting
+        )
+        for found in _ways_to_hold(seen, left, names, tasks, weight, steps, length):
             if best is None or _is_better(found[1], best[1], weight):
                 best = found
     assert best is not None
     return best
 
 
+def _left_out(
+    seen: Transitions, sequences: Sequences, tasks: Codes, weight: Floats,
+    counted: tuple[Sequences, Codes] | None, order: int, groups: int, *, halting: bool,
+) -> Counted:  # fmt: skip
+    """What is counted of each transition without the sequence that it is from."""
+    group, each, symbols = tasks[seen.owner], weight[seen.owner], sequences.symbols
+    if counted is None:
+        chains = count_chains(group, seen, each, groups=groups, symbols=symbols, order=order)
+        return chains.leave_out(group, seen, each)
+    others = find_transitions(counted[0], order, halting=halting)
+    chains = count_chains(
+        counted[1][others.owner], others, np.ones(len(others.owner)), groups=groups,
+        symbols=symbols, order=order,
+    )  # fmt: skip
+    return chains.look_up(group, seen.contexts, seen.symbol)
+
+
 def _ways_to_hold(
-    sequences: Sequences, names: Sequence[Hashable], tasks: Codes, weight: Floats, steps: Floats,
-    order: int, *, halting: bool,
+    seen: Transitions, left: Counted, names: Sequence[Hashable], tasks: Codes, weight: Floats,
+    steps: Floats, order: int,
 ) -> Iterator[tuple[OwnStrengths, Floats]]:  # fmt: skip
     """All tasks alike, and each by itself."""
-    seen = find_transitions(sequences, order, halting=halting)
     group, each, outside = tasks[seen.owner], weight[seen.owner], np.exp(steps)
-    groups = int(tasks.max()) + 1
-    chains = count_chains(group, seen, each, groups=groups, symbols=sequences.symbols, order=order)
-    left = chains.leave_out(group, seen, each)
     some = some_sequences(seen.owner, _ENOUGH)
     held = learn_strengths(left.select(some), outside[some], each[some])
 
     def of_groups(rows: NDArray[np.bool_]) -> Strengths:
         return learn_strengths_of_groups(
-            left.select(rows), outside[rows], each[rows], group[rows], groups, held
+            left.select(rows), outside[rows], each[rows], group[rows], len(names), held
         )
 
     def by_sequence(logs: Floats) -> Floats:
-        return np.bincount(seen.owner, logs, len(sequences)).astype(np.float64)
+        return np.bincount(seen.owner, logs, len(tasks)).astype(np.float64)
 
     yield OwnStrengths(order, held), by_sequence(safe_log(backed_off_steps(left, outside, held)))
     half = _place_in_task(tasks)[seen.owner] % 2
@@ -203,10 +246,3 @@ def _place_in_task(tasks: Codes) -> Codes:
     place = np.empty(len(tasks), np.int64)
     place[order] = np.arange(len(tasks)) - starts[tasks[order]]
     return place
-
-
-def _entries(corpus: Corpus, order: int, halting: bool) -> tuple[Transitions, Codes]:
-    """Transitions of the sequence of every entry, and the entry of each."""
-    every = corpus.sequences.select(corpus.item)
-    seen = find_transitions(every, order, halting=halting)
-    return seen, seen.owner
