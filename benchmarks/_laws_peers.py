@@ -38,9 +38,11 @@ DECADE = 10.0
 
 
 def ours(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
-    """Our choice and the stack, of one search."""
+    """Our choice with the 90 % interval of a measurement, and the stack, of one search."""
     model = LawRegressor().fit(rows, target)
-    return {"choice": model.predict(far), "stack": model.stack_.predict(far).values}
+    found = model.law_.predict(far, level=0.9, measurement=True)
+    ends = {"low": found.low, "high": found.high}
+    return {"choice": found.values, "stack": model.stack_.predict(far).values, **ends}
 
 
 def people(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
