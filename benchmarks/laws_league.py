@@ -17,7 +17,8 @@ What the rule of our choice was tuned on is in `laws_tables.py`: ranges left out
 moe and data_constrained and of the balanced grid of taggers; forms were written while looking at
 domain_mixture. Those cases are not new to it. The unbalanced grid and the learning curves are counted
 apart, and of them the five ranges of `UNSEEN`, of which nothing had been looked at before they were run
-once; those of digits and of the real task's words have been seen since. The people's form leaves out columns with zeros and has no products.
+once; those of digits and of the real task's words have been seen since. The people's form leaves out
+columns with zeros and has no products.
 """
 
 from __future__ import annotations
