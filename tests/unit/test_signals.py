@@ -58,14 +58,14 @@ def test_a_signal_after_the_end_does_not_spoil_the_exit_code() -> None:
 
 def test_a_signal_ends_a_call_that_never_returns_to_python() -> None:
     started = program(
-        "import threading\nlock = threading.Lock()\nlock.acquire()\nprint('now', flush=True)\n"
-        # The main thread waits in C, where no handler of Python's would run.
-        "import ctypes\nctypes.CDLL(None).sleep(60)"
+        # The main thread waits in C, where no handler of Python's would run, and which no signal ends:
+        # for a lock that it has itself.
+        "import ctypes\nlock = ctypes.CDLL(None).pthread_mutex_lock\n"
+        "mutex = ctypes.create_string_buffer(256)\nlock(mutex)\nprint('now', flush=True)\nlock(mutex)"
     )
     first_line(started)
     begin = time.monotonic()
     started.send_signal(signal.SIGINT)
-    started.send_signal(signal.SIGINT)  # `sleep` ends with the first, and begins no more
     _, said = started.communicate(timeout=30)
     assert (started.returncode, said) == (130, CONTINUE + "\n")
     assert time.monotonic() - begin < 10

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -170,6 +171,7 @@ def test_a_run_that_was_stopped_goes_on_and_keeps_its_age(tmp_path: Path) -> Non
         assert writer.resumed is not None
         assert writer.resumed.step == 2
         assert writer.notes == []
+        time.sleep(first.seconds)  # what came after the commit is no part of its age
         add(writer, 3)
         commit(writer, 3)
         writer.finish(scores=[], best_step=None)
