@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # They measure a part that has no public name: a step of the fleet without its records, the driver of a
 # cluster without its work, a log written faster than a run can write it, the F1 and the data of a
-# paper's experiment, the adviser's curve without its runs.
+# paper's experiment, the adviser's curve without its runs, the rows that an estimate by gradients is
+# made of.
 OF_PRIVATE_PARTS = {
     "fleet.py",
     "cluster.py",
@@ -20,6 +21,7 @@ OF_PRIVATE_PARTS = {
     "_few_labels.py",
     "_transfer_tables.py",
     "curve_forecasts.py",
+    "gradient_estimates.py",
 }
 
 

@@ -9,7 +9,7 @@ text's vector, and tasks are few: only the main directions in which the known ta
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,11 +22,16 @@ from taskmix.tasks import MISSING, FeatureEncoding, Split, Task, TaskSet
 
 ROWS = 500  # of a task, at most, evenly drawn
 DIRECTIONS = 4  # fewer than there are tasks, or every known task is described exactly
+TEXTS = ("text", "pair", "tokens")  # inputs that a pretrained model reads
 HASHED = 1 << 12  # places of words and categories; two that share one are taken for each other
 
 
 def task_features(
-    known: Sequence[Task], new: Sequence[Task], *, model: str | None = None
+    known: Sequence[Task],
+    new: Sequence[Task],
+    *,
+    model: str | None = None,
+    on_progress: Callable[[int, int], None] | None = None,  # rows that the model has read, of all
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Features of known and of new tasks, [task, feature] both; `model` reads texts if it is given.
 
@@ -42,7 +47,7 @@ def task_features(
     count = len(known)
     blocks = [_numbers(every, count), _words(every)]
     if model is not None:
-        blocks.append(_vectors(every, model))
+        blocks.append(_vectors(every, model, on_progress))
     parts = []
     for block in blocks:
         away = block - block[:count].mean(axis=0)
@@ -123,19 +128,30 @@ def _split(cell: Any) -> list[str]:
     return json.dumps(cell).lower().split()
 
 
-def _vectors(tasks: Sequence[Task], model: str) -> NDArray[np.float64]:
+def _vectors(
+    tasks: Sequence[Task], model: str, on_progress: Callable[[int, int], None] | None
+) -> NDArray[np.float64]:
     """[task, dimension], the mean of what a pretrained model reads; 0 for tasks without text."""
     pairs = any(task.inputs == "pair" for task in tasks)
     encoding = FeatureEncoding(path=model, as_pairs=pairs)
     means: list[NDArray[np.float64] | None] = []
+    every = sum(task.size for task in tasks if task.inputs in TEXTS)
+    before = 0  # rows of the tasks that have been read
+
+    def tell(done: int, total: int) -> None:
+        if on_progress is not None:
+            on_progress(before + rows * done // total, every)
+
     for task in tasks:
-        if task.inputs not in ("text", "pair", "tokens"):
+        if task.inputs not in TEXTS:
             means.append(None)
             continue
+        rows = task.size
         # One by one: two tasks of different folders may call their files alike.
-        encoded = encoding.encode(TaskSet((task,)))[0].splits["train"]
+        encoded = encoding.encode(TaskSet((task,)), on_progress=tell)[0].splits["train"]
         values: Any = getattr(encoded.inputs, "values")  # noqa: B009 - a protocol without it
         means.append(values.float().mean(dim=0).numpy())
+        before += rows
     widths = [len(each) for each in means if each is not None]
     width = widths[0] if widths else 0
     return np.array([np.zeros(width) if each is None else each for each in means])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -52,11 +52,12 @@ def answer_for_new_tasks(
     new: Sequence[Task],
     *,
     model: str | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[NewTaskAnswer, ...]:
     """Predicts what each known task would do for each new one; trains nothing.
 
     `document` is of a study with all known tasks as targets, and `model` a pretrained one that reads
-    texts, to compare them by.
+    texts, to compare them by; `on_progress` hears how many rows it has read, of how many.
 
     >>> import pyarrow as pa
     >>> from taskmix.tasks import tables_as_tasks
@@ -101,7 +102,7 @@ def answer_for_new_tasks(
     gains = np.array(
         [[told.get(target, {}).get(source, np.nan) for source in names] for target in names]
     )
-    features, asked = task_features(known, new, model=model)
+    features, asked = task_features(known, new, model=model, on_progress=on_progress)
     answers = []
     for task, row in zip(new, asked, strict=True):
         found = predict_transfer(gains, features, row, tasks=names)

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from taskmix.plans import Plan
 
@@ -158,6 +160,39 @@ def test_a_new_task_gets_an_answer_from_a_finished_study_and_nothing_is_trained(
     assert sorted(path.name for path in study.iterdir()) == runs
     assert run_cli(monkeypatch, *words, "--new", new, "--all") == 2
     assert "`--new` should go without" in capsys.readouterr().err
+
+
+def test_new_texts_are_compared_by_the_vectors_of_the_model_that_is_named(
+    save_letters: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    transformers = pytest.importorskip("transformers", reason="the extra `text` is not installed")
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=80, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=16, max_position_embeddings=16,
+    )  # fmt: skip
+    transformers.BertModel(config).save_pretrained(tmp_path / "encoder")
+    encoder = save_letters(tmp_path / "encoder")
+    for name in (*(f"known/{letter}" for letter in NAMES), "new/fresh"):
+        (tmp_path / name).mkdir(parents=True)
+        for split in ("train", "dev"):
+            rows = [{"text": word, "label": word[0] in "ai"} for word in ("an", "be", "in", "so")]
+            rows.append({"text": name[-1], "label": True})
+            text = "".join(json.dumps(row) + "\n" for row in rows * 2)
+            (tmp_path / name / f"{split}.jsonl").write_text(text)
+    words = ("transfer", tmp_path / "known", "--out", tmp_path / "study", "--max-length", "8")
+    read = ("--model", encoder, "--tune", "heads")
+    assert run_cli(monkeypatch, *words, "--all", *read, *QUICK) == 0
+    new = (*words, "--new", tmp_path / "new")
+    capsys.readouterr()
+    assert run_cli(monkeypatch, *new, *read) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"Texts were compared by the vectors of {encoder}." in shown
+    assert run_cli(monkeypatch, *new) == 0
+    assert "Texts were compared by their words; --model" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -352,8 +352,10 @@ def _answer_for_new(
     asked = load_tasks(new, **tasks.keywords())
     print_reading(asked, quiet=as_json)
     pretrained = None if model.model in (*OWN_MODELS, "causal") else model.model
-    answers = answer_for_new_tasks(document, known, asked, model=pretrained)
+    with reading_bar(quiet=as_json) as tell:
+        answers = answer_for_new_tasks(document, known, asked, model=pretrained, on_progress=tell)
     if as_json:
         print_json({"study": str(out), "tasks": to_plain(answers)} | reading_document(asked))
         return
-    print_new_tasks(answers, document.measure)
+    texts = any(task.inputs in ("text", "pair", "tokens") for task in (*known, *asked))
+    print_new_tasks(answers, document.measure, model=pretrained, texts=texts)

@@ -41,7 +41,9 @@ def print_transfer(
         echo(f"Wrote {plan}.")
 
 
-def print_new_tasks(answers: Sequence[NewTaskAnswer], measure: str) -> None:
+def print_new_tasks(
+    answers: Sequence[NewTaskAnswer], measure: str, *, model: str | None, texts: bool
+) -> None:
     """Who will help each new task, or that it cannot be told, and what that rests on."""
     from rich import box
     from rich.table import Table
@@ -69,6 +71,12 @@ def print_new_tasks(answers: Sequence[NewTaskAnswer], measure: str) -> None:
             "Each known task was left out and predicted from the others: the rank correlation with what "
             f"was measured is {_number(first.correlation, 2)}, {worth} above zero (95 %), and intervals "
             f"hold {first.coverage:.0%} of the gains."
+        )
+    if texts:
+        echo(
+            f"Texts were compared by the vectors of {model}."
+            if model
+            else "Texts were compared by their words; --model compares them by a model's vectors."
         )
 
 
