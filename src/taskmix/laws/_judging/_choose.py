@@ -9,7 +9,8 @@ may be far off beyond them. The rule, in this order:
    well: true laws of positive scores, a - b log n among them, do leave zero somewhere, and may be
    tied with the choice. Otherwise the data have spoken, and a warning tells.
 2. So is a law whose error on the held-out rows is worse than the best one's beyond chance (three
-   standard errors of the paired difference, and four nats, since the best of many is lucky too).
+   standard errors of the paired difference, and four nats, since the best of many is lucky too), unless
+   deviations go together (`_evidence.py`): then held-out rows are off as their neighbours are.
 3. Of the rest the one with the shortest description of itself, of all rows and of the left-out ranges
    is chosen. A range is told as a few rows whose scale is the best law's error there: a law twice as
    far off costs five nats, and no range costs more than that, so one odd range cannot decide alone.
