@@ -7,7 +7,7 @@ are left out. Compared are our choice, our stack of tied laws, the people's form
 each input), pyoperon, gplearn, a Gaussian process and a straight line in logarithms (`_laws_peers.py`).
 pyoperon and gplearn get scaled columns and the CPU seconds that our search took.
 
-    TASKMIX_DATA=... python benchmarks/laws_league.py [--keep FILE.json] [--quick] [--json]
+    TASKMIX_DATA=... python benchmarks/laws_league.py [--above 0.8] [--keep FILE.json] [--quick] [--json]
 
 Each fit is a process of its own: CPU seconds are its own, and its memory is the peak above what it
 began with. With `--keep`, finished fits are read from that file and not done again. A prediction that
@@ -105,11 +105,11 @@ def _floats(values: Any) -> Floats:
     return np.array(values, dtype=np.float64)
 
 
-def cases() -> Iterator[Case]:
+def cases(above: float) -> Iterator[Case]:
     for name, columns, target, inputs in tables():
         for each in inputs:
             column = columns[each]
-            beyond = column > np.quantile(column, LEFT_OUT_ABOVE)
+            beyond = column > np.quantile(column, above)
             if not beyond.any():
                 beyond = column == column.max()
             if beyond.sum() < LEAST_ROWS:
@@ -158,12 +158,12 @@ def _fit(to: Connection, method: str, case: Case, seconds: float) -> None:
     to.send({"scores": scores, "held": held, "seconds": spent, "megabytes": more})
 
 
-def league(keep: Path | None, quick: bool) -> dict[str, dict[str, Any]]:
+def league(keep: Path | None, quick: bool, above: float) -> dict[str, dict[str, Any]]:
     """[case][method]; what was kept is not done again."""
     done: dict[str, dict[str, Any]] = {}
     if keep is not None and keep.is_file():
         done = json.loads(keep.read_text())
-    chosen = list(cases())
+    chosen = list(cases(above))
     for number, case in enumerate(chosen[::6] if quick else chosen):
         found = done.setdefault(case[0], {})
         for method in METHODS:  # ours is the first: its time is the others' limit
@@ -184,8 +184,8 @@ def score(found: dict[str, Any], name: str, what: str) -> float:
     return WORST if what == "r2" else float("inf")
 
 
-def measure(quick: bool, keep: str | None) -> list[dict[str, Any]]:
-    done = league(None if keep is None else Path(keep), quick)
+def measure(quick: bool, keep: str | None, above: float) -> list[dict[str, Any]]:
+    done = league(None if keep is None else Path(keep), quick, above)
     rows, ranks = [], {}
     for case, found in done.items():
         scores = {name: score(found, name, "r2") for name in NAMES}
@@ -223,5 +223,12 @@ def measure(quick: bool, keep: str | None) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    options = {"--keep": {"default": None, "help": "a JSON file of finished fits, to go on with"}}
+    options: dict[str, dict[str, Any]] = {
+        "--keep": {"default": None, "help": "a JSON file of finished fits, to go on with"},
+        "--above": {
+            "type": float,
+            "default": LEFT_OUT_ABOVE,
+            "help": "the quantile of an input above which rows are left out",
+        },
+    }
     report("laws_league", measure, __doc__ or "", options=options)
