@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from taskmix.cli import run_command
+from papers.__main__ import main
 
 WORDS = ("good", "bad", "one", "two", "three", "the")
 
@@ -48,13 +47,13 @@ def encoder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Runs a command and gives its exit code."""
+def command() -> Callable[..., int]:
+    """Runs an experiment as `python -m papers` does, and gives its exit code."""
 
     def run(*words: str | Path) -> int:
-        monkeypatch.setattr(sys, "argv", ["taskmix", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            run_command()
-        return int(ended.value.code or 0)
+        try:
+            return main([str(word) for word in words])
+        except SystemExit as ended:  # words that cannot be read
+            return int(ended.code or 0)
 
     return run

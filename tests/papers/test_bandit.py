@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from taskmix.errors import OptionError
-from taskmix.papers import (
-    BanditOptions,
-    bandit_rows,
-    gap_closed,
-    play_bandit,
-    play_rounds,
-    reproduce_bandit,
-)
-from taskmix.papers._selection._bandit_runs import _Scaler, play_exp3s, play_fixed
+from papers.bandit import BanditOptions, bandit_rows, gap_closed, play_bandit
+from papers.bandit_world import MultitaskBandit, _Scaler, play_exp3s, play_fixed
 from taskmix.policies import (
+    AnyPolicy,
+    AnyReward,
     Choice,
     Exp3S,
     Fixed,
@@ -25,21 +23,38 @@ from taskmix.policies import (
     Outcome,
     PredictionGain,
     QuantileScaled,
-    Uniform,
 )
-from taskmix.tasks import MultitaskBandit
+
+
+def play_rounds(
+    bandit: MultitaskBandit, policy: AnyPolicy, reward: AnyReward, generator: np.random.Generator
+) -> Iterator[tuple[Outcome, np.ndarray]]:
+    """The oracle: one run, pull by pull, by the policy and the reward themselves; what came of each
+    pull, and all scores after it."""
+    count = len(bandit.oracle)
+    scores = bandit.init()
+    state, reward_state = policy.init(np.ones(count, dtype=np.int64)), reward.init(count)
+    latest: list[float | None] = [None] * count
+    left = float(bandit.steps)
+    while left > 0:
+        choice = policy.select(state, generator)
+        arm = choice.task
+        before = float(bandit.losses(scores[arm]))
+        scores = bandit.pull(scores, np.asarray(arm))
+        after, cost = float(bandit.losses(scores[arm])), float(bandit.cost[arm])
+        outcome = Outcome(choice, before, latest[arm], after, cost)
+        value, reward_state = reward.observe(reward_state, outcome, generator)
+        outcome = Outcome(choice, before, latest[arm], after, cost, value)
+        state = policy.update(state, outcome)
+        latest[arm] = before
+        left -= cost
+        yield outcome, scores
 
 
 def one_run(bandit: MultitaskBandit) -> MultitaskBandit:
-    return MultitaskBandit(
-        bandit.oracle[None],
-        bandit.ceiling[None],
-        bandit.learning[None],
-        bandit.forgetting[None],
-        bandit.steps,
-        bandit.cost[None],
-        None if bandit.transfer is None else bandit.transfer[None],
-    )
+    names = ("oracle", "ceiling", "learning", "forgetting", "cost", "transfer")
+    known = {name: getattr(bandit, name) for name in names}
+    return replace(bandit, **{name: each[None] for name, each in known.items() if each is not None})
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -58,20 +73,19 @@ def test_many_runs_at_once_are_the_policy_played_alone(variant: dict[str, Any]) 
         one_run(bandit), shares[None], generator=np.random.default_rng(2), points=10
     )
     reward = HardProgress(per_cost=True)
-    alone = list(
-        play_rounds(bandit, Fixed(shares), reward=reward, generator=np.random.default_rng(2))
-    )
+    rounds = list(play_rounds(bandit, Fixed(shares), reward, np.random.default_rng(2)))
+    alone = [outcome for outcome, _ in rounds]
     length = int(together.lengths[0])
     assert length == len(alone)
-    tasks = [one.outcome.choice.task for one in alone]
+    tasks = [one.choice.task for one in alone]
     assert tasks == together.tasks[:length, 0].tolist()
     np.testing.assert_allclose(
-        [one.outcome.choice.probability for one in alone], together.probabilities[:length, 0]
+        [one.choice.probability for one in alone], together.probabilities[:length, 0]
     )
-    np.testing.assert_allclose([one.outcome.loss for one in alone], together.losses[:length, 0])
-    rewards = [np.nan if one.outcome.reward is None else one.outcome.reward for one in alone]
+    np.testing.assert_allclose([one.loss for one in alone], together.losses[:length, 0])
+    rewards = [np.nan if one.reward is None else one.reward for one in alone]
     np.testing.assert_allclose(rewards, together.rewards[:length, 0])
-    assert alone[-1].scores.mean() == pytest.approx(together.curve[-1, 0])
+    assert rounds[-1][1].mean() == pytest.approx(together.curve[-1, 0])
 
 
 def test_stages_of_the_budget_come_one_after_another_also_where_pulls_differ_in_cost() -> None:
@@ -90,7 +104,7 @@ def test_variants_of_the_experiment_run_whole_and_the_optimum_is_best(
     variant: dict[str, Any],
 ) -> None:
     options = BanditOptions(environments=4, seeds=2, steps=1500, points=10, **variant)
-    found = {row.quantity: row.ours for row in reproduce_bandit(options)}
+    found = {row.quantity: row.ours for row in bandit_rows(play_bandit(options))}
     best = found["score/optimum"]
     # A finite run of small steps falls a little short of the limit the optimum is of.
     assert all(value <= best + 0.02 for name, value in found.items() if name.startswith("score/"))
@@ -100,44 +114,6 @@ def test_variants_of_the_experiment_run_whole_and_the_optimum_is_best(
     assert ("gap_closed/oracle" in found) == bool(variant)
 
 
-def test_the_optimum_beats_the_oracle_and_the_uniform_policy_when_played() -> None:
-    generator = np.random.default_rng(2)
-    bandit = MultitaskBandit.sample(generator, steps=3000)
-    best = np.maximum(bandit.optimum().probabilities, 1e-4)
-
-    def final(policy: object) -> float:
-        *_, last = play_rounds(bandit, policy, reward=HardProgress(), generator=generator)  # type: ignore[arg-type]
-        return float(last.scores.mean())
-
-    optimum = final(Fixed(best / best.sum()))
-    assert optimum > final(Fixed(bandit.oracle))
-    assert optimum > final(Uniform())
-
-
-def test_playing_spends_the_budget_and_reports_losses_before_and_after() -> None:
-    bandit = MultitaskBandit(
-        oracle=np.array([0.25, 0.75]),
-        ceiling=np.array([0.5, 1.0]),
-        learning=np.array([0.2, 0.1]),
-        forgetting=np.array([0.001, 0.002]),
-        steps=10,
-        cost=np.array([1.0, 3.0]),
-    )
-    reward = QuantileScaled(reward=PredictionGain())
-    generator = np.random.default_rng(0)
-    rounds = list(play_rounds(bandit, Uniform(), reward=reward, generator=generator))
-    spent = [one.outcome.cost for one in rounds]
-    assert sum(spent) >= 10 > sum(spent[:-1])
-    for one in rounds:
-        assert one.outcome.loss_after == pytest.approx(-np.log(one.scores[one.outcome.choice.task]))
-        assert one.outcome.reward is not None
-    seen: dict[int, float] = {}
-    for one in rounds:
-        task = one.outcome.choice.task
-        assert one.outcome.previous_loss == seen.get(task)
-        seen[task] = one.outcome.loss
-
-
 def test_exp3s_at_once_is_exp3s_alone() -> None:
     # With room for every reward the reservoir draws no numbers, so both draw the same ones.
     bandit = MultitaskBandit.sample(np.random.default_rng(3), steps=600)
@@ -145,10 +121,10 @@ def test_exp3s_at_once_is_exp3s_alone() -> None:
         one_run(bandit), generator=np.random.default_rng(4), points=10, reservoir=600
     )
     reward = QuantileScaled(reward=PredictionGain(), reservoir=600)
-    alone = list(play_rounds(bandit, Exp3S(), reward=reward, generator=np.random.default_rng(4)))
-    assert [one.outcome.choice.task for one in alone] == together.tasks[:, 0].tolist()
+    alone = [one for one, _ in play_rounds(bandit, Exp3S(), reward, np.random.default_rng(4))]
+    assert [one.choice.task for one in alone] == together.tasks[:, 0].tolist()
     np.testing.assert_allclose(
-        [one.outcome.choice.probability for one in alone], together.probabilities[:, 0], rtol=1e-9
+        [one.choice.probability for one in alone], together.probabilities[:, 0], rtol=1e-9
     )
 
 
@@ -189,7 +165,7 @@ def test_the_interval_of_the_gap_covers_it() -> None:
 def test_a_small_experiment_has_the_rows_of_the_whole() -> None:
     told: list[str] = []
     options = BanditOptions(environments=3, seeds=2, steps=1500, points=10)
-    rows = reproduce_bandit(options, on_progress=told.append)
+    rows = bandit_rows(play_bandit(options, told.append))
     found = {row.quantity: row for row in rows}
     for name in ("paper_recipe", "auto", "staged", "both", "exp3s", "optimum"):
         assert found[f"gap_closed/{name}"].n == 3
@@ -199,14 +175,30 @@ def test_a_small_experiment_has_the_rows_of_the_whole() -> None:
     assert drawn.ours == pytest.approx((drawn.low + drawn.high) / 2), "the median of two seeds"
     assert list(rows[0].as_json()) == ["quantity", "paper", "ours", "low", "high", "n"]
     assert told[0] == "random"
-    assert reproduce_bandit(options) == rows  # the same seed, the same figures
+    assert bandit_rows(play_bandit(options)) == rows  # the same seed, the same figures
 
 
-def test_experiments_that_cannot_be_are_refused() -> None:
-    with pytest.raises(OptionError, match="at least 1"):
-        BanditOptions(environments=0)
-    with pytest.raises(OptionError, match="points of a curve"):
-        BanditOptions(steps=10)
+@pytest.mark.parametrize("suffix", [".svg", ".gif"])
+def test_the_command_prints_rows_and_draws_the_figure(
+    suffix: str, tmp_path: Path, command: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = tmp_path / f"figure{suffix}"
+    words = ("bandit", "--environments", "1", "--seeds", "2", "--steps", "2000", "--json")
+    code = command(*words, "--plot", figure)
+    told = capsys.readouterr()
+    if suffix == ".gif":
+        assert (code, figure.exists()) == (2, False)
+        assert "ends in .svg, .png or .html" in told.err
+        return
+    assert code == 0
+    found = json.loads(told.out)
+    assert found["experiment"] == "bandit"
+    scores = {row["quantity"]: row["ours"] for row in found["rows"]}
+    assert {"gap_closed/paper_recipe", "gap_closed/auto", "figure_1/exp3s"} <= set(scores)
+    gained = scores["score/exp3s"] - scores["score/random"]
+    assert scores["score_difference/exp3s_minus_random"] == pytest.approx(gained)
+    assert figure.read_bytes().startswith(b"<svg")
+    assert figure.stat().st_size > 10_000, "the curves of all policies are drawn"
 
 
 @pytest.mark.slow

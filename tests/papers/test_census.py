@@ -12,11 +12,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from papers.census import CensusOptions, group_accuracies, reproduce_census
+from papers.census_data import ANSWERS, CensusSource, features_of
 from taskmix.engine import Auto, Fleet
 from taskmix.errors import InputError, OptionError
-from taskmix.papers import CensusOptions, reproduce_census
-from taskmix.papers._transfer._census import group_accuracies
-from taskmix.papers._transfer._census_data import ANSWERS, CensusEncoding, CensusSource, features_of
 from taskmix.records import Study
 
 STATES = ("AA", "BB", "CC", "DD", "EE", "FF", "ZZ")
@@ -84,21 +83,6 @@ def test_states_are_divided_without_overlap_and_the_same_every_time(people: Path
     assert some["BB"].splits["test"].inputs.equals(tasks["BB"].splits["test"].inputs)
 
 
-def test_races_have_the_rows_that_the_states_train_on(people: Path) -> None:
-    source = CensusSource(path=str(people), rows=50)
-    races = replace(source, groups="race").load()
-    assert races.names == ("race 1", "race 2", "race 3")
-    assert sum(task.size for task in races) == 7 * 50
-    assert set(races["race 2"].splits["train"].inputs["RAC1P"].to_pylist()) == {2}
-
-
-def test_runs_on_different_states_share_their_tensors(people: Path) -> None:
-    tasks = CensusSource(path=str(people)).load()
-    one = CensusEncoding().encode(tasks.select(["AA"]))
-    two = CensusEncoding().encode(tasks.select(["BB", "AA"]))
-    assert one["AA"].splits["train"].inputs is two["AA"].splits["train"].inputs
-
-
 def test_the_worst_group_is_among_those_with_enough_rows() -> None:
     right = np.array([1, 1, 1, 0, 1, 0, 0, 0], dtype=bool)
     groups = np.array([1, 1, 1, 1, 2, 2, 2, 9])
@@ -133,7 +117,7 @@ def test_the_command_prints_the_rows(
     command: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ["reproduce", "census", people, "--only", "AA,BB,CC,DD,ZZ", "--quick", "--json"]
+    words = ["census", people, "--only", "AA,BB,CC,DD,ZZ", "--quick", "--json"]
     words += ["--steps", "5", "--workers", "1", "--device", "cpu", "--out", tmp_path / "study"]
     assert command(*words) == 0
     found = json.loads(capsys.readouterr().out)
@@ -161,7 +145,7 @@ def test_bad_input_is_told_in_a_sentence(
     sentence: str,
 ) -> None:
     study = tmp_path / "study"
-    assert command("reproduce", "census", people, *words, "--out", study) == 2
+    assert command("census", people, *words, "--out", study) == 2
     assert sentence in capsys.readouterr().err
 
 

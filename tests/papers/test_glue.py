@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from papers.glue import GlueOptions, reproduce_glue
 from taskmix.engine import Here
-from taskmix.papers import GlueOptions, reproduce_glue
 from taskmix.records import Study
 
 PAIRS = ("mnli", "mrpc", "qnli", "qqp", "rte", "stsb", "wnli")

@@ -11,20 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from papers.nlp25 import Nlp25Options, groups_of, reproduce_nlp25
+from papers.nlp25_data import Nlp25Source, expand
+from papers.transfer_studies import tripling_prefixes
 from taskmix.engine import Fleet
 from taskmix.errors import InputError, OptionError
-from taskmix.models import Perceptron, Transformer
-from taskmix.papers import Nlp25Options, reproduce_nlp25
-from taskmix.papers._transfer._nlp25 import groups_of
-from taskmix.papers._transfer._nlp25_data import Nlp25Source, expand
-from taskmix.papers._transfer._selected import tripling_prefixes
 from taskmix.records import Study
 from taskmix.transfer import (
-    TransferStudy,
-    TrialOutcomes,
     fit_linear_surrogate,
     gather_outcomes,
-    measure_trials,
 )
 
 WORDS = ("good", "bad", "one", "two", "three", "the")
@@ -70,13 +65,6 @@ def test_tasks_with_train_rows_are_loaded_and_the_others_named(data: Path) -> No
     assert tasks["copa"].sizes == {"train": 40, "dev": 10, "test": 50}, "two rows a question"
     assert (tasks["stsb"].kind, tasks["stsb"].metric) == ("regression", "pearson+spearman")
     assert (tasks["rte"].inputs, tasks["cola"].inputs) == ("pair", "text")
-
-
-def test_put_aside_rows_are_not_trained_on(data: Path) -> None:
-    source = Nlp25Source(path=str(data), rows=1000)
-    tasks = source.load()
-    assert tasks["cola"].sizes == {"train": 24, "dev": 6, "test": 30}
-    assert source.load().content == tasks.content
 
 
 def test_copa_and_wic_as_rows_by_hand() -> None:
@@ -127,15 +115,6 @@ def test_all_methods_stand_beside_each_other(data: Path, encoder: Path, tmp_path
     assert reproduce_nlp25(options(data, encoder), study, executor) == found
 
 
-def test_the_encoder_is_frozen_unless_it_is_to_be_trained(data: Path, encoder: Path) -> None:
-    frozen = options(data, encoder)
-    assert isinstance(frozen.template.architecture, Perceptron)
-    for tune in ("adapters", "all"):
-        tuned = replace(frozen, tune=tune).template
-        assert isinstance(tuned.architecture, Transformer)
-        assert (tuned.architecture.tune, tuned.optimization.optimizer) == (tune, "adamw")
-
-
 def test_adapters_are_merged_beside_the_other_methods(
     data: Path, encoder: Path, tmp_path: Path
 ) -> None:
@@ -162,20 +141,6 @@ def test_prefixes_grow_threefold_up_to_all_sources_in_the_order_of_their_effects
     ]
 
 
-def test_sources_are_chosen_by_the_metric_on_dev(
-    data: Path, encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def measured(description: TransferStudy, *rest: Any) -> TrialOutcomes:
-        asked.append(description.outcome)
-        return measure_trials(description, *rest)
-
-    monkeypatch.setattr("taskmix.papers._transfer._selected.measure_trials", measured)
-    reproduce_nlp25(options(data, encoder), Study(tmp_path / "study"), Fleet(workers=1))
-    assert asked == ["metric", "metric"], "of the surrogate, and of pairs"
-
-
 def test_tasks_that_gain_by_each_other_are_a_group() -> None:
     gains = np.kron(np.eye(2), [[0.0, 0.2], [0.2, 0.0]]) - np.kron(
         1 - np.eye(2), np.full((2, 2), 0.1)
@@ -199,14 +164,19 @@ def test_the_command_prints_the_rows_and_tells_bad_input(
     command: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ["reproduce", "nlp25", data, "--encoder", encoder, "--quick", "--steps", "2"]
+    words = ["nlp25", data, "--encoder", encoder, "--quick", "--steps", "2"]
     words += ["--size", "2", "--workers", "1", "--device", "cpu", "--out", tmp_path / "study"]
     assert command(*words, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert "nlp25/selected/average" in {row["quantity"] for row in found["rows"]}
-    assert command("reproduce", "nlp25", tmp_path, "--encoder", encoder) == 2
+    assert command("nlp25", tmp_path, "--encoder", encoder) == 2
     assert "should hold 4 tasks or more" in capsys.readouterr().err
-    assert command("reproduce", "nlp25", data) == 2, "the encoder has no default"
+    assert command("nlp25", data) == 2, "the encoder has no default"
+    capsys.readouterr()
+    study = tmp_path / "other"
+    assert command("nlp25", data, "--encoder", tmp_path / "nothing", "--out", study) == 2
+    assert "`--encoder` should be a folder with a Hugging Face model" in capsys.readouterr().err
+    assert not study.exists()
 
 
 def test_what_is_missing_in_a_row_is_told(data: Path) -> None:

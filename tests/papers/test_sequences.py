@@ -8,10 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taskmix.errors import InputError, OptionError, RecordError
-from taskmix.papers import SequencesOptions, reproduce_sequences
-from taskmix.papers._sequence_automata import read_automaton
-from taskmix.papers._sequence_data import (
+from papers.sequence_data import (
     NEVER_SEEN,
     PUT_ASIDE,
     SETS,
@@ -22,6 +19,7 @@ from taskmix.papers._sequence_data import (
     melodies,
     names,
     peptides,
+    read_automaton,
     read_set,
     speeches,
     treebanks,
@@ -29,7 +27,9 @@ from taskmix.papers._sequence_data import (
     visits,
     vowels,
 )
-from taskmix.papers._sequences_synthetic import draw_known, fit_known, recovery
+from papers.sequence_models import draw_known, fit_known, recovery
+from papers.sequences import SequencesOptions, reproduce_sequences
+from taskmix.errors import InputError, OptionError, RecordError
 from taskmix.sequences import Markov
 
 DATA = Path(os.environ.get("TASKMIX_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
@@ -155,13 +155,13 @@ def test_the_synthetic_part_has_rows_and_keeps_draws(tmp_path: Path) -> None:
         out=tmp_path / "draws",
     )
     told: list[str] = []
-    rows = reproduce_sequences(options, on_progress=told.append)
+    rows = reproduce_sequences(options, told.append)
     quantities = {row.quantity: row for row in rows}
     assert {"synthetic/5_tasks/error/theta", "synthetic/5/gain/pooled"} <= set(quantities)
     assert quantities["synthetic/5/perplexity/shared"].n == 2
     assert any("choosing" in sentence for sentence in told)
     told.clear()
-    assert reproduce_sequences(options, on_progress=told.append) == rows
+    assert reproduce_sequences(options, told.append) == rows
     assert not any("choosing" in sentence for sentence in told)
     first, second = sorted((tmp_path / "draws").iterdir())
     second.unlink()  # as if it had been killed before that

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taskmix.papers._transfer._sign_test import f1, oracle_f1, sign_test
+from papers.transfer_studies import f1, oracle_f1, sign_test
 from taskmix.transfer import SubsetOutcomes, fit_linear_surrogate, gather_outcomes
 
 SOURCES = ("a", "b", "c")

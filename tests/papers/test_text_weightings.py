@@ -1,9 +1,8 @@
-"""The experiments of the BanditMTL document: on texts made here, and a few steps on the real ones."""
+"""The experiments of the BanditMTL paper: on texts made here, and a few steps on the real ones."""
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import tomllib
 from pathlib import Path
@@ -11,29 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taskmix.engine import Here
-from taskmix.errors import OptionError
-from taskmix.papers import (
-    NewsgroupsOptions,
-    ReviewsOptions,
-    reproduce_newsgroups,
-    reproduce_reviews,
-    text_figure,
+from papers.text_measures import Curves, text_figure
+from papers.texts import (
+    DOMAINS,
+    NEWSGROUPS_SETTINGS,
+    TextOptions,
+    reproduce_texts,
+    text_runs,
 )
-from taskmix.papers._weighting._experiment import DOMAINS, NEWSGROUPS_SETTINGS, text_runs
-from taskmix.papers._weighting._measures import Curves
-from taskmix.papers._weighting._methods import MODERN_METHODS, PAPER_METHODS
+from taskmix.engine import Here
 from taskmix.records import Study
 
 ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("TASKMIX_DATA", ROOT.parent / "shared" / "data"))
-
-real_data = pytest.mark.skipif(
-    not (DATA / "fdu_mtl").is_dir(),
-    reason=f"the real data are not in {DATA}; TASKMIX_DATA says where they are",
-)
-
-
 TOPICS = ("comp", "rec", "sci", "talk")
 
 
@@ -82,15 +70,6 @@ def reviews(tmp_path: Path) -> Path:
     return tmp_path / "reviews"
 
 
-def test_the_defaults_are_those_of_the_paper() -> None:
-    options = NewsgroupsOptions(data=Path("x"))
-    assert (options.seeds, options.epochs, options.batch_size) == (10, 3000, 256)
-    assert (options.learning_rate, options.radius, options.step_size) == (1e-3, 1.2, 0.5)
-    assert options.methods == PAPER_METHODS + MODERN_METHODS
-    with pytest.raises(OptionError, match="`seeds`"):
-        ReviewsOptions(data=Path("x"), seeds=0)
-
-
 def test_the_settings_are_those_of_the_example() -> None:
     example = tomllib.loads((ROOT / "examples" / "newsgroups.toml").read_text())
     assert tomllib.loads(NEWSGROUPS_SETTINGS.read_text()) == example
@@ -99,7 +78,7 @@ def test_the_settings_are_those_of_the_example() -> None:
 def test_the_topics_give_accuracies_differences_variances_and_sweeps(
     newsgroups: Path, tmp_path: Path
 ) -> None:
-    options = NewsgroupsOptions(
+    options = TextOptions(
         data=newsgroups,
         methods=("single", "equal", "bandit", "adversarial"),
         seeds=2,
@@ -112,7 +91,7 @@ def test_the_topics_give_accuracies_differences_variances_and_sweeps(
     )
     study = Study(tmp_path / "study")
     executor = Here(workers=1)
-    rows = reproduce_newsgroups(options, study, executor)
+    rows = reproduce_texts(options, study, executor)
     found = {row.quantity: row for row in rows}
     for method in (*options.methods, "radius_0.1", "step_size_0.9"):
         of_tasks = [found[f"newsgroups/{method}/{name}"].ours for name in TOPICS]
@@ -127,9 +106,10 @@ def test_the_topics_give_accuracies_differences_variances_and_sweeps(
     assert found["newsgroups/equal/weight_change"].ours == 0
     assert found["newsgroups/bandit/weight_change"].ours > 0
     assert len(list(study.runs())) == 2 * (4 + 3) + 2, "one run a task where tasks are alone"
-    assert reproduce_newsgroups(options, study, executor) == rows, "asking twice costs once"
+    assert reproduce_texts(options, study, executor) == rows, "asking twice costs once"
 
-    variance, weights = text_figure(options, study)["vconcat"]
+    runs = {name: text_runs(options)[name] for name in options.methods}
+    variance, weights = text_figure(runs, TOPICS, study)["vconcat"]
     drawn = [each["variance"] for each in variance["data"]["values"] if each["method"] == "bandit"]
     assert np.mean(drawn) == pytest.approx(found["newsgroups/bandit/task_variance_all"].ours)
     assert {each["method"] for each in weights["data"]["values"]} == {"bandit"}, "it alone has some"
@@ -139,10 +119,16 @@ def test_the_topics_give_accuracies_differences_variances_and_sweeps(
 def test_reviews_that_also_occur_in_train_are_left_out_of_the_second_figures(
     reviews: Path, tmp_path: Path
 ) -> None:
-    options = ReviewsOptions(
-        data=reviews, methods=("equal", "bandit"), seeds=1, steps=12, batch_size=12, evaluations=1
+    options = TextOptions(
+        data=reviews,
+        texts="reviews",
+        methods=("equal", "bandit"),
+        seeds=1,
+        steps=12,
+        batch_size=12,
+        evaluations=1,
     )
-    rows = reproduce_reviews(options, Study(tmp_path / "study"), Here(workers=1))
+    rows = reproduce_texts(options, Study(tmp_path / "study"), Here(workers=1))
     found = {row.quantity: row.ours for row in rows}
     # The rows in train have the wrong label in test: a model that has learned fails on them alone.
     assert found["reviews/equal/average"] < 65
@@ -152,7 +138,7 @@ def test_reviews_that_also_occur_in_train_are_left_out_of_the_second_figures(
 
 
 def test_an_epoch_is_a_pass_over_the_largest_task(newsgroups: Path) -> None:
-    options = NewsgroupsOptions(data=newsgroups, methods=("equal",), epochs=2.5, batch_size=8)
+    options = TextOptions(data=newsgroups, methods=("equal",), epochs=2.5, batch_size=8)
     (first, *_) = text_runs(options)["equal"]
     assert first.load().sizes.max() == 28  # of 32 a tenth is for dev
     assert first.steps == 10
@@ -166,20 +152,3 @@ def test_measures_of_curves() -> None:
     assert curves.task_variance() == pytest.approx((4 + 0 + 1) / 3)
     assert curves.task_variance(0.3) == pytest.approx(1.0)
     assert curves.weight_change() == pytest.approx(0.25)
-
-
-@real_data
-def test_a_few_steps_on_the_real_reviews(tmp_path: Path) -> None:
-    options = ReviewsOptions(
-        data=DATA / "fdu_mtl",
-        methods=("bandit",),
-        seeds=1,
-        steps=2,
-        batch_size=8,
-        max_length=20,
-        evaluations=1,
-    )
-    rows = reproduce_reviews(options, Study(tmp_path), Here(workers=1))
-    found = {row.quantity: row.ours for row in rows}
-    assert found["reviews/bandit/average"] > 40
-    assert found["reviews_not_in_train/bandit/average"] > 40

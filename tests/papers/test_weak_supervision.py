@@ -10,18 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from papers.label_model import fit_label_model, majority_vote
+from papers.weak_data import WeakSource, chosen_labels, class_balance, read_weak_rows
+from papers.weak_supervision import WeakOptions, direct_rows, reproduce_weak_supervision
 from taskmix.engine import Fleet
 from taskmix.errors import InputError
-from taskmix.papers import WeakOptions, reproduce_weak_supervision
-from taskmix.papers._transfer._weak_data import (
-    WeakSource,
-    chosen_labels,
-    class_balance,
-    read_weak_rows,
-)
-from taskmix.papers._transfer._weak_supervision import direct_rows
 from taskmix.records import Study
-from taskmix.transfer import fit_label_model, majority_vote
 
 WORDS = ("bad", "good")
 SIZES = {"train": 80, "dev": 40, "test": 40}
@@ -48,7 +42,8 @@ def wrench(tmp_path: Path) -> Path:
 
 def options(wrench: Path, encoder: Path) -> WeakOptions:
     return WeakOptions(
-        data=wrench,
+        data=wrench.parent,
+        set="toy",
         encoder=str(encoder),
         size=2,
         subsets=6,
@@ -140,7 +135,7 @@ def test_the_command_prints_the_rows_and_tells_bad_input(
     command: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ["reproduce", "weak-supervision", wrench.parent, "--set", "toy", "--encoder", encoder]
+    words = ["weak-supervision", wrench.parent, "--set", "toy", "--encoder", encoder]
     words += ["--size", "2", "--subsets", "6", "--workers", "1", "--quick", "--device", "cpu"]
     words += ["--subset-steps", "2", "--steps", "3", "--out", tmp_path / "study"]
     assert command(*words, "--minutes", "0") != 0, "no minute is no run"

@@ -1,1 +1,0 @@
-"""`taskmix reproduce`: one published experiment a command."""
