@@ -6,18 +6,14 @@ inputs tell the label, and one with twenty rows to train on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from _advice_asking import ask, template, without_reading
-from _advice_training import say
-from taskmix.tasks import Split, Task, TaskSet, write_tasks
+from taskmix.tasks import Split, Task, TaskSet
 
 FEW = 20  # rows to train on
 
@@ -91,34 +87,3 @@ def named(advice: Mapping[str, Any], spoiled: Spoiled) -> dict[str, bool]:
             for each in advice["findings"]
         )
     return found
-
-
-def harm(
-    folder: str, words: Sequence[str], out: Path, *, seeds: int, jobs: int, code: Path | None = None
-) -> list[dict[str, Any]]:
-    """How often each of the four is named, over seeds."""
-    tasks = template(folder, words).load()
-    words = without_reading(words)
-
-    def one(seed: int) -> dict[str, bool]:
-        spoiled = spoil(tasks, seed)
-        made = out / f"tasks-{seed}"
-        if not made.exists():
-            write_tasks(spoiled.tasks, made)
-        asked = ask(str(made), out / f"advice-{seed}", [*words, "--seed", str(seed)], code=code)
-        found = named(asked.advice, spoiled)
-        say(f"seed {seed}: {found}")
-        return found
-
-    with ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(one, range(seeds)))
-    return [
-        {
-            "what": "harm",
-            "case": f"{Path(folder).name}: {kind} task named",
-            "ours": sum(each[kind] for each in found),
-            "n": seeds,
-            "missed": [seed for seed, each in enumerate(found) if not each[kind]],
-        }
-        for kind in ("shuffled", *KINDS)
-    ]

@@ -2,9 +2,10 @@
 
     people    a floor and a power of each input, E + sum A_i x_i^-a_i (Hoffmann et al., 2022, Eq. 10,
               with as many inputs as there are), exponents between 0.02 and 3, fitted by least squares
-    pyoperon  its own choice on its front, with the symbols and lengths of our `OperonEngine`
-    gplearn   the settings of the paper on ten thousand taggers (`GplearnEngine`), its target scaled
-              to the spread of 10 that scores in hundredths have, for which its parsimony is made
+    pyoperon  its own choice on its front, with the symbols that scores need and at most 30 nodes
+    gplearn   the settings of Bettgenhäuser, Hedderich and Klakow (2020), section 4, whose exponential is
+              added to its functions; its target scaled to the spread of 10 that scores in hundredths
+              have, for which its parsimony is made
     process   a Gaussian process, one length a column plus noise, on logarithms of the columns
     linear    the logarithm of the target on the logarithms of the columns, a straight line
 
@@ -21,12 +22,13 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from taskmix.laws import GplearnEngine, LawRegressor, OperonEngine
+from taskmix.laws import LawRegressor
 
 Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
@@ -76,36 +78,62 @@ def people(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[
     return {"people": powers(far, np.exp(best)) @ fitted(best)[1]}
 
 
-def operon(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
+def operon_model(evaluations: int, seed: int) -> Any:
     from pyoperon.sklearn import SymbolicRegressor
 
-    options = OperonEngine()
+    return SymbolicRegressor(
+        allowed_symbols="add,sub,mul,div,sqrt,log,exp,constant,variable",
+        optimizer_iterations=5,
+        max_length=30,
+        max_evaluations=evaluations,
+        generations=10**7,
+        objectives=["r2", "length"],
+        n_threads=1,
+        random_state=seed,
+    )
+
+
+def gplearn_model(names: list[str], seed: int) -> Any:
+    """To be fitted a generation at a time."""
+    from gplearn.functions import make_function
+    from gplearn.genetic import SymbolicRegressor
+
+    exponential = make_function(function=_bounded_exponential, name="exp", arity=1, wrap=False)
+    return SymbolicRegressor(
+        population_size=1000,
+        function_set=("add", "sub", "mul", "div", "log", "sqrt", "neg", exponential),
+        p_crossover=0.7,
+        p_subtree_mutation=0.1,
+        p_hoist_mutation=0.1,
+        p_point_mutation=0.1,
+        parsimony_coefficient=0.2,
+        const_range=(-1.0, 1.0),
+        metric="mse",
+        feature_names=names,
+        random_state=seed,
+        warm_start=True,
+    )
+
+
+def _bounded_exponential(values: Floats) -> Floats:
+    return np.exp(np.clip(values, -100, 100))
+
+
+def operon(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
     near, beyond = _scaled(rows, far)
     begin = time.process_time()
 
-    def fitted(evaluations: int) -> SymbolicRegressor:
-        return SymbolicRegressor(
-            allowed_symbols=options.symbols,
-            optimizer_iterations=options.local_iterations,
-            max_length=options.max_length,
-            max_evaluations=evaluations,
-            generations=10**7,
-            objectives=["r2", "length"],
-            n_threads=1,
-            random_state=SEED,
-        ).fit(near, target)
-
-    model = fitted(TRIED_EVALUATIONS)
+    model = operon_model(TRIED_EVALUATIONS, SEED).fit(near, target)
     spent = time.process_time() - begin
     if (more := int(TRIED_EVALUATIONS * (seconds - spent) / spent)) > TRIED_EVALUATIONS:
-        model = fitted(more)
+        model = operon_model(more, SEED).fit(near, target)
     return {"pyoperon": np.asarray(model.predict(beyond), dtype=np.float64)}
 
 
 def gplearn(rows: Columns, target: Floats, far: Columns, seconds: float) -> dict[str, Floats]:
     near, beyond = _scaled(rows, far)
     scale = GPLEARN_SPREAD / float(np.std(target))
-    model = GplearnEngine().regressor(list(rows), SEED, warm_start=True)
+    model = gplearn_model(list(rows), SEED)
     begin = time.process_time()
     for generation in range(1, MOST_GENERATIONS):
         model.set_params(generations=generation)

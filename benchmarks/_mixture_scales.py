@@ -1,4 +1,4 @@
-"""Across sizes of model: how ranks carry over, why a mean does worse, and what few large runs add.
+"""Across sizes of model: how ranks carry over, and what few large runs add.
 
 `rows_across_scales` is a part of `mixtures.py`. It reads two tables of $TASKMIX_DATA. RegMix: 256
 mixtures trained at 1 M and at 60 M, and 512 other proxies at 1 M. domain_mixture (of SLDBench): 80 runs
@@ -13,20 +13,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from _common import row
-from _mixture_tables import PROXIES, TEST_1M, TEST_60M, Floats, data_folder, regmix
+from _common import DATA, row
 from taskmix.mixtures import (
     MixtureTable,
     MixtureTarget,
-    carry_over,
-    explain_mean,
+    choose_large_runs,
     forecast_at_size,
     forecast_mixtures,
-    settle_with,
+    rank_agreement,
 )
 
+Floats = NDArray[np.float64]
+PROXIES, TEST_1M, TEST_60M = "proxies_1m", "test_1m", "test_60m"
 SMALL, LARGE = 1e6, 6e7
 LARGE_RUNS = (0, 4, 8, 16, 32, 64)
 HUMAN_LAW = 0.671  # SLDBench, domain mixture
@@ -43,35 +44,16 @@ def rows_across_scales(*, draws: int = 5, quick: bool = False) -> list[dict[str,
 
 
 def rows_of_carrying(both: MixtureTable) -> list[dict[str, Any]]:
-    """Rank correlations between two sizes on the same mixtures, and the mean taken apart."""
-    carried = carry_over(both, target=MixtureTarget())
-    rows = [
+    """Rank correlations between two sizes on the same mixtures, of each loss and of their mean."""
+    carried = rank_agreement(both, target=MixtureTarget())
+    return [
         {
-            **_row(f"1 M to 60 M: {each.name}", each.observed.value, "rank correlation"),
+            **row(f"1 M to 60 M: {each.name}", each.observed.value, unit="rank correlation"),
             "interval": [round(each.observed.low, 3), round(each.observed.high, 3)],
-            "without noise": None if each.corrected is None else round(each.corrected.value, 3),
-            "verdict": each.verdict,
-            "words": each.words,
         }
         for each in carried.rows
         if each.observed is not None
     ]
-    mean = explain_mean(both)
-    single = float(np.median(list(mean.single.values())))
-    rows.append(
-        {
-            **row("1 M to 60 M: the mean", mean.observed, single, "median of single losses", ""),
-            "spread of the mean": mean.spread_of_mean,
-            "mean of the spreads": mean.mean_of_spreads,
-            "cancelled": mean.cancelled,
-            "slopes": dict(mean.slopes),
-            "with equal slopes": mean.equal_slopes,
-            "with slopes alone": mean.slopes_alone,
-            "small losses weighted by slopes": mean.reweighted,
-            "words": mean.words,
-        }
-    )
-    return rows
 
 
 def rows_of_few_large_runs(
@@ -92,7 +74,7 @@ def rows_of_few_large_runs(
             ours = forecast_at_size(both, LARGE, seed=draw)
             low, high = ours.interval(rest.shares)
             inside = float(((low <= rest.values) & (rest.values <= high)).mean())
-            alone = forecast_mixtures(_plain(some), seed=draw) if count >= 8 else None
+            alone = forecast_mixtures(replace(some, sizes=None), seed=draw) if count >= 8 else None
             found.append(
                 [
                     *_ranked(ours.predict(rest.shares), rest.values),
@@ -117,58 +99,29 @@ def rows_of_few_large_runs(
                     **more,
                 }
             )
-    settling = settle_with(_stacked(small, large.only(range(8))), LARGE, MixtureTarget())
-    rows.append(
-        {
-            **_row("8 runs at 60 M with 512 at 1 M are worth", settling.worth, "runs at 60 M"),
-            "words": settling.words,
-        }
-    )
-    return rows
+    settling = choose_large_runs(_stacked(small, large.only(range(8))), LARGE, MixtureTarget())
+    case = "8 runs at 60 M with 512 at 1 M are worth"
+    return [*rows, row(case, settling.worth, unit="runs at 60 M")]
 
 
 def rows_of_domain_mixture() -> list[dict[str, Any]]:
-    """R² on the test rows of domain_mixture, each size by the joint forecast of all."""
+    """R² on the test rows of domain_mixture, each size by the joint forecast of all.
+
+    As SLDBench scores: R² of each loss over all rows, then their mean; and pooled.
+    """
     train, test = (_domain_mixture(name) for name in ("train", "test"))
-    return score_rows("domain_mixture, 24 test rows", test, predict_sizes(train, test))
-
-
-def predict_sizes(train: MixtureTable, test: MixtureTable) -> Floats:
-    """[run, metric], each run of `test` by the forecast at its size."""
     assert test.sizes is not None
-    predicted = np.empty_like(test.values)
+    left = np.empty_like(test.values)
     for size in test.known_sizes:
         rows = test.sizes == size
-        predicted[rows] = forecast_at_size(train, size).predict(test.shares[rows])
-    return predicted
-
-
-def score_rows(case: str, test: MixtureTable, predicted: Floats) -> list[dict[str, Any]]:
-    """As SLDBench scores: R² of each loss over all rows, then their mean; and pooled."""
-    left = (predicted - test.values) ** 2
-    each = 1 - left.mean(axis=0) / test.values.var(axis=0)
-    pooled = 1 - left.sum() / ((test.values - test.values.mean()) ** 2).sum()
-    by_loss = dict(zip(test.metrics, np.round(each, 4).tolist(), strict=True))
-    mean = row(f"{case}: R², mean over losses", float(each.mean()), HUMAN_LAW, "human law", "R²")
-    return [{**mean, "by loss": by_loss}, _row(f"{case}: R², pooled", float(pooled), "R²")]
-
-
-def cross_validated(*, folds: int = 20, seed: int = 0) -> list[dict[str, Any]]:
-    """The same on the training rows, with mixtures left out at all sizes: what choices were made by."""
-    train = _domain_mixture("train")
-    names = [share.tobytes() for share in train.shares]
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    order = np.random.default_rng(seed).permutation(len(places)) % folds
-    fold = np.array([order[places[name]] for name in names])
-    predicted = np.empty_like(train.values)
-    for number in range(folds):
-        left = fold == number
-        predicted[left] = predict_sizes(train.only(~left), train.only(left))
-    return score_rows(f"domain_mixture, training rows in {folds} folds", train, predicted)
-
-
-def _row(case: str, ours: float, unit: str) -> dict[str, Any]:
-    return row(case, ours, None, "-", unit)
+        left[rows] = forecast_at_size(train, size).predict(test.shares[rows]) - test.values[rows]
+    mean = float(np.mean(1 - (left**2).mean(axis=0) / test.values.var(axis=0)))
+    pooled = float(1 - (left**2).mean() / test.values.var())
+    case = f"domain_mixture, {len(test)} test rows"
+    return [
+        row(f"{case}: R², mean over losses", mean, HUMAN_LAW, "human law", "R²"),
+        row(f"{case}: R², pooled", pooled, unit="R²"),
+    ]
 
 
 def _ranked(predicted: Floats, values: Floats) -> tuple[float, float]:
@@ -180,10 +133,6 @@ def _ranked(predicted: Floats, values: Floats) -> tuple[float, float]:
     return float(np.mean(each)), float(
         spearmanr(predicted.mean(axis=1), values.mean(axis=1)).statistic
     )
-
-
-def _plain(table: MixtureTable) -> MixtureTable:
-    return replace(table, sizes=None)
 
 
 def _stacked(small: MixtureTable, large: MixtureTable) -> MixtureTable:
@@ -201,9 +150,7 @@ def _stacked(small: MixtureTable, large: MixtureTable) -> MixtureTable:
 
 
 def _domain_mixture(name: str) -> MixtureTable:
-    with (data_folder() / "scaling_laws" / "domain_mixture" / f"{name}.csv").open(
-        newline=""
-    ) as lines:
+    with (DATA / "scaling_laws" / "domain_mixture" / f"{name}.csv").open(newline="") as lines:
         rows = list(csv.DictReader(lines))
     units = {"M": 1e6, "B": 1e9}
     domains = tuple(key for key in rows[0] if key.startswith("share_"))
@@ -216,3 +163,24 @@ def _domain_mixture(name: str) -> MixtureTable:
         values=np.array([[float(each[key]) for key in metrics] for each in rows]),
         sizes=np.array([float(each["model"][:-1]) * units[each["model"][-1]] for each in rows]),
     )
+
+
+def regmix(name: str, size: float | None = None) -> MixtureTable:
+    """One of the tables, all of it of one size of model."""
+    domains, shares = _read(f"{name}_ratios.csv")
+    metrics, values = _read(f"{name}_metrics.csv")
+    return MixtureTable(
+        domains=domains,
+        metrics=metrics,
+        runs=tuple(str(place) for place in range(len(shares))),
+        shares=shares / shares.sum(axis=1, keepdims=True),
+        values=values,
+        sizes=None if size is None else np.full(len(shares), size),
+    )
+
+
+def _read(name: str) -> tuple[tuple[str, ...], Floats]:
+    """The names of the columns and the numbers, without those of the runs."""
+    with (DATA / "regmix" / name).open(newline="") as lines:
+        head, *rows = csv.reader(lines)
+    return tuple(head[1:]), np.array([[float(cell) for cell in row[1:]] for row in rows])

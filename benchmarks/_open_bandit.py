@@ -12,11 +12,14 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from obp.ope import InverseProbabilityWeighting, SelfNormalizedInverseProbabilityWeighting
+
+from _common import best_of
 
 
 def spread(policy: np.ndarray, rows: int) -> np.ndarray:
@@ -29,14 +32,11 @@ def values(folder: Path, repeats: int) -> dict[str, Any]:
     estimator = SelfNormalizedInverseProbabilityWeighting()
     found, taken, made = [], [], []
     for policy in np.load(folder / "policies.npy"):
-        begin = time.process_time()
-        shares = spread(policy, len(log["action"]))
-        made.append(time.process_time() - begin)
-        for _ in range(repeats):
-            begin = time.process_time()
-            value = estimator.estimate_policy_value(action_dist=shares, **log)
-            taken.append(time.process_time() - begin)
-        found.append(float(value))
+        rows = len(log["action"])
+        made.append(best_of(1, partial(spread, policy, rows), warm=0))
+        work = partial(estimator.estimate_policy_value, action_dist=spread(policy, rows), **log)
+        taken.append(best_of(repeats, work, warm=0))
+        found.append(float(work()))
     return {"values": found, "seconds": min(taken), "seconds_making": min(made)}
 
 
@@ -46,11 +46,8 @@ def interval(folder: Path, bootstraps: int, *, self_normalised: bool) -> dict[st
     kind = SelfNormalizedInverseProbabilityWeighting
     estimator = kind() if self_normalised else InverseProbabilityWeighting()
     begin = time.process_time()
-    found = estimator.estimate_interval(
-        action_dist=shares, n_bootstrap_samples=bootstraps, random_state=0, **log
-    )
-    taken = time.process_time() - begin
-    return {"bounds": bounds(found), "seconds": taken}
+    found = bounds(estimator, bootstraps, shares, log)
+    return {"bounds": found, "seconds": time.process_time() - begin}
 
 
 def intervals(folder: Path, bootstraps: int) -> dict[str, Any]:
@@ -61,18 +58,18 @@ def intervals(folder: Path, bootstraps: int) -> dict[str, Any]:
     found = []
     for number in range(len(logs["action"])):
         log = {name: column[number] for name, column in logs.items()}
-        one = estimator.estimate_interval(
-            action_dist=shares, n_bootstrap_samples=bootstraps, random_state=0, **log
-        )
-        found.append(bounds(one))
+        found.append(bounds(estimator, bootstraps, shares, log))
     return {"bounds": found}
 
 
-def bounds(found: dict[str, float]) -> list[float]:
-    return [
-        float(next(value for name, value in found.items() if side in name))
-        for side in ("lower", "upper")
-    ]
+def bounds(
+    estimator: Any, bootstraps: int, shares: np.ndarray, log: dict[str, np.ndarray]
+) -> list[float]:
+    found = estimator.estimate_interval(
+        action_dist=shares, n_bootstrap_samples=bootstraps, random_state=0, **log
+    )
+    (low,), (high,) = ([v for k, v in found.items() if side in k] for side in ("lower", "upper"))
+    return [float(low), float(high)]
 
 
 def read(folder: Path) -> dict[str, np.ndarray]:

@@ -16,16 +16,7 @@ from typing import Any
 
 import numpy as np
 
-
-def best_of(rounds: int, work: Callable[[], Any]) -> float:
-    """The least CPU seconds of some rounds, after one that warms up."""
-    work()
-    seconds = []
-    for _ in range(rounds):
-        begin = time.process_time()
-        work()
-        seconds.append(time.process_time() - begin)
-    return min(seconds)
+from _common import best_of
 
 
 def hmmlearn_hmm(data: Any, rounds: int) -> dict[str, float]:
@@ -56,7 +47,11 @@ def _jax() -> Any:
     return jax
 
 
-def _em_step(jax: Any, model: Any, parameters: Any, properties: Any, emissions: Any) -> Any:
+def _em_iteration(
+    jax: Any, model: Any, parameters: Any, properties: Any, data: Any, rounds: int
+) -> dict[str, float]:
+    counts = len(data["lengths"]), len(data["values"]) // len(data["lengths"]), -1
+    emissions = jax.numpy.array(data["values"].reshape(counts))
     state = model.initialize_m_step_state(parameters, properties)
 
     @jax.jit
@@ -65,7 +60,9 @@ def _em_step(jax: Any, model: Any, parameters: Any, properties: Any, emissions: 
         new, state = model.m_step(parameters, properties, statistics, state)
         return new, state, logs.sum()
 
-    return lambda: jax.block_until_ready(step(parameters, state))
+    seconds = best_of(rounds, lambda: jax.block_until_ready(step(parameters, state)))
+    marginal = jax.vmap(partial(model.marginal_log_prob, parameters))(emissions).sum()
+    return {"seconds": seconds, "log_likelihood": float(marginal)}
 
 
 def dynamax_hmm(data: Any, rounds: int) -> dict[str, float]:
@@ -80,11 +77,7 @@ def dynamax_hmm(data: Any, rounds: int) -> dict[str, float]:
         transition_matrix=jax.numpy.array(data["transition"]),
         emission_probs=jax.numpy.array(data["emission"][:, None, :]),
     )
-    emissions = jax.numpy.array(data["values"].reshape(len(data["lengths"]), -1, 1))
-    work = _em_step(jax, model, parameters, properties, emissions)
-    found = {"seconds": best_of(rounds, work)}
-    marginal = jax.vmap(partial(model.marginal_log_prob, parameters))(emissions).sum()
-    return {**found, "log_likelihood": float(marginal)}
+    return _em_iteration(jax, model, parameters, properties, data, rounds)
 
 
 def dynamax_lds(data: Any, rounds: int) -> dict[str, float]:
@@ -103,11 +96,7 @@ def dynamax_lds(data: Any, rounds: int) -> dict[str, float]:
         emission_bias=jax.numpy.array(data["offset"]),
         emission_covariance=jax.numpy.array(data["output_noise"]),
     )
-    emissions = jax.numpy.array(data["values"].reshape(len(data["lengths"]), -1, dimension))
-    work = _em_step(jax, model, parameters, properties, emissions)
-    found = {"seconds": best_of(rounds, work)}
-    marginal = jax.vmap(partial(model.marginal_log_prob, parameters))(emissions).sum()
-    return {**found, "log_likelihood": float(marginal)}
+    return _em_iteration(jax, model, parameters, properties, data, rounds)
 
 
 def tomotopy_lda(data: Any, rounds: int) -> dict[str, Any]:

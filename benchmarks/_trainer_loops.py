@@ -7,7 +7,6 @@ no checkpoint and draw no bar; ours writes its record.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
@@ -23,19 +22,17 @@ class Clock:
     """CPU time from a third of the steps to the last."""
 
     def __init__(self, steps: int) -> None:
-        self.first, self.last = steps // 3, steps
-        self.begin = self.end = 0.0
-        self.step = 0
+        self.steps, self.ticks = steps, [0.0]
 
     def tick(self) -> None:
-        self.step += 1
-        if self.step == self.first:
-            self.begin = time.process_time()
-        if self.step == self.last:
-            self.end = time.process_time()
+        self.ticks.append(time.process_time())
 
     def seconds_a_step(self) -> float:
-        return (self.end - self.begin) / (self.last - self.first)
+        first = self.steps // 3
+        return (self.ticks[self.steps] - self.ticks[first]) / (self.steps - first)
+
+
+TASKS = shared.make_tasks(1)
 
 
 class Rows(torch.utils.data.Dataset[int]):
@@ -48,11 +45,19 @@ class Rows(torch.utils.data.Dataset[int]):
         return place
 
 
+def batch_of(places: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    rows, split = torch.tensor(places), TASKS[0].splits["train"]
+    return split.inputs.batch(rows), split.targets[rows]
+
+
+def adam(model: torch.nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.Adam((p for p in model.parameters() if p.requires_grad), lr=1e-3)
+
+
 def ours(steps: int) -> float:
-    tasks = shared.make_tasks(1)
     clock = Clock(steps)
     with tempfile.TemporaryDirectory() as folder:
-        stepper = shared.ours(tasks, Path(folder), all_tasks=False, every=steps)
+        stepper = shared.ours(TASKS, Path(folder), all_tasks=False, every=steps)
         for _ in range(steps):
             next(stepper)
             clock.tick()
@@ -62,14 +67,12 @@ def ours(steps: int) -> float:
 def lightning(steps: int) -> float:
     import lightning.pytorch as trainer_library
 
-    tasks = shared.make_tasks(1)
-    split = tasks[0].splits["train"]
     clock = Clock(steps)
 
     class Module(trainer_library.LightningModule):
         def __init__(self) -> None:
             super().__init__()
-            self.model = shared.make_model(tasks)
+            self.model = shared.make_model(TASKS)
             self.criterion = torch.nn.CrossEntropyLoss()
 
         def training_step(self, batch: Any, number: int) -> torch.Tensor:
@@ -77,17 +80,13 @@ def lightning(steps: int) -> float:
             return self.criterion(self.model(inputs, 0), targets)
 
         def configure_optimizers(self) -> torch.optim.Optimizer:
-            return torch.optim.Adam((p for p in self.parameters() if p.requires_grad), lr=1e-3)
+            return adam(self)
 
         def on_train_batch_end(self, *ignored: Any) -> None:
             clock.tick()
 
-    def collate(places: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        rows = torch.tensor(places)
-        return split.inputs.batch(rows), split.targets[rows]
-
     loader = torch.utils.data.DataLoader(
-        Rows(), batch_size=shared.BATCH, shuffle=True, collate_fn=collate
+        Rows(), batch_size=shared.BATCH, shuffle=True, collate_fn=batch_of
     )
     trainer = trainer_library.Trainer(
         max_steps=steps,
@@ -104,14 +103,12 @@ def lightning(steps: int) -> float:
 def transformers(steps: int) -> float:
     import transformers as trainer_library
 
-    tasks = shared.make_tasks(1)
-    split = tasks[0].splits["train"]
     clock = Clock(steps)
 
     class Module(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.model = shared.make_model(tasks)
+            self.model = shared.make_model(TASKS)
             self.criterion = torch.nn.CrossEntropyLoss()
 
         def forward(self, inputs: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -123,8 +120,7 @@ def transformers(steps: int) -> float:
             clock.tick()
 
     def collate(places: list[int]) -> dict[str, torch.Tensor]:
-        rows = torch.tensor(places)
-        return {"inputs": split.inputs.batch(rows), "labels": split.targets[rows]}
+        return dict(zip(("inputs", "labels"), batch_of(places), strict=True))
 
     model = Module()
     with tempfile.TemporaryDirectory() as folder:
@@ -144,10 +140,7 @@ def transformers(steps: int) -> float:
             ),
             train_dataset=Rows(),
             data_collator=collate,
-            optimizers=(
-                torch.optim.Adam((p for p in model.parameters() if p.requires_grad), lr=1e-3),
-                None,
-            ),
+            optimizers=(adam(model), None),
             callbacks=[Tick()],
         )
         trainer.train()
@@ -157,5 +150,4 @@ def transformers(steps: int) -> float:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     who, steps = sys.argv[1], int(sys.argv[2])
-    seconds = {"ours": ours, "lightning": lightning, "transformers": transformers}[who](steps)
-    print(json.dumps({"seconds_a_step": seconds}))
+    print({"ours": ours, "lightning": lightning, "transformers": transformers}[who](steps))

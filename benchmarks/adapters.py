@@ -8,62 +8,57 @@ has the same network of transformers in bfloat16 (on the CPU float32) with low-r
 linear modules, the fused AdamW, and batches that lie on the device. Weights are random, in the shapes of
 the models named: speed does not depend on them. All texts have the length named, so nothing is padding.
 
-    python benchmarks/adapters.py [--device cuda] [--only minilm,smollm,swarm,heads] [--quick] [--json]
+    python benchmarks/adapters.py [--device cuda] [--only minilm,smollm,heads] [--quick] [--json]
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import math
 import os
 import random
-import sys
 import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import torch
 from torch import nn
-from torch.nn import functional
 
-from _common import row
-from taskmix.engine import Fleet, Optimization, Run
-from taskmix.models import Architecture, Perceptron, Transformer
+from _common import report, row
+from _fleet_peers import loop_seconds, usual_loop
+from taskmix.engine import Fleet, GivenTasks, Optimization, Run
+from taskmix.models import Perceptron, Transformer, outline_of
 from taskmix.records import Study
 from taskmix.tasks import TaskSet, tables_as_tasks
 
 WORDS = [f"w{number}" for number in range(500)]
 TASKS = ("a", "b", "c", "d")
+SIZES = {"train": 512, "dev": 8, "test": 8}
+LONGEST = 130  # words of a text, more than any model here reads
+FEATURES = 384  # of vectors as a frozen encoder gives them
 PEAK = 989e12  # operations a second of an H200 in bfloat16, dense
 
 
-@dataclass(frozen=True)
-class Texts:
-    """Tasks of texts that are longer than any model here reads."""
+def texts() -> TaskSet:
+    chance = random.Random(0)
 
-    rows: int = 512
-    longest: int = 130
-    kind: str = "text"
+    def table(rows: int) -> pa.Table:
+        found = [" ".join(chance.choices(WORDS, k=LONGEST)) for _ in range(rows)]
+        return pa.table({"text": found, "label": chance.choices(["no", "yes"], k=rows)})
 
-    def load(self) -> TaskSet:
-        chance = random.Random(0)
+    return tables_as_tasks({name: {s: table(n) for s, n in SIZES.items()} for name in TASKS})
 
-        def text() -> str:
-            return " ".join(chance.choices(WORDS, k=self.longest))
 
-        def table(count: int) -> pa.Table:
-            texts = [text() for _ in range(count)]
-            labels = [chance.choice(["no", "yes"]) for _ in range(count)]
-            return pa.table({"text": texts, "label": labels})
+def vectors() -> TaskSet:
+    generator = torch.Generator().manual_seed(0)
 
-        return tables_as_tasks(
-            {name: {"train": table(self.rows), "dev": table(8), "test": table(8)} for name in TASKS}
-        )
+    def table(rows: int) -> pa.Table:
+        values = torch.randn(rows, FEATURES, generator=generator).numpy()
+        labels = ["yes" if value > 0 else "no" for value in values[:, 0]]
+        return pa.table({f"x{n}": column for n, column in enumerate(values.T)} | {"label": labels})
+
+    return tables_as_tasks({name: {s: table(n) for s, n in SIZES.items()} for name in TASKS})
 
 
 def make_model(folder: Path, config: Any) -> str:
@@ -130,59 +125,41 @@ class LowRank(nn.Module):
         return found + (low * self.scale).to(found.dtype)
 
 
-def usual_seconds(path: str, run: Run, steps: int) -> float:
-    """Of one model's step in the usual loop."""
-    import transformers
+class Frozen(nn.Module):
+    """A frozen network with adapters; gives one code for each text."""
 
-    device = torch.device(run.device)
-    dtype = torch.bfloat16 if run.precision == "bfloat16" else torch.float32
-    network = transformers.AutoModel.from_pretrained(path, dtype=dtype).to(device)
-    network.requires_grad_(False)
-    for name, module in list(network.named_modules()):
-        if name.rpartition(".")[2] in ("query", "value", "q_proj", "v_proj"):
-            parent, _, last = name.rpartition(".")
-            setattr(network.get_submodule(parent), last, LowRank(module))
-    architecture: Any = run.architecture
-    tasks = architecture.encoding.encode(run.load()).to(device)
-    heads = nn.ModuleList(nn.Linear(network.config.hidden_size, 2) for _ in tasks).to(device)
-    trained = [p for p in network.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW([*trained, *heads.parameters()], lr=5e-4, fused=True)
-    chance = random.Random(0)
-    network.train()
+    def __init__(self, path: str, precision: str) -> None:
+        import transformers
 
-    def step() -> torch.Tensor:
-        place = chance.randrange(len(tasks))
-        split = tasks[place].splits["train"]
-        rows = torch.randint(len(split), (run.batch_size,), device=device)
-        batch = split.inputs.batch(rows)
-        states = network(**batch).last_hidden_state
-        loss = functional.cross_entropy(
-            heads[place](states.mean(dim=1).float()), split.targets[rows]
-        )
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        return loss
+        super().__init__()
+        dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
+        self.network = transformers.AutoModel.from_pretrained(path, dtype=dtype)
+        self.network.requires_grad_(False)
+        for name, module in list(self.network.named_modules()):
+            if name.rpartition(".")[2] in ("query", "value", "q_proj", "v_proj"):
+                parent, _, last = name.rpartition(".")
+                setattr(self.network.get_submodule(parent), last, LowRank(module))
 
-    for _ in range(5):
-        step()
-    return timed(lambda: [step() for _ in range(steps)][-1].item(), device) / steps
+    def forward(self, batch: Any) -> torch.Tensor:
+        states: torch.Tensor = self.network(**batch).last_hidden_state
+        return states.mean(dim=1).float()
 
 
-def timed(work: Callable[[], Any], device: torch.device) -> float:
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    begin = time.perf_counter()
-    work()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - begin
+class WithHeads(nn.Module):
+    """An encoder, and a linear head for each task."""
+
+    def __init__(self, encoder: nn.Module, width: int) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.heads = nn.ModuleList(nn.Linear(width, 2) for _ in TASKS)
+
+    def forward(self, batch: Any, task: int) -> torch.Tensor:
+        found: torch.Tensor = self.heads[task](self.encoder(batch))
+        return found
 
 
 def fleet_seconds(run: Run, members: int, steps: int) -> float:
     """Of one model's step inside a fleet, by the records; the steps before the first graph apart."""
-    from dataclasses import replace
-
     runs = [replace(run, seed=seed, steps=steps) for seed in range(members)]
     with tempfile.TemporaryDirectory() as folder:
         study = Study(folder)
@@ -197,168 +174,87 @@ def fleet_seconds(run: Run, members: int, steps: int) -> float:
 
 def operations(architecture: Transformer, batch: int) -> float:
     """Of a step: the frozen linear modules, forward and back to their inputs."""
-    from taskmix.models import outline_of
-
     network = outline_of(architecture.path).network
     weights = sum(m.weight.numel() for m in network.modules() if isinstance(m, nn.Linear))
     return 4.0 * weights * batch * architecture.max_length
 
 
-def template(architecture: Architecture, device: str, batch: int, rate: float) -> Run:
-    return Run(
+def against_loop(
+    case: str,
+    run: Run,
+    model: nn.Module,
+    members: tuple[int, ...],
+    *,
+    steps: int,  # of ours
+    usual: int,  # of the peer's
+) -> list[dict[str, Any]]:
+    tasks = run.architecture.encoding.encode(run.load())
+    loop = usual_loop(run, tasks, model, partial(torch.optim.AdamW, fused=True))
+    peer = 1 / loop_seconds(loop, usual, rounds=1, device=run.device)
+    found = []
+    for count in members:
+        ours = 1 / fleet_seconds(run, count, steps)
+        each = row(f"{case}, {count} members", ours, peer, "usual loop", "steps/s")
+        if run.device != "cpu" and isinstance(run.architecture, Transformer):
+            done = operations(run.architecture, run.batch_size) * ours
+            each["share of the bfloat16 peak"] = done / PEAK
+        found.append(each)
+    return found
+
+
+def adapters(name: str, config: Any, device: str, batch: int, length: int) -> list[dict[str, Any]]:
+    gpu = device != "cpu"
+    most = 128 if config.model_type == "bert" else 32
+    with tempfile.TemporaryDirectory() as folder:
+        path = make_model(Path(folder), config)
+        run = Run(
+            label="benchmark",
+            source=GivenTasks.of(texts()),
+            architecture=Transformer(
+                path=path, max_length=length, tune="adapters", head_dropout=0.0
+            ),
+            optimization=Optimization(optimizer="adamw", learning_rate=5e-4),
+            batch_size=batch,
+            steps=1,
+            seed=0,
+            device=device,
+            precision="bfloat16" if gpu else "float32",
+        )
+        model = WithHeads(Frozen(path, run.precision), config.hidden_size)
+        members, steps, usual = ((1, 16, most), 60, 60) if gpu else ((2,), 4, 6)
+        case = f"{name}, {batch} x {length}"
+        return against_loop(case, run, model, members, steps=steps, usual=usual)
+
+
+def heads(device: str) -> list[dict[str, Any]]:
+    """Perceptrons on vectors that are there: the loop of one model after another does the same."""
+    run = Run(
         label="benchmark",
-        source=Texts(),
-        architecture=architecture,
-        optimization=Optimization(optimizer="adamw", learning_rate=rate),
-        batch_size=batch,
+        source=GivenTasks.of(vectors()),
+        architecture=Perceptron(hidden=(64,)),
+        optimization=Optimization(optimizer="adamw", learning_rate=1e-3),
+        batch_size=32,
         steps=1,
         seed=0,
         device=device,
-        precision="bfloat16" if device == "cuda" else "float32",
     )
+    model = WithHeads(nn.Sequential(nn.Linear(FEATURES, 64), nn.ReLU()), 64)
+    case = f"heads on {FEATURES} features, batch 32"
+    return against_loop(case, run, model, (64,), steps=300, usual=1000)
 
 
-def adapters(
-    name: str, path: str, device: str, batch: int, length: int, members: tuple[int, ...], steps: int
-) -> list[dict[str, Any]]:
-    architecture = Transformer(path=path, max_length=length, tune="adapters", head_dropout=0.0)
-    run = template(architecture, device, batch, 5e-4)
-    usual = usual_seconds(path, run, 60 if device == "cuda" else 6)
-    rows = []
-    for count in members:
-        seconds = fleet_seconds(run, count, steps)
-        found = row(
-            f"{name}, {batch} x {length}, {count} members",
-            1 / seconds,
-            1 / usual,
-            "usual loop",
-            "steps/s",
-        )
-        share = operations(architecture, batch) / seconds / PEAK
-        rows.append(found | {"share_of_bf16_peak": share if device == "cuda" else None})
-        print(
-            f"{found['case']}: {found['ours']:.0f} steps/s, x {found['ratio']:.1f}", file=sys.stderr
-        )
+def measure(quick: bool, device: str, only: str) -> list[dict[str, Any]]:
+    os.environ.setdefault("TASKMIX_COMPILE", "always" if device != "cpu" else "0")
+    wanted, rows = only.split(","), []
+    if "minilm" in wanted:
+        rows += adapters("MiniLM-L6", minilm(), device, 32, 64)
+    if "smollm" in wanted and not (quick and device == "cpu"):
+        rows += adapters("SmolLM2-135M", smollm(), device, 8, 128)
+    if "heads" in wanted:
+        rows += heads(device)
     return rows
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Adapters as a fleet against the usual loop.")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--only", default="minilm,smollm,swarm,heads")
-    parser.add_argument("--members", default=None, help="such as 16,128")
-    parser.add_argument("--steps", type=int, default=None)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    os.environ.setdefault("TASKMIX_COMPILE", "always" if options.device != "cpu" else "0")
-    begin, rows = time.monotonic(), []
-    gpu = options.device != "cpu"
-    given = options.members and tuple(map(int, options.members.split(",")))
-    steps = options.steps or (60 if gpu else 4)
-    wanted = options.only.split(",")
-    with tempfile.TemporaryDirectory() as folder:
-        if "minilm" in wanted:
-            path = make_model(Path(folder) / "minilm", minilm())
-            counts = given or ((1, 16, 128) if gpu else (2,))
-            rows += adapters("MiniLM-L6", path, options.device, 32, 64, counts, steps)
-        if "smollm" in wanted and (gpu or not options.quick):
-            path = make_model(Path(folder) / "smollm", smollm())
-            counts = given or ((1, 16, 32) if gpu else (2,))
-            rows += adapters("SmolLM2-135M", path, options.device, 8, 128, counts, steps)
-        if "swarm" in wanted:  # whole models, every weight of which is trained
-            import swarm
-
-            rows += swarm.measure(options.quick, options.device)
-        if "heads" in wanted:
-            rows += heads(options.device, given or (64,), options.steps or 300)
-    if options.json:
-        command = "python benchmarks/adapters.py " + " ".join(sys.argv[1:])
-        found = {
-            "experiment": "adapters",
-            "command": command.strip(),
-            "seconds": round(time.monotonic() - begin, 1),
-            "rows": rows,
-        }
-        print(json.dumps(found, indent=2))
-        return
-    for each in rows:
-        share = each.get("share_of_bf16_peak")
-        words = "" if share is None else f"  {share:.1%} of the bfloat16 limit"
-        beside = "" if not each["peer"] else f", {each['peer_name']} {each['peer']:.1f}"
-        ratio = "" if not each["ratio"] else f": x {each['ratio']:.1f}"
-        print(f"{each['case']:40} {each['ours']:9.1f} {each['unit']}{beside}{ratio}{words}")
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """Tasks of vectors as a frozen encoder gives them."""
-
-    features: int = 384
-    rows: int = 1000
-
-    def load(self) -> TaskSet:
-        generator = torch.Generator().manual_seed(0)
-
-        def table(count: int) -> pa.Table:
-            values = torch.randn(count, self.features, generator=generator).numpy()
-            columns = {f"x{place}": values[:, place] for place in range(self.features)}
-            labels = ["yes" if value > 0 else "no" for value in values[:, 0]]
-            return pa.table(columns | {"label": labels})
-
-        return tables_as_tasks(
-            {name: {"train": table(self.rows), "dev": table(8), "test": table(8)} for name in TASKS}
-        )
-
-
-def heads(device: str, members: tuple[int, ...], steps: int) -> list[dict[str, Any]]:
-    """Perceptrons on vectors that are there: the loop of one model after another does the same."""
-    from dataclasses import replace
-
-    architecture = Perceptron(hidden=(64,))
-    run = replace(template(architecture, device, 32, 1e-3), source=Vectors(), precision="float32")
-    usual = usual_head_seconds(run, 1000)
-    rows = []
-    for count in members:
-        seconds = fleet_seconds(run, count, steps)
-        found = row(
-            f"heads on 384 features, batch 32, {count} members",
-            1 / seconds,
-            1 / usual,
-            "usual loop",
-            "steps/s",
-        )
-        rows.append(found)
-    return rows
-
-
-def usual_head_seconds(run: Run, steps: int) -> float:
-    device = torch.device(run.device)
-    tasks = run.architecture.encoding.encode(run.load()).to(device)
-    shared = nn.Sequential(nn.Linear(384, 64), nn.ReLU()).to(device)
-    outputs = nn.ModuleList(nn.Linear(64, 2) for _ in tasks).to(device)
-    both = [*shared.parameters(), *outputs.parameters()]
-    chance = random.Random(0)
-    best = math.inf
-    for fused in (False, True):
-        optimizer = torch.optim.AdamW(both, lr=1e-3, fused=fused)
-
-        def step(optimizer: torch.optim.Optimizer = optimizer) -> torch.Tensor:
-            place = chance.randrange(len(tasks))
-            split = tasks[place].splits["train"]
-            rows = torch.randint(len(split), (run.batch_size,), device=device)
-            answers = outputs[place](shared(split.inputs.batch(rows)))
-            loss = functional.cross_entropy(answers, split.targets[rows])
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        for _ in range(20):
-            step()
-        best = min(best, timed(lambda: [step() for _ in range(steps)][-1].item(), device) / steps)
-    return best
 
 
 if __name__ == "__main__":
-    main()
+    only = {"default": "minilm,smollm,heads", "help": "some of these"}
+    report("adapters", measure, __doc__ or "", device=True, options={"--only": only})

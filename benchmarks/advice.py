@@ -1,24 +1,17 @@
-"""Is the advice good? On folders of tasks: a plan, then fresh seeds of it and of what anyone would try.
+"""Is the advice good? On a folder of tasks: a plan, then fresh seeds of it and of five plain ways.
 
-`compare` asks for advice and sets the plan beside six baselines under seeds the adviser has not seen, at
-the length of its promise and at ten times it: the difference to the best of them on test, paired by
-seed; how many later test scores lie in the plan's 90 % intervals; and of the ways that the race called
-significantly behind, how many still are with ten more seeds. `faster` does it for another checkout
-with the whole budget and for this one with half of it. `harm` adds to the folder a shuffled task, a
-copy, one that tells its labels and one of 20 rows, and asks, seed by seed, whether each is named.
-`imbalanced` makes a table with few positives, a task that helps and one that harms. `stop` asks
-twice, the second time stopped by a signal at random moments and continued, and compares the plans.
-`folders` writes the ten folders, `all` compares on many of them in processes, and `table` makes one
-Markdown table of their JSON files. Everything after `--` goes to `taskmix advise`.
+`compare` asks for advice as a user does, and trains the plan and what anyone would try (each task alone,
+equally often, in proportion to its rows, to their square root, all tasks in every step) with as many
+batches, under seeds that the adviser has not seen, the same for all. A row has the plan minus the way
+that is best by the mean dev score of these seeds, on test, paired by seed with a 90 % interval (over
+seeds: the test rows are the same for all), or how many later test scores lie in the plan's intervals.
+`harm` adds a shuffled task, a copy, one that tells its labels and one of 20 rows, and asks, seed by
+seed, whether each is named. `folders` writes ten folders from $TASKMIX_DATA; five of them are put aside:
+they are refused without `--final`. Everything after `--` goes to `taskmix advise`.
 
-    python benchmarks/advice.py folders --out DIR [--only reviews,incomes]
-    python benchmarks/advice.py compare FOLDER [--model heads --encoder PATH] [--json] [-- WORDS]
-    python benchmarks/advice.py all --folders DIR --out DIR [--jobs 8] [--minutes 9] [--final]
-    python benchmarks/advice.py table FILE.json ...
-    python benchmarks/advice.py faster FOLDER --old CHECKOUT -- --budget 60s
-    python benchmarks/advice.py harm FOLDER [--seeds 10] [--jobs 4] -- --budget 20000-steps
-    python benchmarks/advice.py imbalanced [--seeds 10] [--jobs 4] -- --budget 20000-steps
-    python benchmarks/advice.py stop FOLDER [--seeds 10] -- --budget 20000-steps
+    python benchmarks/advice.py folders --out FOLDERS
+    python benchmarks/advice.py compare FOLDER [--seeds 10] [--json] [-- WORDS]
+    python benchmarks/advice.py harm FOLDER [--seeds 10] [--json] [-- WORDS]
 """
 
 from __future__ import annotations
@@ -26,11 +19,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,245 +32,217 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from _advice_asking import ask, command, template
-from _advice_cases import (
-    MODELS,
-    Case,
-    place_of,
-    refuse_put_aside,
-    run_cases,
-    table,
-    usual_cases,
-    usual_words,
-)
-from _advice_compare import compare, judge
-from _advice_folders import FOLDERS, make_folders
-from _advice_harm import harm
-from _advice_imbalanced import imbalanced
-from _advice_training import Effort
-from taskmix.adviser import Budget
-from taskmix.plans import Plan
+from _advice_folders import FOLDERS, PUT_ASIDE, make_folders
+from _advice_harm import KINDS, named, spoil
+from taskmix.adviser import cheap_evaluations, mean_comparable
+from taskmix.engine import Auto, DigitsSource, FolderSource, Optimization, Run
+from taskmix.models import choose_architecture
+from taskmix.numerics import paired_interval
+from taskmix.plans import Part, Plan, Shares, Weighted
+from taskmix.policies import SizeProportional, Tempered
+from taskmix.records import Study
+from taskmix.tasks import TaskSet, write_tasks
+from taskmix.weighting import Equal
 
-START = 3.0  # seconds until the command listens to signals, torch being imported
+FRESH = 1000  # the first of the seeds that the adviser has not seen
+LEVEL = 0.9
+Row = dict[str, Any]
 
 
-def stop(folder: str, words: Sequence[str], times: int, out: Path) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Scores:
+    """Of one way of training, for each fresh seed: scores by split and task."""
+
+    tasks: TaskSet
+    by_seed: Sequence[Mapping[str, Mapping[str, float]]]
+
+    def means(self, split: str, names: Sequence[str]) -> list[float]:
+        return [mean_comparable(self.tasks, each[split], names) for each in self.by_seed]
+
+
+def ask(folder: str, out: Path, words: Sequence[str]) -> tuple[dict[str, Any], float]:
+    """What `taskmix advise` says, and its seconds, start-up included."""
+    command = [sys.executable, "-m", "taskmix", "advise", folder, "--out", str(out), "--json"]
     begin = time.monotonic()
-    ask(folder, out / "whole", words)
-    seconds = time.monotonic() - begin
-    chance = np.random.default_rng()
-    stops = 0
-    for _ in range(times):
-        running = subprocess.Popen(
-            command(folder, out / "parts", words), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    done = subprocess.run([*command, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{folder}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout), time.monotonic() - begin
+
+
+def template(folder: str, words: Sequence[str]) -> Run:
+    """The run that `taskmix advise` varies, from those of its options that decide what a run is."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--model", default="auto")
+    parser.add_argument("--tune")
+    parser.add_argument("--max-length", type=int)
+    parser.add_argument("--batch-size", type=int, default=32)
+    given, _ = parser.parse_known_args(list(words))
+    source = DigitsSource() if folder == "digits" else FolderSource(path=folder)
+    architecture, tuning = choose_architecture(
+        given.model, source.load(), None, given.max_length, tune=given.tune, device="cpu"
+    )
+    return Run(
+        label="template",
+        source=source,
+        architecture=architecture,
+        optimization=Optimization(learning_rate=Optimization.usual_rate(None, tuning=tuning)),
+        steps=1,
+        batch_size=given.batch_size,
+        seed=0,
+    )
+
+
+def plain_ways(tasks: TaskSet) -> dict[str, Plan]:
+    """Spelt out here, so that they stay as the adviser changes."""
+    divisions: dict[str, Shares | Weighted] = {
+        "uniform": Shares.equal(len(tasks)),
+        "size": Shares.of(SizeProportional(), tasks.sizes),
+        "tempered": Shares.of(Tempered(temperature=2.0), tasks.sizes),
+        "equal": Weighted(method=Equal()),
+    }
+    alone = tuple(
+        Part(tasks=(name,), scored=(name,), share=1 / len(tasks), division=Shares.equal(1))
+        for name in tasks.names
+    )
+    together = {
+        name: Part(tasks=tasks.names, scored=tasks.names, share=1.0, division=division)
+        for name, division in divisions.items()
+    }
+    shared = {name: Plan(name=name, parts=(part,)) for name, part in together.items()}
+    return {"single": Plan(name="single", parts=alone), **shared}
+
+
+def train(
+    ways: Mapping[str, Plan], base: Run, batches: int, seeds: int, study: Path
+) -> dict[str, Scores]:
+    """All at once, so that models of one kind train side by side."""
+    tasks = base.load()
+    often = cheap_evaluations(tasks, batches, base.batch_size)
+    fresh = range(FRESH, FRESH + seeds)
+    jobs = [
+        (name, place, run, model.scored)
+        for name, plan in ways.items()
+        for place, seed in enumerate(fresh)
+        for run, model in zip(
+            plan.runs(replace(base, steps=batches), seeds=[seed], evaluations=often),
+            plan.models,
+            strict=True,
         )
-        try:
-            running.communicate(timeout=START + float(chance.uniform(0, 1.5 * seconds / times)))
-            break
-        except subprocess.TimeoutExpired:
-            running.send_signal(signal.SIGINT)
-            running.communicate()
-            stops += 1
-    ask(folder, out / "parts", words)
-    whole, parts = (Plan.load(out / each / "plan.json") for each in ("whole", "parts"))
-    name = Path(folder).name
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = Auto(workers=1).run([run for _, _, run, _ in jobs], Study(study))
+    found: dict[str, list[dict[str, dict[str, float]]]] = {
+        name: [{"dev": {}, "test": {}} for _ in fresh] for name in ways
+    }
+    for (name, place, _, scored), result in zip(jobs, results, strict=True):
+        if not result.is_done or result.summary is None:
+            raise SystemExit(f"A run of {name} did not finish: {result.error}")
+        for score in result.summary.scores:
+            if score.metric != "loss" and score.task in scored and score.split in ("dev", "test"):
+                found[name][place][score.split][score.task] = score.value
+    return {name: Scores(tasks, by_seed) for name, by_seed in found.items()}
+
+
+def compare(folder: str, words: Sequence[str], seeds: int, out: Path) -> list[Row]:
+    advice, seconds = ask(folder, out / "advice", words)
+    plan = Plan.load(out / "advice" / "plan.json")
+    batches = advice["batches_of_a_run"] if plan.length is None else plan.length.batches
+    base = template(folder, words)
+    tasks = base.load()
+    found = train({"plan": plan} | plain_ways(tasks), base, int(batches), seeds, out / "fresh")
+    names = [name for name in tasks.names if name in plan.targets]  # others have no score there
+    ours = found.pop("plan")
+    best = max(found, key=lambda name: float(np.mean(found[name].means("dev", names))))
+    test, peer = ours.means("test", names), found[best].means("test", names)
+    gain = paired_interval(test, peer, LEVEL)
+    expected = [each for each in plan.expected if tasks[each.task].metric == each.metric]
+    inside = [
+        each.low <= scores["test"][each.task] <= each.high
+        for each in expected
+        for scores in ours.by_seed
+    ]
+    case = Path(folder).name
     return [
-        {"what": "stop", "case": f"{name}: stopped and continued", "ours": stops, "unit": "times"},
-        {"what": "stop", "case": f"{name}: the same plan", "ours": whole == parts, "unit": ""},
+        {"case": f"{case}: advice", "ours": seconds, "unit": "s", "chosen": advice["chosen"]},
+        {
+            "case": f"{case}: mean test score",
+            "ours": float(np.mean(test)),
+            "peer": float(np.mean(peer)),
+            "peer_name": best,
+            "difference": [gain.mean, gain.low, gain.high],
+            "batches": batches,
+            "left_out": [name for name in tasks.names if name not in names],
+        },
+        {
+            "case": f"{case}: later scores inside",
+            "ours": float(np.mean(inside)) if inside else None,
+            "n": len(inside),
+        },
     ]
 
 
-def half_of(words: Sequence[str]) -> list[str]:
-    """The words with half of the budget, in seconds or in batches."""
-    found = list(words)
-    places = [place for place, word in enumerate(found) if word == "--budget"]
-    if not places:
-        raise SystemExit("The budget to be halved should be given: `-- --budget 60s`. Found none.")
-    budget = Budget.parse(found[places[-1] + 1])
-    found[places[-1] + 1] = (
-        f"{budget.seconds / 2:g}s" if budget.seconds is not None else f"{budget.batches // 2}-steps"
-    )
-    return found
-
-
-def faster(
-    folder: str, words: Sequence[str], out: Path, effort: Effort, old: Path
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The other checkout with the whole budget, this one with half of it; the same baselines."""
-    before = ask(folder, out / "old", words, code=old)
-    now = ask(folder, out / "new", half_of(words))
-    rows, scores = judge(
-        {"old": before, "new": now}, template(folder, words), out / "fresh", effort
-    )
-    seconds = [
-        {"what": "advice", "way": way, "ours": each.seconds, "unit": "s"}
-        | {key: each.advice[key] for key in ("chosen", "lines", "batches_of_a_run")}
-        for way, each in (("old", before), ("new", now))
+def harm(folder: str, words: Sequence[str], seeds: int, out: Path) -> list[Row]:
+    tasks = template(folder, words).load()
+    found = []
+    for seed in range(seeds):
+        spoiled = spoil(tasks, seed)
+        made = out / f"tasks-{seed}"
+        write_tasks(spoiled.tasks, made)
+        advice, _ = ask(str(made), out / f"advice-{seed}", [*words, "--seed", str(seed)])
+        found.append(named(advice, spoiled))
+        print(f"seed {seed}: {found[-1]}", file=sys.stderr, flush=True)
+    return [
+        {
+            "case": f"{Path(folder).name}: {kind} task named",
+            "ours": sum(each[kind] for each in found),
+            "n": seeds,
+            "missed": [seed for seed, each in enumerate(found) if not each[kind]],
+        }
+        for kind in ("shuffled", *KINDS)
     ]
-    return seconds + rows, scores
 
 
-def parsed(words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Our options, and what comes after `--`."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    kinds = ("compare", "faster", "harm", "imbalanced", "stop", "folders", "all", "table")
-    parser.add_argument("what", choices=kinds)
-    parser.add_argument("names", nargs="*", help="a folder; for `table`, JSON files")
-    parser.add_argument("--model", choices=MODELS, default="scratch")
-    parser.add_argument("--encoder", help="the pretrained one of heads and adapters")
-    parser.add_argument("--folders", type=Path, default=Path(".benchmarks/advice/folders"))
-    parser.add_argument("--out", type=Path, default=Path(".benchmarks/advice"))
-    parser.add_argument("--code", type=Path, help="a checkout to ask instead of this one")
-    parser.add_argument("--old", type=Path, help="the checkout that `faster` compares with")
-    parser.add_argument("--only", help="names of folders, with commas")
-    parser.add_argument("--measure", choices=("compare", "faster", "harm"), default="compare")
-    parser.add_argument("--cases", help="for `all`: reviews/scratch,reviews/heads")
-    parser.add_argument("--final", action="store_true", help="the folders put aside, once")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--long-seeds", type=int, default=5)
-    parser.add_argument("--times", type=int, default=10, help="the long runs, in advised lengths")
-    parser.add_argument("--draws", type=int, default=40)
-    parser.add_argument("--more-seeds", type=int, default=10, help="of settled pairs")
-    parser.add_argument("--longest", type=int, help="batches of the longest run")
-    parser.add_argument("--workers", type=int, default=1, help="processes of one case")
-    parser.add_argument("--jobs", type=int, default=1, help="cases, or seeds, at once")
-    parser.add_argument("--minutes", type=float, default=1e6, help="no case begins after these")
-    parser.add_argument("--json", action="store_true")
-    own, rest = list(words), []
-    if "--" in own:
-        place = own.index("--")
-        own, rest = own[:place], own[place + 1 :]
-    return parser.parse_args(own), rest
-
-
-def effort_of(given: argparse.Namespace) -> Effort:
-    return Effort(
-        seeds=given.seeds,
-        long_seeds=given.long_seeds,
-        times=given.times,
-        draws=given.draws,
-        more_seeds=given.more_seeds,
-        workers=given.workers,
-        longest=given.longest,
-    )
-
-
-def passed_on(given: argparse.Namespace) -> list[str]:
-    """The options that `all` gives to every case."""
-    found = ["--folders", str(given.folders)]
-    for name in ("encoder", "code", "old", "longest"):
-        value = getattr(given, name)
-        found += [] if value is None else [f"--{name}", str(value)]
-    for name in ("seeds", "long-seeds", "times", "draws", "more-seeds", "workers"):
-        found += [f"--{name}", str(getattr(given, name.replace("-", "_")))]
-    return found + (["--final"] if given.final else [])
-
-
-def measured(
-    given: argparse.Namespace, folder: str, words: list[str]
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Rows and whatever else is kept of one measure."""
-    out = given.out / f"{Path(folder).name}-{given.model}-{given.what}"
-    match given.what:
-        case "compare":
-            return compare(folder, words, out, effort_of(given), code=given.code)
-        case "faster":
-            if given.old is None:
-                raise SystemExit("`faster` needs a checkout to compare with. Give it by `--old`.")
-            return faster(folder, words, out, effort_of(given), given.old)
-        case "harm":
-            rows = harm(folder, words, out, seeds=given.seeds, jobs=given.jobs, code=given.code)
-            return rows, {}
-        case _:
-            return stop(folder, words, given.seeds, out), {}
-
-
-def write_folders(given: argparse.Namespace) -> None:
-    names = given.only.split(",") if given.only else list(FOLDERS)
-    made = make_folders(given.out, Path(os.environ["TASKMIX_DATA"]), names)
-    for folder in made:
-        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        print(f"{folder}  {size / 1e6:.1f} MB")
-
-
-def do_cases(given: argparse.Namespace, words: list[str]) -> None:
-    cases = (
-        [Case.parse(word) for word in given.cases.split(",")]
-        if given.cases
-        else usual_cases(final=given.final, with_encoder=given.encoder is not None)
-    )
-    for case in cases:
-        refuse_put_aside(case.folder, final=given.final)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # which stops the cases too
-    left = run_cases(
-        cases,
-        given.out,
-        what=given.measure,
-        jobs=given.jobs,
-        minutes=given.minutes,
-        options=passed_on(given),
-        words=words,
-    )
-    print(f"left: {', '.join(left) or 'none'}")
+def refuse_put_aside(folder: str, *, final: bool) -> None:
+    name = Path(folder).name
+    if name in PUT_ASIDE and not final:
+        raise SystemExit(
+            f"{name} is put aside: nothing may be chosen by its results, so it is run once, when all is "
+            "decided. Say `--final` if that is now; otherwise take "
+            f"{', '.join(each for each in FOLDERS if each not in PUT_ASIDE)}."
+        )
 
 
 def main() -> None:
-    given, words = parsed(sys.argv[1:])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("folders", "compare", "harm"))
+    parser.add_argument("folder", nargs="?", help="a folder of tasks, or `digits`")
+    parser.add_argument("--out", type=Path, default=Path(".benchmarks/advice"))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--final", action="store_true", help="a folder put aside, once")
+    parser.add_argument("--json", action="store_true")
+    own = sys.argv[1:]
+    words = own[own.index("--") + 1 :] if "--" in own else []
+    given = parser.parse_args(own[: own.index("--")] if "--" in own else own)
     if given.what == "folders":
-        write_folders(given)
+        for made in make_folders(given.out, Path(os.environ["TASKMIX_DATA"]), list(FOLDERS)):
+            print(made)
         return
-    if given.what == "table":
-        print(table([Path(name) for name in given.names]))
-        return
-    if given.what == "all":
-        do_cases(given, words)
-        return
-    begin = time.monotonic()
-    if given.what == "imbalanced":
-        out = given.out / "imbalanced"
-        sizes = {"seeds": given.seeds, "jobs": given.jobs, "final": given.final}
-        words += ["--workers", str(given.workers)]
-        rows = imbalanced(words, out, code=given.code, **sizes)
-        show(given, "imbalanced table, scratch", words, time.monotonic() - begin, rows, {})
-        return
-    if len(given.names) != 1:
-        raise SystemExit(f"One folder should be given. Found {len(given.names)}.")
-    (name,) = given.names
-    refuse_put_aside(name, final=given.final)
-    folder = place_of(name, given.folders)
-    if given.what in ("compare", "faster", "harm"):
-        words = [*usual_words(folder, given.model, given.encoder), *words]
-        words += ["--workers", str(given.workers)]
-    rows, kept = measured(given, folder, words)
-    case = f"{Path(folder).name}, {given.model}"
-    show(given, case, words, time.monotonic() - begin, rows, kept)
-
-
-def show(
-    given: argparse.Namespace,
-    case: str,
-    words: Sequence[str],
-    seconds: float,
-    rows: Sequence[dict[str, Any]],
-    kept: dict[str, Any],
-) -> None:
-    """One JSON object, or a line for each row."""
-    found = {
-        "experiment": "advice",
-        "case": case,
-        "command": " ".join(["python", "benchmarks/advice.py", *sys.argv[1:]]),
-        "words": " ".join(words),
-        "seconds": seconds,
-        "rows": rows,
-        **kept,
-    }
+    if given.folder is None:
+        parser.error(f"`{given.what}` needs a folder of tasks. Found none.")
+    refuse_put_aside(given.folder, final=given.final)
+    measure = compare if given.what == "compare" else harm
+    out = given.out / f"{Path(given.folder).name}-{given.what}"
+    rows = measure(given.folder, words, given.seeds, out)
     if given.json:
-        print(json.dumps(found, indent=1))
+        command = " ".join(["python", "benchmarks/advice.py", *own])
+        print(json.dumps({"experiment": "advice", "command": command, "rows": rows}, indent=2))
         return
-    for each in rows:
-        print("  ".join(f"{key}: {value}" for key, value in each.items()))
+    for row in rows:
+        print("  ".join(f"{key}: {value}" for key, value in row.items()))
 
 
 if __name__ == "__main__":

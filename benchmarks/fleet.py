@@ -7,11 +7,6 @@ usually written in PyTorch, with the same module and batches of the same size, i
 "End to end" is the executor `Fleet` with evaluation, checkpoints and records on disk.
 
     python benchmarks/fleet.py [--device cuda] [--quick] [--json]
-
-With `--agree` nothing is timed: every architecture is trained with dropout as a fleet and one by one,
-under the same `--seeds`, and what is printed is by how much the test scores differ.
-
-    python benchmarks/fleet.py --agree [--seeds 48] [--device cuda] [--json]
 """
 
 from __future__ import annotations
@@ -26,12 +21,8 @@ from typing import Any
 import torch
 
 from _common import report, row
-from _fleet_agree import agree as compare_scores
 from _fleet_peers import (
     clock_of,
-    limits,
-    operations,
-    parameters,
     seconds_a_step,
     table_task,
     text_task,
@@ -73,54 +64,50 @@ def run_of(architecture: Any, batch_size: int, device: str) -> Run:
     )
 
 
-def perceptron(width: int, batch: int, members: tuple[int, ...], device: str) -> Case:
-    return Case(
-        f"perceptrons 32-{width}-{width}-10, batch {batch}",
-        run_of(Perceptron(hidden=(width, width)), batch, device),
-        table_task(32),
-        members,
-        steps=100 if device == "cpu" else 1000,
-        usual=300,
-    )
+def case_of(
+    name: str,
+    architecture: Any,
+    tasks: EncodedTasks,
+    batch: int,
+    members: tuple[int, ...],
+    device: str,
+    *,
+    steps: int,
+    usual: int = 100,
+) -> Case:
+    run = run_of(architecture, batch, device)
+    return Case(f"{name}, batch {batch}", run, tasks, members, steps=steps, usual=usual)
 
 
-def bilstm(dimension: int, members: tuple[int, ...], device: str, steps: int) -> Case:
-    return Case(
-        f"window BiLSTMs, input {dimension}, hidden 100, window 7, batch 100",
-        run_of(WindowBiLSTM(), 100, device),
-        window_task(dimension),
-        members,
-        steps=steps,
-        usual=100 if device != "cpu" else 30,
-    )
-
-
-def convolution(members: tuple[int, ...], device: str, steps: int) -> Case:
-    return Case(
-        "text convolutions, 100 filters of widths 3, 5, 7, batch 32",
-        run_of(TextConvolution(head_dropout=0.0), 32, device),
-        text_task(100),
-        members,
-        steps=steps,
-        usual=100 if device != "cpu" else 20,
-    )
+def perceptron(width: int, batch: int, members: tuple[int, ...], device: str, steps: int) -> Case:
+    architecture, name = Perceptron(hidden=(width, width)), f"perceptrons 32-{width}-{width}-10"
+    tasks = table_task(32)
+    return case_of(name, architecture, tasks, batch, members, device, steps=steps, usual=300)
 
 
 def cases(device: str, quick: bool) -> list[Case]:
+    bilstm, convolution = WindowBiLSTM(), TextConvolution(head_dropout=0.0)
+    filters = "text convolutions, 100 filters of widths 3, 5, 7"
+
+    def windows(inputs: int, members: tuple[int, ...], steps: int, usual: int) -> Case:
+        name = f"window BiLSTMs, input {inputs}, hidden 100, window 7"
+        tasks = window_task(inputs)
+        return case_of(name, bilstm, tasks, 100, members, device, steps=steps, usual=usual)
+
     if device == "cpu":
         return [
-            perceptron(64, 32, (64,), device),
-            perceptron(32, 8, (64,), device),
-            perceptron(256, 128, (8,), device),
-            bilstm(100, (8,), device, steps=3),
-            convolution((4,), device, steps=3),
+            perceptron(64, 32, (64,), device, 100),
+            perceptron(32, 8, (64,), device, 100),
+            perceptron(256, 128, (8,), device, 100),
+            windows(100, (8,), 3, 30),
+            case_of(filters, convolution, text_task(100), 32, (4,), device, steps=3, usual=20),
         ]
     many = (512, 256) if quick else (1024, 512, 256)
     return [
-        perceptron(64, 32, (1024, 256), device),
-        bilstm(100, many, device, steps=60),
-        bilstm(300, many, device, steps=60),
-        convolution((256,), device, steps=20),
+        perceptron(64, 32, (1024, 256), device, 1000),
+        windows(100, many, 60, 100),
+        windows(300, many, 60, 100),
+        case_of(filters, convolution, text_task(100), 32, (256,), device, steps=20),
     ]
 
 
@@ -145,25 +132,14 @@ def model_seconds(fleet: StackedModels, case: Case, rounds: int) -> tuple[float,
 def measure_case(case: Case, rounds: int) -> list[dict[str, Any]]:
     device = case.run.device
     usual, peer_name = usual_seconds(case.run, case.tasks, case.usual, rounds)
-    flops, bandwidth, limit_name = limits(device)
-    work, size = operations(case.run, case.tasks), parameters(case.run, case.tasks)
     fleet = fleet_of(case, max(case.members))
     rows = []
     for members in case.members:
         fleet.keep(list(range(members)))
         each, replayed = model_seconds(fleet, case, rounds)
-        name = f"{members} {case.name}"
         graph = "" if device == "cpu" else " (CUDA graph)" if replayed else " (no CUDA graph)"
-        rows.append(row(name + graph, 1 / each, 1 / usual, peer_name, "model-steps/s"))
-        done = work / each
-        rows.append(row(f"{name}: products", done / 1e9, flops / 1e9, limit_name, "GFLOP/s"))
-        if device != "cpu":
-            # What no step can do without: gradients written; parameters, gradients and two moments
-            # read; parameters and moments written.
-            least = 4 * 8 * size / each
-            rows.append(
-                row(f"{name}: parameters", least / 1e9, bandwidth / 1e9, limit_name, "GB/s")
-            )
+        name = f"{members} {case.name}{graph}"
+        rows.append(row(name, 1 / each, 1 / usual, peer_name, "model-steps/s"))
     if device != "cpu":
         with tf32():
             each, _ = model_seconds(fleet, case, rounds)
@@ -236,18 +212,12 @@ def learning(run: Run) -> list[dict[str, Any]]:
     return rows
 
 
-def measure(quick: bool, device: str, agree: bool, seeds: int) -> list[dict[str, Any]]:
+def measure(quick: bool, device: str) -> list[dict[str, Any]]:
     torch.set_num_threads(1)
-    if agree:
-        return compare_scores(device, min(seeds, 4) if quick else seeds)
     rounds = 2 if quick else 4
     rows = [found for case in cases(device, quick) for found in measure_case(case, rounds)]
     return rows + end_to_end(device, quick)
 
 
 if __name__ == "__main__":
-    options = {
-        "--agree": {"action": "store_true", "help": "compare scores instead of times"},
-        "--seeds": {"type": int, "default": 48, "help": "of every architecture that is compared"},
-    }
-    report("fleet", measure, __doc__ or "", device=True, options=options)
+    report("fleet", measure, __doc__ or "", device=True)

@@ -9,7 +9,6 @@ are kept in `--keep`. `--seed` makes other inputs. A row's figures: inputs tried
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -21,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from _common import ROOT, row
+from _common import ROOT, line_of, report, row
 
 sys.path[:0] = [str(ROOT / "tests" / "fuzz"), str(ROOT / "tests" / "unit" / "report")]
 
@@ -32,17 +31,6 @@ from trial import attempt, make_input  # noqa: E402
 MEMORY = 1 << 30  # bytes that reading may take beyond what the process has already
 ODD = 50  # inputs, of which one is no plain file
 DEATHS = 20  # of one reader, before it is given up
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--inputs", type=int, default=1_000_000, help="in all")
-    parser.add_argument("--only", help="readers whose name has this in it")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path, help="a folder for inputs that showed a defect")
-    parser.add_argument("--quick", action="store_true", help="20,000 inputs")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser.parse_args()
 
 
 def bound_memory() -> int:
@@ -105,7 +93,7 @@ def tried(reader: Reader, count: int, seed: int, keep: Path | None) -> dict[str,
                     fatal = (folder / reader.file).read_bytes()  # no odd one ended a process yet
                     (keep / f"{reader.name}-died-{deaths}".replace("/", "-")).write_bytes(fatal)
     return {
-        **row(f"fuzz/{reader.name}", total, None, "-", "inputs"),
+        **row(f"fuzz/{reader.name}", total, unit="inputs"),
         "defects": dict(found),
         "slowest_seconds": round(slowest, 3),
         "memory_mb": round(grown / 1024, 1),
@@ -127,31 +115,22 @@ def shares(readers: list[Reader], inputs: int) -> list[int]:
     return [least + int(rest * speed / sum(speeds)) for speed in speeds]
 
 
-def main() -> None:
-    options = arguments()
-    inputs = 20_000 if options.quick else options.inputs
-    begin = time.monotonic()
-    readers = [each for each in all_readers() if not options.only or options.only in each.name]
+def measure(
+    quick: bool, inputs: int, only: str | None, seed: int, keep: Path | None
+) -> list[dict[str, Any]]:
+    readers = [each for each in all_readers() if only is None or only in each.name]
     rows = []
-    for reader, count in zip(readers, shares(readers, inputs), strict=True):
-        rows.append(tried(reader, count, options.seed, options.keep))
-        if not options.json:
-            told = rows[-1]
-            print(
-                f"| {reader.name} | {told['ours']:,} | {sum(told['defects'].values())} | "
-                f"{1000 * told['slowest_seconds']:.0f} | {told['memory_mb']} |",
-                flush=True,
-            )
-            for what, times in told["defects"].items():
-                print(f"    {times} x {what}", flush=True)
-    if options.json:
-        command = f"python benchmarks/{Path(sys.argv[0]).name} " + " ".join(sys.argv[1:])
-        seconds = round(time.monotonic() - begin, 1)
-        found = {"experiment": "fuzz", "command": command.strip(), "seconds": seconds, "rows": rows}
-        print(json.dumps(found, indent=2))
-    else:
-        print(f"{sum(each['ours'] for each in rows):,} inputs in all")
+    for reader, count in zip(readers, shares(readers, 20_000 if quick else inputs), strict=True):
+        rows.append(tried(reader, count, seed, keep))
+        print(line_of(rows[-1]), file=sys.stderr, flush=True)  # it takes hours
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    options = {
+        "--inputs": {"type": int, "default": 1_000_000, "help": "in all"},
+        "--only": {"help": "readers whose name has this in it"},
+        "--seed": {"type": int, "default": 0},
+        "--keep": {"type": Path, "help": "a folder for inputs that showed a defect"},
+    }
+    report("fuzz", measure, __doc__ or "", options=options)

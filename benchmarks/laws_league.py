@@ -2,7 +2,7 @@
 
 On every table at hand that has an order: the train rows of published scaling laws (their test rows are
 not read), the grids of ten thousand taggers (docs/papers) and learning curves of small perceptrons
-(`_laws_curves.py`). In each, the rows with the largest values of one input (above its 80th percentile)
+(`curves/`). In each, the rows with the largest values of one input (above its 80th percentile)
 are left out. Compared are our choice, our stack of tied laws, the people's form (a floor and a power of
 each input), pyoperon, gplearn, a Gaussian process and a straight line in logarithms (`_laws_peers.py`).
 pyoperon and gplearn get scaled columns and the CPU seconds that our search took.
@@ -28,26 +28,19 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import json
-import multiprocessing
-import resource
 import sys
-import time
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
-from _common import ROOT, report, row
-from _laws_curves import CURVES
+from _common import ROOT, apart, report, row
 from _laws_peers import METHODS, Columns, Floats, quietly
-from laws_tables import LEAST_ROWS, LEFT_OUT_ABOVE, TABLES, path_of, r_squared, read
+from laws_tables import TABLES, path_of, r_squared, read
 from taskmix.laws import read_table
 
-# Our choice was made on ranges of these, or forms were written while looking at them.
-TUNED = ("moe", "data_constrained", "domain_mixture", "taggers, equal words", "taggers, one task")
 # Named before they were run, once.
 UNSEEN = (
     "taggers, more words/n_syn",
@@ -56,6 +49,8 @@ UNSEEN = (
     "curves of school/rows",
     "curves of school/steps",
 )
+LEFT_OUT_ABOVE = 0.8  # the quantile of an input
+LEAST_ROWS = 5  # that a range should have
 NAMES = ("choice", "stack", "people", "pyoperon", "gplearn", "process", "linear")
 WORST = float("-inf")
 Case = tuple[str, Columns, Floats, Columns, Floats]
@@ -67,42 +62,35 @@ def tables() -> Iterator[tuple[str, Columns, Floats, tuple[str, ...]]]:
         if path_of(name, "train").is_file():
             columns, target = read(name, "train")
             yield name, columns, target, tuple(columns)
-    if path_of("domain_mixture", "train").is_file():
+    mixtures = path_of("domain_mixture", "train")
+    if mixtures.is_file():
         shares = [f"share_{place}" for place in range(1, 5)]  # the fifth is what they leave
-        found = read_table(
-            path_of("domain_mixture", "train"), ["model", *shares, "loss_1", "loss_4"]
-        )
+        found = read_table(mixtures, ["model", *shares, "loss_1", "loss_4"])
         sizes = np.array([float(str(model).removesuffix("M")) for model in found["model"]])
-        columns = {"size": sizes, **{name: _floats(found[name]) for name in shares}}
+        columns = {"size": sizes, **{name: np.array(found[name], float) for name in shares}}
         for loss in ("loss_1", "loss_4"):
-            yield f"domain_mixture {loss}", columns, _floats(found[loss]), ("size",)
-    for what, name, sizes_of in (
-        ("taggers, equal words", "laws-balanced", ("n",)),
-        ("taggers, more words", "laws-unbalanced", ("n_ner", "n_syn")),
-    ):
-        found = read_table(ROOT / "docs" / "papers" / f"{name}.csv", [*sizes_of, "T", "ami", "f1"])
-        columns = {each: _floats(values) for each, values in found.items()}
-        target = columns.pop("f1")
+            yield f"domain_mixture {loss}", columns, np.array(found[loss], float), ("size",)
+    grids = ROOT / "docs" / "papers"
+    columns, target = numbers(grids / "laws-balanced.csv", ["n", "T", "ami"], "f1")
+    alone = columns["T"] == 1
+    yield "taggers, one task", {"n": columns["n"][alone]}, target[alone], ("n",)
+    columns, target = {name: column[~alone] for name, column in columns.items()}, target[~alone]
+    yield "taggers, equal words", columns, target, ("n", "T")
+    columns, target = numbers(grids / "laws-unbalanced.csv", ["n_ner", "n_syn", "T", "ami"], "f1")
+    several = columns["T"] > 1
+    columns, target = {name: column[several] for name, column in columns.items()}, target[several]
+    yield "taggers, more words", columns, target, ("n_ner", "n_syn", "T")
+    for name, other in (("digits", "width"), ("sarcos", "steps"), ("school", "steps")):
+        path = ROOT / "benchmarks" / "curves" / f"{name}.csv"
+        yield f"curves of {name}", *numbers(path, ["rows", other], "error"), ("rows", other)
+
+
+def numbers(path: Path, inputs: list[str], target: str) -> tuple[Columns, Floats]:
+    found = read_table(path, [*inputs, target])
+    columns = {name: np.array(values, dtype=np.float64) for name, values in found.items()}
+    if "ami" in columns:
         columns["ami"] = np.maximum(columns["ami"], 0.0)  # below it only by chance
-        alone = columns["T"] == 1
-        if name == "laws-balanced":
-            yield "taggers, one task", {"n": columns["n"][alone]}, target[alone], ("n",)
-        varied = {each: values[~alone] for each, values in columns.items()}
-        varied = {each: values for each, values in varied.items() if np.ptp(values) > 0}
-        yield what, varied, target[~alone], tuple(each for each in varied if each != "ami")
-    for name, inputs in (
-        ("digits", ("rows", "width")),
-        ("sarcos", ("rows", "steps")),
-        ("school", ("rows", "steps")),
-    ):
-        found = read_table(CURVES / f"{name}.csv", [*inputs, "error"])
-        columns = {each: _floats(values) for each, values in found.items()}
-        target = columns.pop("error")
-        yield f"curves of {name}", columns, target, inputs
-
-
-def _floats(values: Any) -> Floats:
-    return np.array(values, dtype=np.float64)
+    return columns, columns.pop(target)
 
 
 def cases(above: float) -> Iterator[Case]:
@@ -118,44 +106,29 @@ def cases(above: float) -> Iterator[Case]:
             yield f"{name}/{each}", near, target[~beyond], far, target[beyond]
 
 
-def fit(method: str, case: Case, seconds: float) -> dict[str, Any]:
+def fit(method: str, case: Case, limit: float) -> dict[str, Any]:
     """What a method says in a process of its own: R², RMSE, CPU seconds and megabytes."""
-    here, there = multiprocessing.get_context("fork").Pipe(duplex=False)
-    child = multiprocessing.get_context("fork").Process(
-        target=_fit, args=(there, method, case, seconds)
-    )
-    child.start()
-    there.close()
-    try:
-        found: dict[str, Any] = here.recv()
-    except EOFError:
-        found = {"error": "the process ended"}
-    child.join()
-    return found
-
-
-def _fit(to: Connection, method: str, case: Case, seconds: float) -> None:
     _, near, target, far, wanted = case
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    begin = time.process_time()
-    try:
-        said = quietly(method, near, target, far, seconds)
-    except Exception as error:  # a method that fails has the worst rank, and says why
-        to.send({"error": f"{type(error).__name__}: {error}"})
-        return
-    spent = time.process_time() - begin
-    more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    held = None
-    if "low" in said:
-        held = float(np.mean((said.pop("low") <= wanted) & (wanted <= said.pop("high"))))
-    scores = {}
-    for name, values in said.items():
-        good = bool(np.all(np.isfinite(values)))
-        scores[name] = {
-            "r2": r_squared(values, wanted) if good else None,
-            "rmse": float(np.sqrt(np.mean((values - wanted) ** 2))) if good else None,
+
+    def work() -> dict[str, Any]:
+        try:
+            said = quietly(method, near, target, far, limit)
+        except Exception as error:  # a method that fails has the worst rank, and says why
+            return {"error": f"{type(error).__name__}: {error}"}
+        held = None
+        if "low" in said:
+            held = float(np.mean((said.pop("low") <= wanted) & (wanted <= said.pop("high"))))
+        scores = {
+            name: r_squared(values, wanted) if np.all(np.isfinite(values)) else None
+            for name, values in said.items()
         }
-    to.send({"scores": scores, "held": held, "seconds": spent, "megabytes": more})
+        return {"scores": scores, "held": held}
+
+    try:
+        found, seconds, megabytes = apart(work)
+    except RuntimeError as error:
+        return {"error": str(error)}
+    return found | {"seconds": seconds, "megabytes": megabytes}
 
 
 def league(keep: Path | None, quick: bool, above: float) -> dict[str, dict[str, Any]]:
@@ -176,44 +149,35 @@ def league(keep: Path | None, quick: bool, above: float) -> dict[str, dict[str, 
     return done
 
 
-def score(found: dict[str, Any], name: str, what: str) -> float:
-    for each in found.values():
-        value = each.get("scores", {}).get(name, {}).get(what)
-        if value is not None:
-            return float(value)
-    return WORST if what == "r2" else float("inf")
+def score(found: dict[str, Any], name: str) -> float:
+    """R², or the worst there is where a method failed or said no number."""
+    said = [each.get("scores", {}).get(name) for each in found.values()]
+    return max((value for value in said if value is not None), default=WORST)
 
 
 def measure(quick: bool, keep: str | None, above: float) -> list[dict[str, Any]]:
     done = league(None if keep is None else Path(keep), quick, above)
     rows, ranks = [], {}
     for case, found in done.items():
-        scores = {name: score(found, name, "r2") for name in NAMES}
-        others = [scores[name] for name in NAMES]
-        ranks[case] = dict(
-            zip(NAMES, rankdata([-value for value in others], "average"), strict=True)
-        )
+        scores = {name: score(found, name) for name in NAMES}
+        places = rankdata([-value for value in scores.values()], "average")
+        ranks[case] = dict(zip(NAMES, places, strict=True))
         best = max(NAMES[2:], key=lambda name: scores[name])
-        for name in NAMES:
-            rows.append(row(f"{case}/{name}", scores[name], scores[best], best, "R²"))
-            error = score(found, name, "rmse")
-            rows.append(row(f"{case}/{name}", error, score(found, best, "rmse"), best, "RMSE"))
-            rows.append(row(f"{case}/{name}", ranks[case][name], None, "-", "rank of 7"))
+        rows += [row(f"{case}/{name}", scores[name], scores[best], best, "R²") for name in NAMES]
         held = found["ours"].get("held")
         if held is not None:
-            rows.append(row(f"{case}/held in 90 % intervals", held, None, "-", "share of rows"))
-    new = [case for case in ranks if not case.startswith(TUNED)]
+            rows.append(row(f"{case}/held in 90 % intervals", held, unit="share of rows"))
     unseen = [case for case in ranks if case in UNSEEN]
-    for words, among in (("all", list(ranks)), ("never tuned on", new), ("unseen", unseen)):
+    for words, among in (("all", list(ranks)), ("unseen", unseen)):
         for name in NAMES if among else ():
             places = [ranks[case][name] for case in among]
             title = f"{words} ({len(among)} ranges)/{name}"
-            rows.append(row(title, float(np.median(places)), None, "-", "median rank"))
-            rows.append(row(title, float(np.mean(places)), None, "-", "mean rank"))
+            rows.append(row(title, float(np.median(places)), unit="median rank"))
+            rows.append(row(title, float(np.mean(places)), unit="mean rank"))
         shares = [done[case]["ours"]["held"] for case in among if "held" in done[case]["ours"]]
         if shares:
             title = f"{words} ({len(among)} ranges)/held in 90 % intervals"
-            rows.append(row(title, float(np.mean(shares)), None, "-", "mean share"))
+            rows.append(row(title, float(np.mean(shares)), unit="mean share"))
     for method in METHODS:
         spent = [found[method]["seconds"] for found in done.values() if "scores" in found[method]]
         more = [found[method]["megabytes"] for found in done.values() if "scores" in found[method]]

@@ -10,21 +10,18 @@ of its own, in turns with ours.
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from _common import ROOT, environment, report, row
+from _common import ask, environment, report, row, started, stepping, times_in_turns
 from taskmix.engine import record_event
 from taskmix.models import HardSharing, TextConvolution
 from taskmix.policies import Uniform
@@ -113,15 +110,7 @@ def ours(tasks: EncodedTasks, folder: Path, *, all_tasks: bool, every: int) -> I
         **({"weighting": Equal()} if all_tasks else {"policy": Uniform()}),
     )
     with study.run(specification).claim() as claim:
-        writer = claim.writer
-        assert writer is not None
-        described = [
-            {"name": task.name, "kind": task.kind, "metric": task.metric, "sizes": {}, "labels": 2}
-            for task in tasks
-        ]
-        writer.start(
-            specification=specification, seed=0, label="ours", steps=10**9, tasks=described
-        )
+        writer = started(claim, specification, [task.name for task in tasks], 10**9)
         for event in events:
             record_event(writer, event)
             if isinstance(event, StepEvent):
@@ -130,80 +119,43 @@ def ours(tasks: EncodedTasks, folder: Path, *, all_tasks: bool, every: int) -> I
                 yield event.losses[0]
 
 
-def alternate(
-    first: Iterator[float], second: Iterator[float], *, block: int, blocks: int
-) -> tuple[float, float]:
-    """Median seconds a step of each, in alternating blocks; the first block of each warms up."""
-    times: tuple[list[float], list[float]] = ([], [])
-    for number in range(blocks + 1):
-        order = (0, 1) if number % 2 == 0 else (1, 0)
-        for side in order:
-            stepper = (first, second)[side]
-            begin = time.process_time()
-            for _ in range(block):
-                next(stepper)
-            if number:
-                times[side].append((time.process_time() - begin) / block)
-    return statistics.median(times[0]), statistics.median(times[1])
-
-
 def measure(quick: bool) -> list[dict[str, Any]]:
     torch.set_num_threads(1)
     rows = []
     for count in (4, 14):
         tasks = make_tasks(count)
         for all_tasks in (False, True):
-            block, blocks = (6, 12) if all_tasks else (40, 12)
-            if quick:
-                blocks = 4
+            block = 6 if all_tasks else 40
             with tempfile.TemporaryDirectory() as folder:
-                mine, hand = alternate(
+                loops = (
                     ours(tasks, Path(folder), all_tasks=all_tasks, every=block),
                     by_hand(tasks, all_tasks=all_tasks),
-                    block=block,
-                    blocks=blocks,
                 )
+                blocks = [stepping(loop, block) for loop in loops]
+                times = times_in_turns(blocks, 4 if quick else 12)
+            mine, hand = (1e3 * statistics.median(each) / block for each in times)
             way = "all tasks a step" if all_tasks else "one task a step"
             rows.append(
-                row(
-                    f"text convolution, {count} tasks, {way}",
-                    mine * 1e3,
-                    hand * 1e3,
-                    "by hand",
-                    "ms/step",
-                )
+                row(f"text convolution, {count} tasks, {way}", mine, hand, "by hand", "ms/step")
             )
-    steps = 150 if quick else 400
-    for name, packages in (
-        ("lightning", ["lightning>=2.4"]),
-        ("transformers", ["transformers>=4.45", "accelerate>=1.0"]),
-    ):
-        rows.append(against_trainer(name, packages, steps, rounds=2 if quick else 9))
-    return rows
+    return rows + [against_trainer(name, quick) for name in TRAINERS]
 
 
-def against_trainer(name: str, packages: list[str], steps: int, rounds: int) -> dict[str, Any]:
+TRAINERS = {
+    "lightning": ("Lightning", ["lightning>=2.4"]),
+    "transformers": ("Hugging Face Trainer", ["transformers>=4.45", "accelerate>=1.0"]),
+}
+
+
+def against_trainer(name: str, quick: bool) -> dict[str, Any]:
     """Our loop and a trainer's on one task, in turns, each in a fresh process."""
-    python = environment(name, packages)
-    times: dict[str, list[float]] = {"ours": [], "peer": []}
-    for _ in range(rounds):
-        times["ours"].append(_in_process(Path(sys.executable), "ours", steps))
-        times["peer"].append(_in_process(python, name, steps))
-    mine, peer = statistics.median(times["ours"]), statistics.median(times["peer"])
-    shown = {"lightning": "Lightning", "transformers": "Hugging Face Trainer"}[name]
-    return row("text convolution, 1 task", mine * 1e3, peer * 1e3, shown, "ms/step")
-
-
-def _in_process(python: Path, who: str, steps: int) -> float:
-    script = ROOT / "benchmarks" / "_trainer_loops.py"
-    done = subprocess.run(
-        [str(python), str(script), who, str(steps)],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")},
-    )
-    return float(json.loads(done.stdout.splitlines()[-1])["seconds_a_step"])
+    shown, packages = TRAINERS[name]
+    asked = partial(ask, sys.executable, "_trainer_loops.py", "ours")
+    asked_peer = partial(ask, environment(name, packages), "_trainer_loops.py", name)
+    steps = 150 if quick else 400
+    turns = [(asked(steps), asked_peer(steps)) for _ in range(2 if quick else 9)]
+    mine, peer = (1e3 * statistics.median(each) for each in zip(*turns, strict=True))
+    return row("text convolution, 1 task", mine, peer, shown, "ms/step")
 
 
 if __name__ == "__main__":

@@ -17,26 +17,36 @@ from there. DATA has a folder for each domain, with train, dev and test files of
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from _mixture_meter import Meter, speed_row
-from taskmix.engine import Executed, Fleet, FolderSource, Observers, Run, choose_device
+from _common import Row, report
+from taskmix.engine import (
+    Executed,
+    Fleet,
+    FolderSource,
+    Observers,
+    Progress,
+    Run,
+    choose_device,
+    peak_operations,
+)
 from taskmix.errors import RunError
 from taskmix.mixtures import SwarmOptions, domains_of_swarm, swarm_runs, train_swarm
+from taskmix.models import CausalTransformer
 from taskmix.numerics import paired_interval
 from taskmix.plans import Plan, Shares
-from taskmix.records import Study, to_plain
+from taskmix.records import Study
 from taskmix.tasks import TaskSet
 
 Floats = NDArray[np.float64]
@@ -55,49 +65,62 @@ QUICK: dict[str, Any] = {
     "tokens": 2560,
     "dev_bytes": 512,
 }
+EVERY = 1.0  # seconds between two notes of how far all members are
+WARM = 0.25  # of what was noted is left out: compilers, first steps
 
 
 @dataclass
-class Bench:
-    """What both stages need."""
+class Meter:
+    """Hears how far each member is, and notes the sum now and then."""
 
-    tasks: TaskSet
-    options: SwarmOptions
-    study: Study
-    device: str
-    minutes: float
-    random: int = RANDOM
-    seeds: int = SEEDS
-    begin: float = field(default_factory=time.monotonic)
-    meter: Meter = field(default_factory=Meter)
+    steps: dict[int, int] = field(default_factory=dict)
+    notes: list[tuple[float, int]] = field(default_factory=list)  # time, steps of all members
+
+    def hear(self, progress: Progress) -> None:
+        if progress.done and progress.run not in self.steps:
+            return  # was done before
+        self.steps[progress.run] = progress.step
+        now = time.monotonic()
+        if not self.notes or now - self.notes[-1][0] > EVERY:
+            self.notes.append((now, sum(self.steps.values())))
 
     @property
-    def executor(self) -> Fleet:
-        def is_over() -> bool:
-            return time.monotonic() - self.begin > 60 * self.minutes
+    def speed(self) -> float:
+        """Steps of single members a second."""
+        if len(self.notes) < 3:
+            return float("nan")
+        (begin, first), (end, last) = self.notes[1 + int(WARM * len(self.notes))], self.notes[-1]
+        return (last - first) / (end - begin) if end > begin else float("nan")
 
-        observers = Observers.telling(self.meter.hear, stop=is_over)
-        return Fleet(workers=1, observers=observers)
+    def told(self, options: SwarmOptions) -> dict[str, Any]:
+        """The speed, and what share of the device's peak the products are."""
+        architecture = options.architecture()
+        assert isinstance(architecture, CausalTransformer)
+        done = self.speed * architecture.operations(options.batch_size)
+        peak = peak_operations("cuda") if torch.cuda.is_available() else None
+        return {
+            "member_steps_per_second": self.speed,
+            "tokens_per_second": self.speed * options.batch_size * options.context,
+            "share_of_peak": None if peak is None else done / peak,
+        }
 
 
-def run_swarm(bench: Bench, out: Path) -> dict[str, Any]:
+def swarm(
+    tasks: TaskSet, options: SwarmOptions, study: Study, executor: Fleet, device: str, out: Path
+) -> Row:
     """Stage one."""
-    members = bench.options.members
     try:
-        swarm = train_swarm(
-            bench.tasks, bench.options, bench.study, executor=bench.executor, device=bench.device
-        )
+        found = train_swarm(tasks, options, study, executor=executor, device=device)
     except RunError as error:
-        return {"done": False, "why": str(error), **speed_row(bench.meter, bench.options, members)}
+        return {"done": False, "why": str(error)}
     for name in ("ratios.csv", "metrics.csv", "swarm.json"):
-        shutil.copy(bench.study.path / name, out / name)
-    spread = np.quantile(swarm.table.values.mean(axis=1), [0, 0.5, 1])
+        shutil.copy(study.path / name, out / name)
+    spread = np.quantile(found.table.values.mean(axis=1), [0, 0.5, 1])
     return {
         "done": True,
-        "members": len(swarm.table),
-        "failed": len(swarm.failed),
+        "members": len(found.table),
+        "failed": len(found.failed),
         "mean_bits_per_byte": dict(zip(("best", "middle", "worst"), spread.tolist(), strict=True)),
-        **speed_row(bench.meter, bench.options, members),
     }
 
 
@@ -106,206 +129,153 @@ def read_shares(path: Path, names: Sequence[str]) -> Floats:
     document = json.loads(path.read_text())
     if "parts" in document:
         (part,) = Plan.load(path).parts
-        division = part.division
-        assert isinstance(division, Shares)
-        document = dict(zip(part.tasks, division.probabilities, strict=True))
-    unknown = set(document) - set(names)
-    if unknown:
-        sys.exit(f"--advised should name domains of DATA. Found {', '.join(sorted(unknown))}.")
+        assert isinstance(part.division, Shares)
+        document = dict(zip(part.tasks, part.division.probabilities, strict=True))
+    if unknown := set(document) - set(names):
+        raise SystemExit(
+            f"--advised should name domains of DATA. Found {', '.join(sorted(unknown))}."
+        )
     shares = np.array([float(document.get(name, 0.0)) for name in names])
     return np.asarray(shares / shares.sum())
 
 
-def peers(tasks: TaskSet, count: int) -> dict[str, Floats]:
-    """The mixtures that need no swarm."""
-    sizes = np.array([_size(tasks, name) for name in tasks.names], dtype=np.float64)
-    drawn = np.random.default_rng(0).dirichlet(np.ones(len(tasks)), count)
-    return {
-        "uniform": np.full(len(tasks), 1 / len(tasks)),
-        "proportional": sizes / sizes.sum(),
-        **{f"random {number}": shares for number, shares in enumerate(drawn)},
-    }
+def proportional(tasks: TaskSet) -> Floats:
+    texts = [task.splits["train"].inputs["text"].to_pylist() for task in tasks]
+    sizes = np.array([sum(len((text or "").encode()) for text in each) for each in texts])
+    return np.asarray(sizes / sizes.sum())
 
 
-def _size(tasks: TaskSet, name: str) -> int:
-    texts = tasks[name].splits["train"].inputs["text"].to_pylist()
-    return sum(len((text or "").encode()) for text in texts)
-
-
-def runs_on(bench: Bench, mixtures: dict[str, Floats], seeds: Sequence[int]) -> list[Run]:
+def runs_on(
+    tasks: TaskSet,
+    options: SwarmOptions,
+    device: str,
+    mixtures: dict[str, Floats],
+    seeds: Sequence[int],
+) -> list[Run]:
     """A run for each mixture and seed."""
-    names = [name for name in mixtures for _ in seeds]
-    options = replace(bench.options, members=len(names), replicates=0)
-    shares = np.array([mixtures[name] for name in names])
-    runs = swarm_runs(bench.tasks, options, device=bench.device, mixtures=shares)
-    numbers = [seed for _ in mixtures for seed in seeds]
+    asked = [(name, seed) for name in mixtures for seed in seeds]
+    shares = np.array([mixtures[name] for name, _ in asked])
+    options = replace(options, members=len(asked), replicates=0)
+    runs = swarm_runs(tasks, options, device=device, mixtures=shares)
     return [
-        replace(run, label=name, seed=seed)
-        for run, name, seed in zip(runs, names, numbers, strict=True)
+        replace(run, label=name, seed=seed) for run, (name, seed) in zip(runs, asked, strict=True)
     ]
 
 
-def scores(result: Executed, split: str, names: Sequence[str]) -> Floats:
-    """[domain], bits per byte."""
-    assert result.summary is not None
-    found = {
-        s.task: s.value for s in result.summary.scores if s.split == split and s.metric != "loss"
-    }
-    return np.array([found[name] for name in names])
+def scores(results: Sequence[Executed], split: str, names: Sequence[str]) -> Floats:
+    """[run, domain], bits per byte."""
+    found = []
+    for result in results:
+        assert result.summary is not None
+        some = [s for s in result.summary.scores if s.split == split and s.metric != "loss"]
+        by_task = {score.task: score.value for score in some}
+        found.append([by_task[name] for name in names])
+    return np.array(found)
 
 
-def run_training(bench: Bench, advised: Floats) -> dict[str, Any]:
+def train(
+    tasks: TaskSet,
+    options: SwarmOptions,
+    study: Study,
+    executor: Fleet,
+    device: str,
+    advised: Floats,
+    *,
+    quick: bool,
+) -> Row:
     """Stage two: all but the best random mixture first, which is known only then."""
-    mixtures = peers(bench.tasks, bench.random)
-    names = bench.tasks.names
-    some = {name: shares for name, shares in mixtures.items() if name.startswith("random")}
-    wanted = {
-        "advised": advised,
-        "uniform": mixtures["uniform"],
-        "proportional": mixtures["proportional"],
-    }
-    tried = runs_on(bench, some, [RANDOM_SEED])
-    runs = runs_on(bench, wanted, range(bench.seeds))
-    results = bench.executor.run([*tried, *runs], bench.study)
+    count, seeds = (3, 2) if quick else (RANDOM, SEEDS)
+    drawn = np.random.default_rng(0).dirichlet(np.ones(len(tasks)), count)
+    some = {f"random {number}": shares for number, shares in enumerate(drawn)}
+    uniform = np.full(len(tasks), 1 / len(tasks))
+    wanted = {"advised": advised, "uniform": uniform, "proportional": proportional(tasks)}
+    make = partial(runs_on, tasks, options, device)
+    tried, runs = make(some, [RANDOM_SEED]), make(wanted, range(seeds))
+    results = executor.run([*tried, *runs], study)
+    if all(result.is_done for result in results):
+        dev = scores(results[:count], "dev", tasks.names).mean(axis=1)
+        wanted["best random"] = drawn[dev.argmin()]
+        more = make({"best random": wanted["best random"]}, range(seeds))
+        results = [*results[count:], *executor.run(more, study)]
     if not all(result.is_done for result in results):
-        return _unfinished(bench, [*tried, *runs], results)
-    speed = speed_row(bench.meter, bench.options, len(results))
-    dev = np.array([scores(result, "dev", names).mean() for result in results[: len(tried)]])
-    best = tried[int(dev.argmin())].label
-    wanted["best random"] = mixtures[best]
-    more = runs_on(bench, {"best random": mixtures[best]}, range(bench.seeds))
-    runs, found = [*runs, *more], [*results[len(tried) :], *bench.executor.run(more, bench.study)]
-    done = [pair for pair in zip(runs, found, strict=True) if pair[1].is_done]
-    table = {
-        (name, split): np.array([scores(r, split, names) for run, r in done if run.label == name])
-        for name in dict.fromkeys(run.label for run, _ in done)
-        for split in ("dev", "test")
-    }
+        errors = [result.error for result in results if result.error]
+        done = sum(result.is_done for result in results)
+        why = errors[0] if errors else f"the time is over with {done} done; run it again"
+        return {"done": False, "why": why}
+    values = scores(results, "test", tasks.names).reshape(len(wanted), seeds, -1)
+    table = dict(zip(wanted, values, strict=True))  # each [seed, domain]
+    peers = [name for name in wanted if name != "advised"]
     return {
-        "done": len(done) == len(runs),
-        "random_dev": sorted(dev.tolist()),
-        "best_random": best,
-        "mixtures": {
-            name: dict(zip(names, np.round(shares, 5).tolist(), strict=True))
-            for name, shares in wanted.items()
-        },
-        "mean_bits_per_byte": {
-            f"{name}, {split}": float(values.mean()) for (name, split), values in table.items()
-        },
-        "advised_minus": [
-            difference(table, peer, split, names)
-            for split in ("test", "dev")
-            for peer in ("uniform", "proportional", "best random")
-            if (peer, split) in table
-        ],
-        **speed,
-    }
-
-
-def difference(
-    table: dict[tuple[str, str], Floats], peer: str, split: str, names: Sequence[str]
-) -> dict[str, Any]:
-    """The advised mixture against another: below 0 it is better."""
-    ours, theirs = table["advised", split], table[peer, split]  # [seed, domain]
-    interval = paired_interval(ours.mean(axis=1), theirs.mean(axis=1), LEVEL)
-    each = [paired_interval(ours[:, n], theirs[:, n], LEVEL) for n in range(len(names))]
-    return {
-        "peer": peer,
-        "split": split,
-        "mean": interval.mean,
-        "low": interval.low,
-        "high": interval.high,
-        "seeds": interval.n,
-        "domains": {
-            name: [round(found.mean, 4), round(found.low, 4), round(found.high, 4)]
-            for name, found in zip(names, each, strict=True)
+        "done": True,
+        "mixtures": {name: shares.round(5).tolist() for name, shares in wanted.items()},
+        "mean_bits_per_byte": {name: float(each.mean()) for name, each in table.items()},
+        "advised_minus": {
+            name: difference(table["advised"], table[name], tasks.names) for name in peers
         },
     }
 
 
-def _unfinished(bench: Bench, runs: Sequence[Run], results: Sequence[Executed]) -> dict[str, Any]:
-    errors = [result.error for result in results if result.error]
-    done = sum(result.is_done for result in results)
-    return {
-        "done": False,
-        "why": errors[0] if errors else f"stopped after {bench.minutes:g} minutes; run it again",
-        "finished": f"{done} of {len(runs)}",
-        **speed_row(bench.meter, bench.options, len(runs)),
+def difference(ours: Floats, theirs: Floats, names: Sequence[str]) -> Row:
+    """The advised mixture against another, paired by seed: below 0 it is better."""
+    columns = {
+        "mean": (ours.mean(axis=1), theirs.mean(axis=1)),
+        **{name: (ours[:, n], theirs[:, n]) for n, name in enumerate(names)},
     }
+    found = {name: paired_interval(*pair, LEVEL) for name, pair in columns.items()}
+    return {name: [each.mean, each.low, each.high] for name, each in found.items()}
 
 
-def make_bench(chosen: argparse.Namespace) -> Bench:
-    tasks = FolderSource(path=chosen.data, kind="language").load()
-    how = {**SIZES[chosen.stage], **({"checkpoints": 0} if chosen.stage == "train" else {})}
-    if chosen.quick:
-        how |= QUICK
-        if chosen.stage == "swarm":
-            how["members"] = 2 * len(tasks)
-    for name in ("members", "parameters", "tokens", "batch_size", "dev_bytes", "learning_rate"):
-        if getattr(chosen, name) is not None:
-            how[name] = getattr(chosen, name)
-    options = SwarmOptions(**{"checkpoints": 1, **how})
-    scored = ("dev",) if chosen.stage == "swarm" else ("dev", "test")
-    cut = domains_of_swarm(
-        tasks, dev_bytes=options.dev_bytes, context=options.context, scored=scored
-    )
-    return Bench(
-        tasks=tasks if chosen.stage == "swarm" else cut,
-        options=options,
-        study=Study(Path(chosen.study) / chosen.stage, lean=True),
-        device=choose_device(chosen.device),
-        minutes=chosen.minutes,
-        random=3 if chosen.quick else RANDOM,
-        seeds=2 if chosen.quick else chosen.seeds,
-    )
+def measure(
+    quick: bool,
+    device: str,
+    stage: str,
+    data: str,
+    advised: Path | None,
+    study: Path,
+    out: Path,
+    minutes: float,
+    tokens: int | None,
+    dev_bytes: int | None,
+) -> list[Row]:
+    if stage == "train" and advised is None:
+        raise SystemExit("`train` should be given --advised, the mixture to compare with others.")
+    tasks, begin, meter = FolderSource(path=data, kind="language").load(), time.monotonic(), Meter()
+    how = {"checkpoints": int(stage == "swarm"), **SIZES[stage]}
+    if quick:
+        how |= QUICK | ({"members": 2 * len(tasks)} if stage == "swarm" else {})
+    given = {"tokens": tokens, "dev_bytes": dev_bytes}
+    options = SwarmOptions(**how | {name: value for name, value in given.items() if value})
 
+    def is_over() -> bool:
+        return time.monotonic() - begin > 60 * minutes
 
-def main() -> None:
-    begin = time.monotonic()
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("stage", choices=("swarm", "train"))
-    parser.add_argument("data", help="the folder of the domains")
-    parser.add_argument(
-        "--advised", type=Path, help="a plan, or a JSON object of shares, for train"
-    )
-    parser.add_argument("--study", default="build/mixture-swarm", help="where records are kept")
-    parser.add_argument("--out", type=Path, default=Path("build/mixture-swarm-results"))
-    parser.add_argument("--minutes", type=float, default=8.5, help="after which it stops by itself")
-    parser.add_argument("--members", type=int)
-    parser.add_argument("--parameters")
-    parser.add_argument("--tokens", type=int)
-    parser.add_argument("--batch-size", type=int)
-    parser.add_argument("--dev-bytes", type=int)
-    parser.add_argument("--learning-rate", type=float)
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--quick", action="store_true", help="tiny models, in a minute on a CPU")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    chosen = parser.parse_args()
-    if chosen.stage == "train" and chosen.advised is None:
-        parser.error("train should be given --advised, the mixture to compare with others")
-    bench = make_bench(chosen)
-    bench.begin = begin
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    if chosen.stage == "swarm":
-        found = run_swarm(bench, chosen.out)
+    executor = Fleet(workers=1, observers=Observers.telling(meter.hear, stop=is_over))
+    here, device = Study(study / stage, lean=True), choose_device(device)
+    out.mkdir(parents=True, exist_ok=True)
+    if stage == "swarm":
+        found = swarm(tasks, options, here, executor, device, out)
     else:
-        found = run_training(bench, read_shares(chosen.advised, bench.tasks.names))
-    command = "python benchmarks/mixture_swarm.py " + " ".join(sys.argv[1:])
-    found = {
-        "experiment": f"mixture_swarm {chosen.stage}",
-        "command": command,
-        "seconds": round(time.monotonic() - begin, 1),
-        **found,
-    }
-    text = json.dumps(to_plain(found), indent=2)
-    (chosen.out / f"{chosen.stage}-results.json").write_text(text + "\n")
-    if chosen.json:
-        print(text)
-        return
-    for name, value in found.items():
-        print(f"{name:24} {value}")
+        assert advised is not None
+        cut = domains_of_swarm(
+            tasks, dev_bytes=options.dev_bytes, context=options.context, scored=("dev", "test")
+        )
+        shares = read_shares(advised, cut.names)
+        found = train(cut, options, here, executor, device, shares, quick=quick)
+    rows = [{"case": f"mixture_swarm {stage}", **found, **meter.told(options)}]
+    (out / f"{stage}-results.json").write_text(json.dumps(rows, indent=2) + "\n")
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    build = Path("build")
+    options = {
+        "stage": {"choices": ("swarm", "train")},
+        "data": {"help": "the folder of the domains"},
+        "--advised": {"type": Path, "help": "a plan, or a JSON object of shares, for train"},
+        "--study": {"type": Path, "default": build / "mixture-swarm", "help": "of the records"},
+        "--out": {"type": Path, "default": build / "mixture-swarm-results"},
+        "--minutes": {"type": float, "default": 8.5, "help": "after which it stops by itself"},
+        "--tokens": {"type": int, "help": "bytes that a model reads"},
+        "--dev-bytes": {"type": int, "help": "of a domain, to be scored on"},
+    }
+    report("mixture_swarm", measure, __doc__ or "", device=True, options=options)

@@ -9,16 +9,24 @@ of 50 microseconds, and with 14 as a share of a training step of a text convolut
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from _common import ROOT, environment, report, row
+from _common import (
+    ROOT,
+    ask,
+    best_of,
+    environment,
+    repeated,
+    report,
+    row,
+    started,
+    stepping,
+    times_in_turns,
+)
 from taskmix.policies import (
     AnyPolicy,
     AnyReward,
@@ -33,30 +41,21 @@ from taskmix.policies import (
 from taskmix.records import Study
 
 RIVER = """
-import sys, time
+import sys
+sys.path.insert(0, sys.argv[1])
+from _common import best_of, repeated
 from river import bandit
-count, steps = int(sys.argv[1]), int(sys.argv[2])
+arms, steps, rounds = map(int, sys.argv[2:])
 policy = bandit.Exp3(gamma=0.1, seed=0)
-best = 1e9
-for _ in range(int(sys.argv[3])):
-    begin = time.process_time()
-    for step in range(steps):
-        arm = policy.pull(list(range(count)))
-        policy.update(arm, 0.3)
-    best = min(best, (time.process_time() - begin) / steps)
-print(best)
+def step():
+    policy.update(policy.pull(list(range(arms))), 0.3)
+print(best_of(rounds, repeated(step, steps)) / steps)
 """
 
 
-def best_of(times: int, steps: int, action: Callable[[], None]) -> float:
-    """Microseconds of processor time a step, the least of several runs."""
-    taken = []
-    for _ in range(times):
-        begin = time.process_time()
-        for _ in range(steps):
-            action()
-        taken.append((time.process_time() - begin) / steps)
-    return 1e6 * min(taken)
+def microseconds(times: int, steps: int, action: Callable[[], None]) -> float:
+    """Of processor time a step, the least of several runs."""
+    return 1e6 * best_of(times, repeated(action, steps)) / steps
 
 
 class Stepper:
@@ -67,7 +66,8 @@ class Stepper:
         self.generator = np.random.default_rng(0)
         self.state = policy.init(np.ones(count, dtype=np.int64))
         self.reward_state = reward.init(count) if reward else None
-        self.step, self.writer = 0, None
+        self.step = 0
+        self.writer: Any = None
         self.told: Any = None
 
     def choose(self) -> None:
@@ -104,37 +104,21 @@ class Stepper:
 
 
 def whole_step(policy: AnyPolicy, reward: AnyReward, count: int, times: int) -> float:
-    stepper = Stepper(policy, reward, count)
-    with tempfile.TemporaryDirectory() as folder:
-        run = Study(folder).run({"benchmark": "policy_step"})
-        with run.claim() as claim:
-            assert claim.writer is not None
-            claim.writer.start(
-                specification={"benchmark": "policy_step"},
-                seed=0,
-                label="",
-                tasks=[{"name": f"task {k}"} for k in range(count)],
-                steps=10**9,
-            )
-            stepper.writer = claim.writer
-            taken = best_of(times, 1000, stepper.whole)
-            claim.writer.stop()
+    stepper, specification = Stepper(policy, reward, count), {"benchmark": "policy_step"}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Study(folder).run(specification).claim() as claim,
+    ):
+        names = [f"task {number}" for number in range(count)]
+        stepper.writer = started(claim, specification, names, 10**9)
+        taken = microseconds(times, 1000, stepper.whole)
+        stepper.writer.stop()
     return taken
 
 
-def river(count: int, times: int) -> float | None:
-    try:
-        python = environment("river", ["pandas"], alone=["river==0.26.1"])
-        done = subprocess.run(
-            [str(python), "-c", RIVER, str(count), "500", str(times)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except subprocess.CalledProcessError as error:
-        print(f"river could not be run, so its figures are missing: {error}", file=sys.stderr)
-        return None
-    return 1e6 * float(done.stdout)
+def river(count: int, times: int) -> float:
+    python = environment("river", ["pandas"], alone=["river==0.26.1"])
+    return 1e6 * float(ask(python, "-c", RIVER, ROOT / "benchmarks", count, 500, times))
 
 
 def training_step(quick: bool) -> float:
@@ -144,15 +128,9 @@ def training_step(quick: bool) -> float:
     from loop_overhead import by_hand, make_tasks
 
     torch.set_num_threads(1)
-    steps = by_hand(make_tasks(14), all_tasks=False)
-    taken = []
-    for number in range(5 if quick else 15):
-        begin = time.process_time()
-        for _ in range(20):
-            next(steps)
-        if number:
-            taken.append((time.process_time() - begin) / 20)
-    return 1e6 * float(np.median(taken))
+    loop = by_hand(make_tasks(14), all_tasks=False)
+    (taken,) = times_in_turns([stepping(loop, 20)], 4 if quick else 14)
+    return 1e6 * float(np.median(taken)) / 20
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
@@ -161,7 +139,7 @@ def measure(quick: bool) -> list[dict[str, Any]]:
     for name, policy in (("uniform", Uniform()), ("exp3", Exp3()), ("exp3s", Exp3S())):
         for count in (8, 14, 1000) if quick else (8, 14, 1000, 100_000):
             steps = 500 if count <= 1000 else 20
-            ours = best_of(times, steps, Stepper(policy, None, count).choose)
+            ours = microseconds(times, steps, Stepper(policy, None, count).choose)
             peer = river(count, times) if name != "uniform" and count <= 1000 else None
             ratio = None if peer is None else peer / ours
             case = f"select_update/{name}/{count}_tasks"
@@ -182,5 +160,4 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT / "benchmarks"))
     report("policy_step", measure, __doc__ or "")

@@ -1,4 +1,4 @@
-"""What it costs to open, query, report, resume and learn, as tasks, runs and log rows grow.
+"""What it costs to open, query, report, resume and learn, as runs and log rows grow.
 
 Every figure is taken in a process of its own: seconds of processor time, which other work on the
 machine does not change much, and the memory at its largest beyond what the process began with. The
@@ -9,16 +9,10 @@ whose losses and rewards are random float32 numbers, as a model's are.
 
 from __future__ import annotations
 
-import gc
 import json
-import os
-import resource
 import shutil
 import tempfile
-import time
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,50 +20,17 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from _common import report, row
+from _common import apart, repeated, report, row, started
 from taskmix.counterfactual import improve_policy, log_of_runs
 from taskmix.engine import DigitsSource, Here, Run, execute
 from taskmix.models import Perceptron
-from taskmix.policies import Exp3, Outcome
 from taskmix.records import RecordWriter, RunFolder, Study
 from taskmix.report import write_report
-from taskmix.tasks import load_tasks
 
 COMMIT = 1_000_000  # rows, of the long log
 TASKS = 14
-BANDIT_STEPS = 20_000
 Action = Callable[[], object]
 RUN = Run(label="x", source=DigitsSource(), architecture=Perceptron(hidden=(4,)), steps=10, seed=0)
-
-
-def measured(action: Action) -> tuple[float, float]:
-    """Processor seconds and megabytes that an action takes, in a process of its own."""
-    gc.collect()
-    ear, mouth = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            pages = int(Path("/proc/self/statm").read_text().split()[1])
-            before = pages * resource.getpagesize() / 1024
-            begin = time.process_time()
-            action()
-            seconds = time.process_time() - begin
-            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-            os.write(mouth, json.dumps([seconds, max(grown, 0) / 1024]).encode())
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(status)
-    os.close(mouth)
-    with os.fdopen(ear, "rb") as pipe:
-        told = pipe.read()
-    _, status = os.waitpid(child, 0)
-    if status:
-        raise RuntimeError("the process that measures has failed")
-    seconds, memory = json.loads(told)
-    return seconds, memory
 
 
 class Growing:
@@ -77,28 +38,16 @@ class Growing:
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
-        self._before: dict[str, tuple[float, float]] = {}
+        self._before: dict[str, list[float]] = {}
 
     def add(self, axis: str, size: int, actions: dict[str, Action]) -> None:
         for name, action in actions.items():
-            found = measured(action)
-            before = self._before.get(f"{axis}/{name}", (None, None))
+            _, *found = apart(repeated(action, 1))  # what it gives is not sent
+            before = self._before.get(f"{axis}/{name}", [None, None])
             for value, peer, unit in zip(found, before, ("s", "MB"), strict=True):
                 case = f"{axis}={size}/{name}" + ("/memory" if unit == "MB" else "")
                 self.rows.append(row(case, value, peer, "a tenth", unit))
             self._before[f"{axis}/{name}"] = found
-
-
-def start(writer: RecordWriter | None, specification: dict[str, Any], tasks: int) -> RecordWriter:
-    assert writer is not None
-    writer.start(
-        specification=specification,
-        seed=0,
-        label="long",
-        tasks=[{"name": f"task {number}", "metric": "accuracy"} for number in range(tasks)],
-        steps=specification["rows"],
-    )
-    return writer
 
 
 def write_log(writer: RecordWriter, rows: int, tasks: int) -> None:
@@ -149,7 +98,9 @@ def grow_rows(growing: Growing, folder: Path, sizes: list[int]) -> None:
 
         def record(run: RunFolder = run, specification: dict[str, Any] = specification) -> None:
             with run.claim() as claim:
-                write_log(start(claim.writer, specification, TASKS), specification["rows"], TASKS)
+                names = [f"task {number}" for number in range(TASKS)]
+                rows = specification["rows"]
+                write_log(started(claim, specification, names, rows), rows, TASKS)
 
         growing.add(
             "rows",
@@ -203,73 +154,10 @@ def make_study(study: Study, runs: list[Run]) -> None:
         (folder / "run.json").write_text(json.dumps(document | own, indent=2))
 
 
-@contextmanager
-def task_folder(folder: Path, tasks: int) -> Iterator[Path]:
-    for number in range(tasks):
-        (folder / f"task-{number}").mkdir(parents=True)
-        rows = "".join(f"{row},{row * number % 7},{row % 2}\n" for row in range(20))
-        for split in ("train", "dev", "test"):
-            (folder / f"task-{number}" / f"{split}.csv").write_text("x,y,label\n" + rows)
-    yield folder
-    shutil.rmtree(folder)
-
-
-def grow_tasks(growing: Growing, folder: Path, sizes: list[int]) -> None:
-    for tasks in sizes:
-        specification = {"rows": BANDIT_STEPS, "tasks": tasks}
-        study = Study(folder / f"tasks-{tasks}")
-        run = study.run(specification)
-
-        def record(
-            run: RunFolder = run, specification: dict[str, Any] = specification, tasks: int = tasks
-        ) -> None:
-            """A bandit that draws a task a step and learns, with a record of every vector."""
-            generator, policy = np.random.default_rng(0), Exp3(exploration=0.5)
-            state = policy.init(np.ones(tasks))
-            with run.claim() as claim:
-                writer = start(claim.writer, specification, tasks)
-                for step in range(1, BANDIT_STEPS + 1):
-                    vector = policy.probabilities(state)
-                    choice = policy.select(state, generator)
-                    state = policy.update(
-                        state, Outcome(choice=choice, loss=1.0, reward=generator.random())
-                    )
-                    writer.add_step(
-                        step,
-                        choice.task,
-                        probability=choice.probability,
-                        probabilities=vector,
-                        loss=1.0,
-                        reward=0.5,
-                        weight=None,
-                        seconds=0.001,
-                        examples=32,
-                    )
-                    if step % 2000 == 0:
-                        weights = {"log_weights": state.log_weights}
-                        writer.commit(step, weights, best=None, best_step=None)
-
-        with task_folder(folder / "tasks", tasks) as path:
-            growing.add("tasks", tasks, {"load": lambda path=path: load_tasks(path)})
-        growing.add(
-            "tasks",
-            tasks,
-            {
-                "20,000 bandit steps": record,
-                "query": run.probabilities,
-                "learn": lambda run=run: learn(run),
-                "report": lambda study=study: write_report(study, study.path / "page.html"),
-                "resume": lambda run=run: resume(run),
-            },
-        )
-        shutil.rmtree(study.path)
-
-
 def measure(quick: bool) -> list[dict[str, Any]]:
     growing = Growing()
     folder = Path(tempfile.mkdtemp(prefix="taskmix-benchmark-"))
     try:
-        grow_tasks(growing, folder, [10, 100] if quick else [10, 100, 1000])
         grow_runs(growing, folder, [100, 1000] if quick else [1000, 10_000, 100_000])
         sizes = [100_000, 1_000_000] if quick else [1_000_000, 10_000_000, 100_000_000]
         grow_rows(growing, folder, sizes)

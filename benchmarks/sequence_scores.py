@@ -3,25 +3,21 @@
 Every task's model is learned from a few sequences. Sequences it has not seen are its own, or planted:
 those of the other tasks. AUC is the chance that an own one scores higher than a planted one: of a task
 over all pairs, and the mean over tasks. Intervals (95 %) are of 2,000 bootstraps over
-tasks; the last column is the paired difference, ours minus the peer's (log-ratio, or log-odds of
-log-odds).
+tasks; the last column is the paired difference, our log-ratio minus the score.
 
 Peers: chains of each task backed off to the pooled chain, which is backed off to shorter contexts
 (strengths chosen on a part of the train sequences), by their ratio to the pooled chain, by their odds
 against the chains of the other tasks, and by their likelihood; and the likelihood of our own model,
 which is what one would take without a ratio.
 
-    python benchmarks/sequence_scores.py [--quick] [--json] [--only SET] [--data FOLDER]
+    python benchmarks/sequence_scores.py [--quick] [--json] [--only SET]
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import itertools
-import json
 import os
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -30,11 +26,14 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
+from _common import DATA, report
 from taskmix.sequences import Markov, SequenceMixture
 from taskmix.tasks import text_lines
 
+Floats = NDArray[np.float64]
 By = dict[str, list[list[str]]]
 
 
@@ -127,9 +126,7 @@ class BackedOff:
         return level
 
 
-def scores_of(
-    by: By, order: int, tests: list[list[str]], quick: bool
-) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
+def scores_of(by: By, order: int, tests: list[list[str]], quick: bool) -> dict[str, Floats]:
     """[sequence, task] of each score, higher for a sequence that is the task's."""
     names = list(by)
     sequences = [row for rows in by.values() for row in rows]
@@ -144,14 +141,11 @@ def scores_of(
     chains = BackedOff(order, symbols).fit(by)
     pooled = np.array([chains.log_likelihood(row, None) for row in tests])
     own = np.array([[chains.log_likelihood(row, name) for name in names] for row in tests])
-    posterior = model.task_log_posterior(tests, prior="uniform")
     assert model.tasks_ == tuple(names)
     whole = np.exp(own - own.max(axis=1, keepdims=True))
     others = np.log((whole.sum(axis=1, keepdims=True) - whole).clip(1e-300) / (len(names) - 1))
-    odds = posterior - np.log1p(-np.exp(posterior).clip(0, 1 - 1e-12))
     return {
         "ours: log-ratio": ratio,
-        "ours: log-odds of the task": odds,
         "ours: likelihood": level / each[:, None],
         "backed-off chains: ratio to pooled": own - pooled[:, None],
         "backed-off chains: log-odds": own - own.max(axis=1, keepdims=True) - others,
@@ -159,16 +153,14 @@ def scores_of(
     }
 
 
-def areas(
-    scores: np.ndarray[Any, np.dtype[np.float64]], owner: np.ndarray[Any, np.dtype[np.int64]]
-) -> np.ndarray[Any, np.dtype[np.float64]]:
+def areas(scores: Floats, owner: NDArray[np.int64]) -> Floats:
     """[task], own sequences against those of all others."""
     return np.array(
         [roc_auc_score(owner == task, scores[:, task]) for task in range(scores.shape[1])]
     )
 
 
-def interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float, float]:
+def interval(values: Floats) -> tuple[float, float, float]:
     """The mean over tasks, and what bootstraps over tasks leave of it."""
     generator = np.random.default_rng(0)
     drawn = values[generator.integers(0, len(values), (2000, len(values)))].mean(axis=1)
@@ -195,12 +187,12 @@ SETS: dict[str, tuple[Callable[[Path], By], int, tuple[int, ...]]] = {  # reader
 }
 
 
-def measure(data: Path, quick: bool, only: str | None) -> list[dict[str, Any]]:
+def measure(quick: bool, only: str | None) -> list[dict[str, Any]]:
     rows = []
     for name, (read, order, sizes) in SETS.items():
         if only not in (None, name):
             continue
-        by = read(data)
+        by = read(DATA)
         for size in sizes[:1] if quick else sizes:
             held = {task: mine[size : size + (30 if quick else 60)] for task, mine in by.items()}
             tests = [row for mine in held.values() for row in mine]
@@ -212,43 +204,13 @@ def measure(data: Path, quick: bool, only: str | None) -> list[dict[str, Any]]:
             }
             for score, values in found.items():
                 mean, low, high = interval(values)
-                kind = "log-odds of the task" if "log-odds" in score else "log-ratio"
-                gain = interval(found[f"ours: {kind}"] - values)
-                rows.append(
-                    {
-                        "set": name, "tasks": len(held), "train": size, "score": score,
-                        "auc": mean, "low": low, "high": high,
-                        "gain": gain[0], "gain_low": gain[1], "gain_high": gain[2],
-                    }
-                )  # fmt: skip
+                gain = interval(found["ours: log-ratio"] - values)
+                case = f"{name}, {len(held)} tasks, {size} sequences each: {score}"
+                more = {"low": low, "high": high, "ours minus it": gain}
+                rows.append({"case": case, "auc": mean, **more})
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a version of a minute or so")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--only", choices=tuple(SETS), help="one set alone")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TASKMIX_DATA", "data")))
-    chosen = parser.parse_args()
-    begin = time.monotonic()
-    rows = measure(chosen.data, chosen.quick, chosen.only)
-    if chosen.json:
-        found = {"experiment": "sequence_scores", "seconds": round(time.monotonic() - begin, 1)}
-        print(json.dumps(found | {"rows": rows}, indent=2))
-        return
-    last = None
-    for each in rows:
-        case = f"{each['set']}, {each['tasks']} tasks, {each['train']} sequences each"
-        if case != last:
-            print(case)
-            last = case
-        print(
-            f"  {each['score']:36} AUC {each['auc']:.3f} ({each['low']:.3f} to {each['high']:.3f})"
-            f"  ours minus it {each['gain']:+.3f} ({each['gain_low']:+.3f} to "
-            f"{each['gain_high']:+.3f})"
-        )
-
-
 if __name__ == "__main__":
-    main()
+    options = {"--only": {"choices": tuple(SETS), "help": "one set alone"}}
+    report("sequence_scores", measure, __doc__ or "", options=options)

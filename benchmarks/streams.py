@@ -20,7 +20,7 @@ from typing import Any
 
 import datasets
 
-from _common import report, row
+from _common import best_of, repeated, report, row
 from taskmix.plans import mix_streams
 
 TASKS, ROWS = 8, 20_000
@@ -84,10 +84,7 @@ def state_seconds(make: Callable[[], Any]) -> float:
     mixed = make()
     rows = iter(mixed)
     list(islice(rows, 1000))
-    begin = time.process_time()
-    for _ in range(100):
-        mixed.state_dict()
-    return (time.process_time() - begin) / 100
+    return best_of(1, repeated(mixed.state_dict, 100)) / 100
 
 
 def changing(kind: str) -> Iterator[Any]:

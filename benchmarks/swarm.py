@@ -15,20 +15,19 @@ TASKMIX_COMPILE=step the kernels alone.
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
-from torch.nn import functional
 
 from _common import report, row
-from _fleet_peers import parameters, seconds_a_step
+from _fleet_peers import loop_seconds, parameters, usual_loop
 from fleet import Case, fleet_of, model_seconds
 from taskmix.engine import DigitsSource, Optimization, Run, peak_operations
 from taskmix.models import CausalTransformer
-from taskmix.tasks import MISSING, EncodedTasks, Split, Task, TaskSet
+from taskmix.tasks import Split, Task, TaskSet
 
 BATCH, CONTEXT, BYTES = 8, 128, 1 << 18
 
@@ -55,9 +54,8 @@ def passages() -> TaskSet:
     return TaskSet(tuple(tasks))
 
 
-def case_of(
-    architecture: CausalTransformer, members: tuple[int, ...], device: str, steps: int, usual: int
-) -> Case:
+def case_of(device: str) -> Case:
+    architecture = CausalTransformer.of_size("1M")
     tasks = architecture.encoding.encode(passages())
     run = Run(
         label="benchmark",
@@ -75,49 +73,9 @@ def case_of(
         f"causal models of {millions:.2f} M parameters, {architecture.layers} layers of "
         f"{architecture.width}, batch {BATCH} x {CONTEXT} bytes"
     )
-    return Case(name, run, tasks, members, steps=steps, usual=usual)
-
-
-def cases(device: str, quick: bool) -> list[Case]:
-    small, middle, large = (CausalTransformer.of_size(size) for size in ("1M", "5M", "20M"))
     if device == "cpu":
-        return [case_of(small, (4,), device, steps=2, usual=8)]
-    found = [case_of(small, (512,), device, steps=40, usual=100)]
-    if not quick:
-        deep = CausalTransformer(layers=9, width=96, attention_heads=3)
-        found += [
-            case_of(deep, (512,), device, steps=40, usual=100),
-            case_of(middle, (128,), device, steps=40, usual=100),
-            case_of(large, (32,), device, steps=40, usual=100),
-        ]
-    return found
-
-
-def usual_loop(run: Run, tasks: EncodedTasks, precision: torch.dtype) -> Iterator[None]:
-    """One model at a time, the way it is usually written; a task is drawn for every batch."""
-    device = torch.device(run.device)
-    torch.manual_seed(run.seed)
-    model = run.architecture.build(tasks).to(device)
-    rate, decay = run.optimization.learning_rate, run.optimization.weight_decay
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay, fused=True)
-    splits: list[Any] = [task.splits["train"] for task in tasks.to(device)]
-    model.train()
-    step = 0
-    while True:
-        split = splits[int(torch.randint(len(splits), ()))]
-        rows = torch.randint(len(split), (run.batch_size,)).to(device, non_blocking=True)
-        optimizer.zero_grad()
-        with torch.autocast(device.type, precision, enabled=precision != torch.float32):
-            scores = model(split.inputs.values[rows], 0)
-            loss = functional.cross_entropy(
-                scores.flatten(0, 1), split.targets[rows].flatten(), ignore_index=MISSING
-            )
-        loss.backward()
-        optimizer.step()
-        step += 1
-        if step % 50 == 0:
-            loss.item()
-        yield
+        return Case(name, run, tasks, (4,), steps=2, usual=8)
+    return Case(name, run, tasks, (512,), steps=40, usual=100)
 
 
 def usual_seconds(case: Case, rounds: int) -> tuple[float, str]:
@@ -125,67 +83,40 @@ def usual_seconds(case: Case, rounds: int) -> tuple[float, str]:
     kinds = [torch.float32] if case.run.device == "cpu" else [torch.float32, torch.bfloat16]
     found = []
     for precision in kinds:
-        loop = usual_loop(case.run, case.tasks, precision)
+        torch.manual_seed(case.run.seed)
+        decay = case.run.optimization.weight_decay
+        adam = partial(torch.optim.AdamW, weight_decay=decay, fused=True)
+        model = case.run.architecture.build(case.tasks)
+        loop = usual_loop(case.run, case.tasks, model, adam, precision)
 
-        def advance(steps: int, loop: Iterator[None] = loop) -> None:
-            for _ in range(steps):
-                next(loop)
-
-        seconds = seconds_a_step(advance, case.usual, rounds=rounds, device=case.run.device)
+        seconds = loop_seconds(loop, case.usual, rounds=rounds, device=case.run.device)
         found.append((seconds, f"usual loop, eager, fused AdamW, {str(precision)[6:]}"))
     return min(found)
 
 
-def measure_case(case: Case, rounds: int) -> list[dict[str, Any]]:
-    device, options = case.run.device, case.run.architecture
-    assert isinstance(options, CausalTransformer)
-    usual, peer_name = usual_seconds(case, rounds)
-    rows = []
-    for members in case.members:
-        fleet = fleet_of(case, members)
-        each, replayed = model_seconds(fleet, case, rounds)
-        name = f"{members} {case.name}, {case.run.precision}"
-        if device != "cpu":
-            encoder: Any = fleet.encoder
-            had = {
-                "CUDA graph": replayed,
-                "compiled": encoder.is_compiled,
-                "own attention": encoder.has_own_attention,
-            }
-            name += f" ({', '.join(word if done else f'no {word}' for word, done in had.items())})"
-        rows.append(row(name, 1 / each, 1 / usual, peer_name, "model-steps/s"))
-        if device != "cpu":
-            rows += shares_of_limits(case, members, each)
-            del fleet
-            torch.cuda.empty_cache()
-    return rows
-
-
-def shares_of_limits(case: Case, members: int, each: float) -> list[dict[str, Any]]:
-    options: Any = case.run.architecture
-    done = options.operations(case.run.batch_size) / each
-    peak = peak_operations(case.run.device)
-    name = f"{members} {case.name}"
-    limit = "the vendor's dense bfloat16 peak"
-    memory = torch.cuda.max_memory_allocated() / 1e9
-    total = torch.cuda.get_device_properties(0).total_memory / 1e9
-    return [
-        row(
-            f"{name}: products",
-            done / 1e12,
-            None if peak is None else peak / 1e12,
-            limit,
-            "TFLOP/s",
-        ),
-        row(f"{name}: memory", memory, total, "of the device", "GB"),
-        row(f"{name}: step of all", 1e3 * each * members, None, "-", "ms"),
-    ]
-
-
 def measure(quick: bool, device: str) -> list[dict[str, Any]]:
     torch.set_num_threads(1)
-    rounds = 2 if quick else 3
-    return [found for case in cases(device, quick) for found in measure_case(case, rounds)]
+    case, rounds = case_of(device), 2 if quick else 3
+    usual, peer_name = usual_seconds(case, rounds)
+    (members,) = case.members
+    fleet = fleet_of(case, members)
+    each, replayed = model_seconds(fleet, case, rounds)
+    name = f"{members} {case.name}, {case.run.precision}"
+    found = row(name, 1 / each, 1 / usual, peer_name, "model-steps/s")
+    if device == "cpu":
+        return [found]
+    options, encoder = case.run.architecture, fleet.encoder
+    assert isinstance(options, CausalTransformer)
+    more: dict[str, Any] = {
+        "CUDA graph": replayed,
+        "compiled": encoder.is_compiled,
+        "own attention": encoder.has_own_attention,
+        "memory, GB": torch.cuda.max_memory_allocated() / 1e9,
+        "step of all, ms": 1e3 * each * members,
+    }
+    if (peak := peak_operations(device)) is not None:
+        more["share of the bfloat16 peak"] = options.operations(BATCH) / each / peak
+    return [found | more]
 
 
 if __name__ == "__main__":
