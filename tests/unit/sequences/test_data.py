@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskmix.errors import InputError, ShapeError
-from taskmix.sequences import UNKNOWN, Alphabet, flatten_sequences, gather_corpus
-from taskmix.sequences._observed._corpus import distinct_sequences
-from taskmix.sequences._observed._sequences import learn_alphabet
+from taskmix.sequences import (
+    UNKNOWN,
+    Alphabet,
+    Markov,
+    SequenceMixture,
+    flatten_sequences,
+    gather_corpus,
+)
 
 
 def test_a_list_and_a_flat_array_with_lengths_are_the_same() -> None:
@@ -31,6 +36,10 @@ def test_missing_symbols_are_minus_one_none_or_nan() -> None:
 
 
 def test_words_and_letters_get_codes_and_whole_numbers_keep_theirs() -> None:
+    def learn_alphabet(sequences: list[Any]) -> Alphabet | None:
+        model = SequenceMixture(Markov(), 1, max_iter=1, random_state=0)
+        return model.fit(sequences).alphabet_
+
     alphabet = learn_alphabet(["anna", "bob"])
     assert alphabet is not None
     assert alphabet.symbols == ("a", "b", "n", "o", UNKNOWN)
@@ -76,13 +85,10 @@ def test_distinct_sequences_are_exactly_the_different_ones(
     parts: list[list[int]], random: Any
 ) -> None:
     sequences = flatten_sequences(parts, symbols=3)
-    first, kind = distinct_sequences(sequences)
-    assert len(first) == len({tuple(part) for part in parts})
-    for place, part in enumerate(parts):
-        assert parts[first[kind[place]]] == part
     tasks = [random.randrange(3) for _ in parts]
     weights = np.array([random.choice([0.5, 1.0, 2.0]) for _ in parts])
     corpus = gather_corpus(sequences, tasks, weights)
+    assert len(corpus.sequences) == len({tuple(part) for part in parts})
     assert corpus.total == pytest.approx(weights.sum())
     for place, part in enumerate(parts):
         entry = corpus.entry_of[place]

@@ -20,17 +20,17 @@ from taskmix.sequences import (
     Gaussian,
     HeldOutFigures,
     Markov,
-    MixtureDocument,
     MixtureFolder,
     MixtureRecipe,
     MixtureWork,
     SequenceMixture,
+    SequenceReport,
     continue_sequence,
     split_sequences,
 )
 from taskmix.tasks import TaskSet, load_tasks
 
-DOCUMENT = MixtureDocument(
+DOCUMENT = SequenceReport(
     generators=2,
     bound=-9.5,
     iterations=3,
@@ -117,7 +117,7 @@ def test_a_recipe_of_no_generators_is_refused_by_its_argument() -> None:
 
 
 def test_a_document_comes_back_as_it_was_and_begins_as_files_of_ours_do() -> None:
-    assert MixtureDocument.read(DOCUMENT.written()) == DOCUMENT
+    assert SequenceReport.read(DOCUMENT.written()) == DOCUMENT
     assert DOCUMENT.written().startswith(b'{\n  "generators": 2,\n  "bound": -9.5,')
     assert list(json.loads(DOCUMENT.written())) == [
         *("generators", "bound", "iterations", "alpha", "theta"),
