@@ -1,42 +1,33 @@
 """Laws: formulas for what a model's score depends on, found in a table of results."""
 
-from taskmix.laws._engines import GplearnEngine, OperonEngine
-from taskmix.laws._fitting import read_table
-from taskmix.laws._forms import Expression, evaluate_formula, parse_formula
-from taskmix.laws._judging import (
+from taskmix.laws._choose import Stack
+from taskmix.laws._compare import (
     BOUND_RATES,
     PAPER_LAWS,
-    Front,
-    GroupedLaw,
-    Law,
-    Stack,
     bootstrap_law,
     compare_formulas,
     fit_formula,
-    fit_groups,
     paper_comparisons,
 )
-from taskmix.laws._learning import (
-    LawCurve,
-    LawPicture,
-    LawRegressor,
-    LawsDocument,
-    LawTable,
-    LearnedLaws,
-    describe_laws,
-    is_laws_document,
-    learn_laws,
-    read_laws,
-    write_laws,
-)
-from taskmix.laws._searching import SearchOptions
+from taskmix.laws._description import LawTable, describe_laws
+from taskmix.laws._document import LawsDocument, is_laws_document, read_laws, write_laws
+from taskmix.laws._evaluate import evaluate_formula
+from taskmix.laws._expression import Expression
+from taskmix.laws._front import Front
+from taskmix.laws._groups import GroupedLaw, fit_groups
+from taskmix.laws._law import Law
+from taskmix.laws._learn import LearnedLaws, learn_laws
+from taskmix.laws._parse import parse_formula
+from taskmix.laws._picture import LawCurve, LawPicture
+from taskmix.laws._regressor import LawRegressor
+from taskmix.laws._search import SearchOptions
+from taskmix.laws._table import read_table
 
 __all__ = [
     "BOUND_RATES",
     "PAPER_LAWS",
     "Expression",
     "Front",
-    "GplearnEngine",
     "GroupedLaw",
     "Law",
     "LawCurve",
@@ -45,7 +36,6 @@ __all__ = [
     "LawTable",
     "LawsDocument",
     "LearnedLaws",
-    "OperonEngine",
     "SearchOptions",
     "Stack",
     "bootstrap_law",
@@ -62,3 +52,10 @@ __all__ = [
     "read_table",
     "write_laws",
 ]
+
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:
+    from taskmix._gone import refuse_gone_names
+
+    __getattr__ = refuse_gone_names(__name__)

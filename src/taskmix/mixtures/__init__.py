@@ -1,56 +1,28 @@
 """Mixtures: from a table of runs on mixtures of domains to the mixture of the next run."""
 
-from taskmix.mixtures._designing import (
-    ExpectedRegret,
-    FirstDesign,
-    MixtureSearch,
-    NextRuns,
-    SearchRound,
-    estimate_regret,
-    first_mixtures,
-    next_mixtures,
-    search_mixtures,
-)
-from taskmix.mixtures._domains import (
+from taskmix.mixtures._domain_changes import (
     DomainChange,
-    DomainFeatures,
-    HowFar,
-    LeftOutDomain,
-    MergeCost,
-    StackedTables,
     apply_changes,
-    describe_changes,
-    domain_features,
-    encoder_features,
-    features_of_folder,
-    forecast_with_new_domain,
-    how_far,
-    merge_cost,
     merge_domains,
     read_changes,
-    read_features,
     rename_domains,
     split_domains,
-    stack_tables,
-    write_features,
 )
-from taskmix.mixtures._forecasting import (
+from taskmix.mixtures._expected_regret import ExpectedRegret, estimate_regret
+from taskmix.mixtures._first_design import FirstDesign, first_mixtures
+from taskmix.mixtures._forecast import (
     Forecast,
     LeftOutRuns,
     StackedForecast,
     forecast_mixtures,
-    forecast_own_data,
     usual_laws,
 )
-from taskmix.mixtures._laws import (
-    BoostedTrees,
-    EffectiveDataLaw,
-    ExponentialLaw,
-    LogLinearLaw,
-    MixtureLaw,
-    ProcessLaw,
-)
-from taskmix.mixtures._learning import (
+from taskmix.mixtures._laws._effective import EffectiveDataLaw
+from taskmix.mixtures._laws._exponential import ExponentialLaw
+from taskmix.mixtures._laws._law import MixtureLaw
+from taskmix.mixtures._laws._log_linear import LogLinearLaw
+from taskmix.mixtures._laws._process import ProcessLaw
+from taskmix.mixtures._learning._document import (
     CarryRow,
     ComparedMixture,
     DomainRow,
@@ -59,82 +31,47 @@ from taskmix.mixtures._learning import (
     LawWeight,
     LeftOutMetric,
     MixtureFront,
-    MixtureLessons,
-    MixtureLines,
-    MixturesDocument,
+    MixtureReport,
     PredictedMixture,
     RunsToDo,
     RunToDo,
-    describe_mixtures,
     is_mixtures_document,
-    learn_mixtures,
     read_mixtures_document,
     write_mixtures,
 )
-from taskmix.mixtures._optimum import (
-    DistanceToRuns,
-    DomainGroup,
-    FrontMixture,
-    LearnedRepetition,
-    MixtureGain,
-    MixtureLimits,
-    MixtureOptimum,
+from taskmix.mixtures._learning._learn import learn_mixtures
+from taskmix.mixtures._learning._lessons import MixtureLessons
+from taskmix.mixtures._learning._shown import MixtureLines, describe_mixtures
+from taskmix.mixtures._next_runs import NextRuns, next_mixtures
+from taskmix.mixtures._optimum._distance import DistanceToRuns, measure_distance
+from taskmix.mixtures._optimum._front import FrontMixture, find_front
+from taskmix.mixtures._optimum._limits import DomainGroup, MixtureLimits, effective_tokens
+from taskmix.mixtures._optimum._optimum import MixtureGain, MixtureOptimum, find_optimum
+from taskmix.mixtures._optimum._sensitivity import (
     MixtureSensitivity,
-    MixtureTarget,
-    ShareCurve,
-    effective_tokens,
-    find_front,
-    find_optimum,
-    learn_repetition,
-    measure_distance,
     measure_sensitivity,
 )
-from taskmix.mixtures._reading import (
-    read_mixtures,
-    table_of_study,
-)
-from taskmix.mixtures._scales import (
-    CarryOver,
-    LargeRun,
-    MeanExplained,
-    RankCarry,
-    RankCorrelation,
-    SettlingRuns,
-    SizeForecast,
-    TwoSizes,
-    carry_over,
-    explain_mean,
-    forecast_at_size,
-    settle_with,
-    suspect_two_sizes,
-)
-from taskmix.mixtures._swarm import (
-    SwarmOptions,
-    SwarmSpeed,
-    TrainedSwarm,
-    as_count,
-    check_swarm_time,
-    domains_of_swarm,
-    estimate_swarm,
-    pieces_to_learn,
-    say_duration,
-    swarm_runs,
-    train_swarm,
-    train_tokenizer,
-    write_table_files,
-)
-from taskmix.mixtures._table import (
-    MixtureTable,
-)
+from taskmix.mixtures._optimum._target import MixtureTarget
+from taskmix.mixtures._own_data import forecast_own_data
+from taskmix.mixtures._reading._read import read_mixtures
+from taskmix.mixtures._reading._study import table_of_study
+from taskmix.mixtures._scales._agreement import RankAgreement, RankCarry, rank_agreement
+from taskmix.mixtures._scales._at_size import SizeForecast, forecast_at_size
+from taskmix.mixtures._scales._large_runs import LargeRun, SettlingRuns, choose_large_runs
+from taskmix.mixtures._scales._ranks import RankCorrelation
+from taskmix.mixtures._swarm._domains import domains_of_swarm
+from taskmix.mixtures._swarm._estimate import check_swarm_time, estimate_swarm, say_duration
+from taskmix.mixtures._swarm._options import SwarmOptions, as_count
+from taskmix.mixtures._swarm._runs import swarm_runs
+from taskmix.mixtures._swarm._tokenizer import pieces_to_learn, train_tokenizer
+from taskmix.mixtures._swarm._train import SwarmSpeed, TrainedSwarm, train_swarm, write_table_files
+from taskmix.mixtures._table import MixtureTable
 
 __all__ = [
-    "BoostedTrees",
-    "CarryOver",
     "CarryRow",
     "ComparedMixture",
     "DistanceToRuns",
     "DomainChange",
-    "DomainFeatures",
     "DomainGroup",
     "DomainRow",
     "EffectiveDataLaw",
@@ -145,16 +82,11 @@ __all__ = [
     "ForecastValue",
     "FrontMixture",
     "FrontPoint",
-    "HowFar",
     "LargeRun",
     "LawWeight",
-    "LearnedRepetition",
-    "LeftOutDomain",
     "LeftOutMetric",
     "LeftOutRuns",
     "LogLinearLaw",
-    "MeanExplained",
-    "MergeCost",
     "MixtureFront",
     "MixtureGain",
     "MixtureLaw",
@@ -162,76 +94,65 @@ __all__ = [
     "MixtureLimits",
     "MixtureLines",
     "MixtureOptimum",
-    "MixtureSearch",
+    "MixtureReport",
     "MixtureSensitivity",
     "MixtureTable",
     "MixtureTarget",
-    "MixturesDocument",
     "NextRuns",
     "PredictedMixture",
     "ProcessLaw",
+    "RankAgreement",
     "RankCarry",
     "RankCorrelation",
     "RunToDo",
     "RunsToDo",
-    "SearchRound",
     "SettlingRuns",
-    "ShareCurve",
     "SizeForecast",
     "StackedForecast",
-    "StackedTables",
     "SwarmOptions",
     "SwarmSpeed",
     "TrainedSwarm",
-    "TwoSizes",
     "apply_changes",
     "as_count",
-    "carry_over",
     "check_swarm_time",
-    "describe_changes",
+    "choose_large_runs",
     "describe_mixtures",
-    "domain_features",
     "domains_of_swarm",
     "effective_tokens",
-    "encoder_features",
     "estimate_regret",
     "estimate_swarm",
-    "explain_mean",
-    "features_of_folder",
     "find_front",
     "find_optimum",
     "first_mixtures",
     "forecast_at_size",
     "forecast_mixtures",
     "forecast_own_data",
-    "forecast_with_new_domain",
-    "how_far",
     "is_mixtures_document",
     "learn_mixtures",
-    "learn_repetition",
     "measure_distance",
     "measure_sensitivity",
-    "merge_cost",
     "merge_domains",
     "next_mixtures",
     "pieces_to_learn",
+    "rank_agreement",
     "read_changes",
-    "read_features",
     "read_mixtures",
     "read_mixtures_document",
     "rename_domains",
     "say_duration",
-    "search_mixtures",
-    "settle_with",
     "split_domains",
-    "stack_tables",
-    "suspect_two_sizes",
     "swarm_runs",
     "table_of_study",
     "train_swarm",
     "train_tokenizer",
     "usual_laws",
-    "write_features",
     "write_mixtures",
     "write_table_files",
 ]
+
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:
+    from taskmix._gone import refuse_gone_names
+
+    __getattr__ = refuse_gone_names(__name__)

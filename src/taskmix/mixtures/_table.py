@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +12,26 @@ from taskmix.errors import InputError
 
 Floats = NDArray[np.float64]
 WHOLE = 1e-6  # shares of a run sum to 1 up to this, once they are read
+SINGLE = 1e-7  # by which a number of single precision misses the one that was meant
+LEAST_ROUNDING = 1e-4  # of sums, however many digits there are
+
+
+def rounding_of(shares: Floats) -> float:
+    """By how much the sums of shares [run, domain] may miss 1, because they were rounded.
+
+    Half of the last digit that is seen in any of them, times the domains; two digits at the least.
+    """
+    for digits in range(2, 6):
+        if np.abs(shares.round(digits) - shares).max() < SINGLE:
+            return float(shares.shape[1] * 0.5 * 10.0**-digits)
+    return LEAST_ROUNDING
+
+
+def few_names(names: Iterable[str], most: int = 8) -> str:
+    """The first of them in backticks, and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(f"`{name}`" for name in names[:most]) + more
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

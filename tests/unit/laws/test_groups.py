@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,8 +10,6 @@ from numpy.typing import NDArray
 
 from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.laws import GroupedLaw, LawRegressor, fit_formula, fit_groups, learn_laws
-from taskmix.laws._judging._mixed import MixedMoments, fit_mixed
-from taskmix.laws._searching import level_groups
 
 Array = NDArray[np.float64]
 FORM = "2 + 30*n^-0.35"  # the exponent is fixed; see `decay` for one that is fitted
@@ -53,28 +49,6 @@ def test_two_groups_with_one_slope_and_own_floors_by_hand() -> None:
         by_hand = (slope, floor + 2 * 3.5 - slope * 3.5)
         np.testing.assert_allclose(found.groups[name].expression.constants, by_hand, atol=1e-4)
     assert found.own == ((), ("group",))
-
-
-def test_variances_of_a_balanced_layout_are_those_of_the_analysis_of_variance() -> None:
-    generator = np.random.default_rng(1)
-    levels, each = 8, 5
-    y = np.repeat(generator.normal(size=levels), each) + 0.5 * generator.normal(size=levels * each)
-    ones, blocks = np.ones((len(y), 1)), np.repeat(np.eye(levels), each, axis=0)
-    whole = np.hstack([ones, blocks])
-    moments = MixedMoments(whole.T @ whole, whole.T @ y, float(y @ y), len(y), 1)
-    found = fit_mixed(moments, [np.arange(1, levels + 1)], least=1e-12)
-    table = y.reshape(levels, each)
-    within = table.var(axis=1, ddof=1).mean()
-    between = each * table.mean(axis=1).var(ddof=1)
-    assert found.variance == pytest.approx(within, rel=1e-2)
-    assert found.ratios[0] * found.variance == pytest.approx((between - within) / each, rel=1e-2)
-    shrink = 1 - within / between  # of the means, towards the mean of all
-    wanted = shrink * (table.mean(axis=1) - y.mean())
-    np.testing.assert_allclose(found.effects[0], wanted, rtol=1e-2)
-    # And the length is that of the rows under a normal law with this covariance.
-    ratio = found.ratios[0]
-    whole_covariance = np.eye(len(y)) + ratio * blocks @ blocks.T
-    assert found.volume == pytest.approx(0.5 * np.linalg.slogdet(whole_covariance)[1], rel=1e-9)
 
 
 def test_what_is_shared_in_truth_is_reported_so_and_what_is_own_too() -> None:
@@ -158,23 +132,6 @@ def test_columns_of_groups_may_cross() -> None:
     assert new.expression.constants[0] == pytest.approx(slopes[2], rel=0.01)
     low, high = new.predict({"n": [10.0]}).low[0], new.predict({"n": [10.0]}).high[0]
     assert high - low > 60
-
-
-@pytest.mark.parametrize("kind", ["differences", "factors", "both"])
-def test_levels_of_groups_are_taken_out_and_put_back(kind: str) -> None:
-    generator = np.random.default_rng(0)
-    n = np.exp(generator.uniform(0, 4, 200))
-    place = generator.integers(0, 5, 200)
-    shift = {"differences": 20.0, "factors": 0.0, "both": 20.0}[kind] * generator.uniform(1, 2, 5)
-    scale = np.ones(5) if kind == "differences" else generator.uniform(1, 4, 5)
-    curve = 3 + np.sqrt(n)
-    y = shift[place] + scale[place] * curve + 0.01 * generator.normal(size=200)
-    found = level_groups({"n": n}, y, place)
-    assert found.kind == kind
-    np.testing.assert_allclose(found.back(found.target), y)
-    order = np.argsort(n)
-    steps = [b - a for a, b in pairwise(found.target[order][::20])]
-    assert all(step > 0 for step in steps)  # one rising curve, where the levels hid it
 
 
 def test_a_form_is_found_that_levels_of_groups_hide() -> None:

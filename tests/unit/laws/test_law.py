@@ -10,30 +10,27 @@ from taskmix.laws import (
     PAPER_LAWS,
     Law,
     LawRegressor,
+    SearchOptions,
     bootstrap_law,
     compare_formulas,
     fit_formula,
     fit_groups,
+    learn_laws,
     paper_comparisons,
-    parse_formula,
 )
-from taskmix.laws._fitting._fit import Observations, fit_constants
-from taskmix.laws._forms._parse import free_numbers
-from taskmix.laws._judging._law import Errors, law_of
+
+QUICK = SearchOptions(rounds=1, beam=1, branches=2)
 
 
-def law_for(formula: str, X: dict[str, np.ndarray], y: np.ndarray, noise: str = "relative") -> Law:
-    weight = 1 / np.abs(y) if noise == "relative" else np.ones(len(y))
-    data = Observations(X, y, weight)
-    fit = fit_constants(free_numbers(parse_formula(formula)), data, tolerance=1e-12)
-    return law_of(fit, data, target="y", length=0.0, noise=noise, errors=Errors())  # type: ignore[arg-type]
+def law_for(formula: str, X: dict[str, np.ndarray], y: np.ndarray) -> Law:
+    return fit_formula(formula, X, y, noise="relative")
 
 
 def test_the_interval_of_a_straight_line_is_the_textbooks() -> None:
     generator = np.random.default_rng(0)
     x = np.linspace(1, 10, 200)
     y = 2 * x + 1 + generator.normal(size=200)
-    law = law_for("2*x + 1", {"x": x}, y, "absolute")
+    law = fit_formula("2*x + 1", {"x": x}, y, noise="absolute")
     design = np.column_stack([x, np.ones(200)])
     solved, left, *_ = np.linalg.lstsq(design, y, rcond=None)
     errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * left[0] / 198)
@@ -83,12 +80,8 @@ def test_a_prediction_outside_the_data_says_so() -> None:
 
 def test_a_known_form_needs_no_search() -> None:
     X, y = table_of("3*n/(n + 5000)", 0)
-    law, fitted = fit_formula("2*n/(n + 3000)", X, y, name="f1"), law_for("2*n/(n + 3000)", X, y)
-    assert law.target == "f1"
-    assert law.noise == "relative"
-    for one, other in zip(law.constants(), fitted.constants(), strict=True):
-        assert one.mean == pytest.approx(other.mean, rel=0.01)
-        assert one.half_width == pytest.approx(other.half_width, rel=0.1)
+    law = fit_formula("2*n/(n + 3000)", X, y, name="f1")
+    assert (law.target, law.noise) == ("f1", "relative")
     # A formula without a number of its own has a factor; a fixed exponent stays.
     scaled = fit_formula("n^2", {"n": [1, 2, 3]}, [5.0, 20.0, 45.0])
     assert (scaled.text, scaled.complexity) == ("5*n^2", 5)
@@ -238,8 +231,57 @@ def test_pandas_and_arrow_tables_are_taken() -> None:
     frame = pd.DataFrame(X)
     model = LawRegressor(enough=0.999).fit(frame, pd.Series(y, name="f1"))
     assert model.law_.target == "f1"
+    assert model.feature_names_in_.tolist() == ["n"]
     np.testing.assert_allclose(model.predict(frame), y, rtol=1e-6)
     np.testing.assert_allclose(model.predict(pa.table(X)), y, rtol=1e-6)
+
+
+def test_a_frame_with_numbered_columns_is_read_as_an_array_by_everything_that_takes_frames() -> (
+    None
+):
+    import pandas as pd
+
+    n, m = np.arange(1.0, 25.0), np.tile([1.0, 2.0, 4.0, 8.0], 6)
+    array, y = np.column_stack([n, m]), 3 * np.sqrt(n) + m
+    frame = pd.DataFrame(array)
+    model = LawRegressor(QUICK, enough=0.99).fit(frame, pd.Series(y, name=1))
+    assert (model.law_.target, model.n_features_in_) == ("y", 2)
+    assert model.feature_names_in_.tolist() == ["x0", "x1"]
+    np.testing.assert_array_equal(model.predict(frame), model.predict(array))
+    np.testing.assert_array_equal(model.law_.predict(frame).values, model.predict(array))
+    assert fit_formula("2*sqrt(x0) + x1", frame, y).text == "3*sqrt(x0) + x1"
+    (compared,) = compare_formulas({"mine": "3*sqrt(x0) + x1"}, frame, y)
+    assert compared.as_given == pytest.approx(0.0, abs=1e-12)
+    drawn = bootstrap_law(model.law_, frame, y, generator=np.random.default_rng(0), repeats=20)
+    assert len(drawn.draws) == 20
+    assert fit_groups(model.law_, frame, y, ["a", "b"] * 12).predict(frame, ["a"] * 24).size == 24
+    several = LawRegressor(QUICK, enough=0.99).fit(frame, pd.DataFrame({0: y, 1: 2 * y}))
+    assert several.targets_ == ("y0", "y1")
+    assert several.predict(frame).shape == (24, 2)
+
+
+def test_groups_and_columns_of_an_arrow_table_are_found_by_their_names() -> None:
+    import pyarrow as pa
+
+    n = np.arange(1.0, 41.0)
+    groups = pa.table({"model": ["a", "b"] * 20})
+    model = LawRegressor(QUICK).fit(pa.table({"n": n}), 3 * np.sqrt(n), groups=groups)
+    assert model.groups_ is not None
+    assert model.groups_.fit.factors.columns == ("model",)
+
+
+def test_a_column_that_is_not_there_is_told_whatever_the_table_is() -> None:
+    import pandas as pd
+    import pyarrow as pa
+
+    columns = {"n": np.arange(1.0, 25.0), "f1": np.arange(1.0, 25.0) ** 2}
+    for table in (columns, pd.DataFrame(columns), pa.table(columns)):
+        with pytest.raises(InputError, match=r"a column `T`. Found n, f1"):
+            learn_laws(table, target="f1", inputs=["n", "T"])
+        with pytest.raises(InputError, match=r"a column `T`. Found n, f1"):
+            fit_formula("2*T", {"T": columns["n"]}, columns["f1"]).predict(table)
+    with pytest.raises(InputError, match=r"names of columns should be text. Found 0"):
+        LawRegressor().fit(pd.DataFrame({0: columns["n"], "m": columns["f1"]}), columns["f1"])
 
 
 def test_longer_laws_on_the_front_have_less_error(searched: LawRegressor) -> None:
@@ -285,7 +327,7 @@ def test_a_table_no_law_can_be_found_in_is_told(
 @pytest.mark.parametrize(
     "options",
     [
-        {"engine": "guess"},
+        {"engine": "operon"},
         {"test_size": 0.0},
         {"folds": 1},
         {"noise": "loud"},

@@ -1,52 +1,18 @@
-"""Made-up laws at several sizes of model, and a forecast that knows their form."""
+"""Made-up laws at several sizes of model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from scipy.stats import norm
+from quick_forecast import Floats, RidgeForecast
 
 from taskmix.mixtures import MixtureTable
-from taskmix.mixtures._table import Floats
 
 
-class RootForecast:
+def forecast_roots(table: MixtureTable, *, draws: int = 64, seed: int = 0) -> RidgeForecast:
     """Least squares on roots of shares: exact for the worlds below, with its own uncertainty."""
-
-    def __init__(self, table: MixtureTable, draws: int, seed: int) -> None:
-        self.table = table
-        inputs = self._inputs(table.shares)
-        inverse = np.linalg.inv(inputs.T @ inputs + 1e-6 * np.eye(inputs.shape[1]))
-        self._weights = inverse @ inputs.T @ table.values
-        left = table.values - inputs @ self._weights
-        self._spread = np.sqrt((left**2).sum(axis=0) / max(len(table) - inputs.shape[1], 1))
-        root = np.linalg.cholesky(inverse)
-        noise = np.random.default_rng(seed).standard_normal((draws, *self._weights.shape))
-        self._drawn = self._weights + self._spread * np.einsum("ij,djm->dim", root, noise)
-
-    @staticmethod
-    def _inputs(shares: Floats) -> Floats:
-        return np.column_stack([np.sqrt(shares), np.ones(len(shares))])
-
-    def predict(self, shares: Floats) -> Floats:
-        return np.asarray(self._inputs(shares) @ self._weights)
-
-    def draws(self, shares: Floats) -> Floats:
-        return np.asarray(self._inputs(shares) @ self._drawn)
-
-    def noise(self, shares: Floats) -> Floats:
-        return np.tile(self._spread, (len(shares), 1))
-
-    def interval(self, shares: Floats, level: float = 0.9) -> tuple[Floats, Floats]:
-        spread = norm.ppf(0.5 + level / 2) * np.hypot(
-            self.draws(shares).std(axis=0), self.noise(shares)
-        )
-        return self.predict(shares) - spread, self.predict(shares) + spread
-
-
-def forecast_roots(table: MixtureTable, *, draws: int = 64, seed: int = 0) -> RootForecast:
-    return RootForecast(table, draws, seed)
+    return RidgeForecast(table, draws, seed, ridge=1e-6)
 
 
 Law = Callable[[Floats], Floats]  # [mixture, domain] to [mixture, metric]

@@ -9,36 +9,20 @@ from hypothesis import strategies as st
 
 from taskmix.errors import InputError
 from taskmix.mixtures import DomainGroup, MixtureLimits, first_mixtures
-from taskmix.mixtures._designing._filling import order_by_filling, root_distances
 
 
 def names(count: int) -> tuple[str, ...]:
     return tuple(f"domain {number}" for number in range(count))
 
 
+def root_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Hellinger's, up to a factor: 0.01 and 0.04 of a domain are as far apart as 0.49 and 0.64."""
+    return np.sqrt(((np.sqrt(one)[:, None] - np.sqrt(other)) ** 2).sum(axis=2))
+
+
 def nearest_pair(shares: np.ndarray) -> float:
     apart = root_distances(shares, shares)
     return float(apart[~np.eye(len(shares), dtype=bool)].min())
-
-
-def test_distances_are_those_of_roots_of_shares() -> None:
-    # By hand: (1, 0) and (0, 1) are the root of 2 apart; (0.01, 0.99) and (0.04, 0.96) are
-    # ((0.1 - 0.2)^2 + (0.994987 - 0.979796)^2)^0.5 = 0.101147 apart.
-    found = root_distances(
-        np.array([[1.0, 0.0], [0.01, 0.99]]), np.array([[0.0, 1.0], [0.04, 0.96]])
-    )
-    assert found[0, 0] == pytest.approx(2**0.5)
-    assert found[1, 1] == pytest.approx(0.101147, abs=1e-5)
-
-
-def test_filling_takes_the_farthest_each_time() -> None:
-    line = np.array([[share, 1 - share] for share in (0.5, 0.55, 1.0, 0.0, 0.85)])
-    # From one half: both ends are equally far, the first of them is taken; then the other; then 0.85.
-    assert order_by_filling(line, 4).tolist() == [0, 2, 3, 4]
-
-
-def test_filling_takes_no_candidate_twice_even_if_all_are_alike() -> None:
-    assert sorted(order_by_filling(np.full((5, 2), 0.5), 5).tolist()) == [0, 1, 2, 3, 4]
 
 
 def test_a_design_has_centre_corners_replicates_and_says_so() -> None:

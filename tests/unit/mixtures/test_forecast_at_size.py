@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from quick_forecast import use_forecast
 from scipy.stats import spearmanr
-from size_worlds import forecast_roots, random_shares, roots_law, table_of
+from size_worlds import Floats, forecast_roots, random_shares, roots_law, table_of
 
 from taskmix.errors import InputError
-from taskmix.mixtures import forecast_at_size
-from taskmix.mixtures._scales import _at_size
-from taskmix.mixtures._table import Floats, MixtureTable
+from taskmix.mixtures import MixtureTable, forecast_at_size
 
 SMALL, LARGE = 1e6, 6e7
 NOISE = 0.01
@@ -19,7 +18,7 @@ SLOPES = np.array([0.5, 0.7, 0.9, 1.0, 1.1, 0.6])
 
 @pytest.fixture(autouse=True)
 def _known_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_at_size, "forecast_mixtures", forecast_roots)
+    use_forecast(monkeypatch, forecast_roots)
 
 
 def large_law(shares: Floats, seed: int, remainder: float = 0.0) -> Floats:

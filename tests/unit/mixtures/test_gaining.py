@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from taskmix.mixtures import next_mixtures
-from taskmix.mixtures._designing._gaining import Beliefs, shrunk_gains
+from taskmix.mixtures._knowledge_gradient import Beliefs, shrunk_gains
 
 Floats = NDArray[np.float64]
 

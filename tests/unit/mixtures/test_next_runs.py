@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from taskmix.mixtures import (
     MixtureLimits,
     MixtureTarget,
     estimate_regret,
+    find_optimum,
     next_mixtures,
 )
 
@@ -29,7 +31,8 @@ def one_of_two(draws: int = 32, spread: float = 0.01) -> KnownForecast:
     def second(shares: Floats) -> Floats:
         return 1 - shares[:, 1:2]
 
-    return KnownForecast(table_of(first), (first, second) * (draws // 2), spread)
+    table = replace(table_of(first, runs=3), shares=np.eye(3), values=first(np.eye(3)))
+    return KnownForecast(table, (first, second) * (draws // 2), spread)
 
 
 def test_the_expected_regret_is_the_mean_over_laws() -> None:
@@ -153,7 +156,9 @@ def test_other_units_of_a_metric_change_nothing_but_the_units() -> None:
         def noise(self, shares: Floats) -> Floats:
             return 1000 * super().noise(shares)
 
-    one, other = (next_mixtures(each, count=3, tolerance=0.0) for each in (forecast, Scaled(table)))
+    scaled = Scaled(table)
+    scaled.table = replace(table, values=1000 * table.values)
+    one, other = (next_mixtures(each, count=3, tolerance=0.0) for each in (forecast, scaled))
     assert other.regret.mean == pytest.approx(1000 * one.regret.mean, rel=1e-3)
     assert other.gain_error == pytest.approx(1000 * one.gain_error, rel=0.2)
 
@@ -213,3 +218,15 @@ def test_a_recommended_mixture_outside_the_limits_is_refused() -> None:
         estimate_regret(
             one_of_two(), None, MixtureLimits(at_most=0.5), recommended=np.array([1.0, 0.0, 0.0])
         )
+
+
+def test_laws_that_know_nothing_leave_no_regret_larger_than_the_runs_differ() -> None:
+    known = one_of_two()
+    wild = tuple(lambda shares, law=law: 1e6 * law(shares) for law in known.laws)
+    forecast = KnownForecast(known.table, wild, spread=0.01)  # type: ignore[arg-type]
+    regret = estimate_regret(forecast)
+    assert (regret.mean, regret.high) == (1.0, 1.0), "the runs lie between 0 and 1"
+    assert find_optimum(forecast).regret == 1.0
+    runs = next_mixtures(forecast, count=2)
+    assert runs.is_worth_running, "a run tells the two laws apart, whatever bounds the regret"
+    assert runs.regret_after < 0.1

@@ -1,4 +1,4 @@
-"""Rank correlations with intervals, and mixtures that are the same."""
+"""Rank correlations with intervals, and how reliable ranks are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr
 
-from taskmix.mixtures._scales._pairs import group_mixtures, match_mixtures, size_in_words
 from taskmix.mixtures._scales._ranks import (
     correlate_ranks,
     fisher_interval,
@@ -67,31 +66,6 @@ def test_more_mixtures_are_needed_the_nearer_the_threshold_and_the_noisier_the_r
     assert runs_to_tell(0.8, 0.8, 0.9, 1.0) == np.inf
     # That many mixtures do leave the threshold out.
     assert fisher_interval(0.97, int(far), 0.9)[0] >= 0.8
-
-
-def test_runs_of_one_mixture_are_its_mean_and_tell_the_noise() -> None:
-    shares = np.array([[0.5, 0.5], [1.0, 0.0], [0.50001, 0.49999], [1.0, -0.0]])
-    columns = np.array([[1.0, 2.0], [5.0, np.nan], [3.0, 2.0], [5.0, 4.0]])
-    grouped = group_mixtures(shares, columns)
-    assert grouped.values.tolist() == [[2.0, 2.0], [5.0, 4.0]]
-    assert grouped.counts.tolist() == [2, 2]
-    # (1 + 1) / 2 degrees of freedom in the first column; one pair without a difference in the second.
-    assert grouped.noise.tolist() == [1.0, 0.0]
-    assert grouped.freedom.tolist() == [2, 1]
-
-
-def test_the_same_mixtures_are_found_in_any_order() -> None:
-    first = group_mixtures(np.array([[0.2, 0.8], [0.5, 0.5]]), np.zeros((2, 1)))
-    second = group_mixtures(np.array([[0.5, 0.5], [0.3, 0.7], [0.2, 0.8]]), np.zeros((3, 1)))
-    left, right = match_mixtures(first, second)
-    assert dict(zip(left.tolist(), right.tolist(), strict=True)) == {0: 2, 1: 0}
-
-
-@pytest.mark.parametrize(
-    ("size", "words"), [(1e6, "1 M"), (1.5e9, "1.5 B"), (7e4, "70 K"), (12, "12")]
-)
-def test_a_size_reads_as_people_write_it(size: float, words: str) -> None:
-    assert size_in_words(size) == words
 
 
 def test_a_third_of_noise_leaves_two_thirds_of_reliability() -> None:

@@ -3,9 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taskmix.mixtures import MixtureLimits, MixtureTarget, measure_sensitivity
-from taskmix.mixtures._optimum._sensitivity import with_share
-from taskmix.records import from_plain, to_plain
+from taskmix.mixtures import measure_sensitivity
 
 from .known_forecasts import Floats, KnownForecast, Law, known, table_of
 
@@ -15,13 +13,6 @@ def linear(*slopes: float) -> Law:
         return (shares @ np.array(slopes))[:, None]
 
     return law
-
-
-def test_what_a_domain_gets_is_taken_from_all_others_in_proportion() -> None:
-    np.testing.assert_allclose(
-        with_share(np.array([0.5, 0.4, 0.1]), 2, 0.2), [0.5 / 0.9 * 0.8, 0.4 / 0.9 * 0.8, 0.2]
-    )
-    np.testing.assert_allclose(with_share(np.array([0.0, 0.0, 1.0]), 2, 0.5), [0.25, 0.25, 0.5])
 
 
 def test_a_point_more_of_a_domain_changes_a_linear_law_as_worked_out_by_hand() -> None:
@@ -50,23 +41,3 @@ def test_a_domain_that_has_all_tokens_cannot_get_more() -> None:
     assert found.changes["d0"] is None
     assert found.changes["d1"] is not None
     assert found.changes["d1"].mean == pytest.approx(0.01)
-
-
-def test_curves_reach_over_the_shares_that_limits_leave() -> None:
-    limits = MixtureLimits(at_least={"d1": 0.1}, at_most={"d0": 0.6})
-    found = measure_sensitivity(
-        known(linear(1.0, 0.0, 0.0)),
-        {"d0": 0.2, "d1": 0.4, "d2": 0.4},
-        MixtureTarget(),
-        limits,
-        points=5,
-    )
-    curve = found.curves["d0"]
-    np.testing.assert_allclose(curve.shares, [0.0, 0.15, 0.3, 0.45, 0.6])
-    np.testing.assert_allclose(curve.target, curve.shares)
-    assert found.curves["d1"].shares[0] == pytest.approx(0.1)
-
-
-def test_it_comes_back_from_json() -> None:
-    found = measure_sensitivity(known(linear(1.0, 2.0, 3.0)), {"d0": 1.0}, points=3)
-    assert from_plain(type(found), to_plain(found)) == found

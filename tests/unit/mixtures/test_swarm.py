@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,19 @@ import pytest
 import torch
 from swarm_toys import domains, tiny
 
-from taskmix.engine import Executor, Fleet, Here, Until
+from taskmix.engine import Executed, Executor, Fleet, Here, Run, Until
 from taskmix.errors import InputError, OptionError, RunError
 from taskmix.mixtures import (
+    MixtureTable,
     TrainedSwarm,
     check_swarm_time,
     domains_of_swarm,
     estimate_swarm,
+    read_mixtures,
     swarm_runs,
     train_swarm,
     train_tokenizer,
+    write_table_files,
 )
 from taskmix.models import CausalTransformer, Transformer
 from taskmix.policies import MixtureShares
@@ -97,6 +100,36 @@ def test_the_table_is_beside_the_records_as_two_files(tmp_path: Path) -> None:
     rows = list(csv.reader((tmp_path / "metrics.csv").open()))
     assert rows[0][1] == "vowels/bits_per_byte"
     np.testing.assert_array_equal(np.array(rows[1:])[:, 1:].astype(float), table.values)
+
+
+def test_no_name_is_a_formula_in_the_table_and_it_is_read_as_it_was(tmp_path: Path) -> None:
+    domains, runs = ("=1+1", "+x", "-x", "@now", "web"), tuple(f"@{run}" for run in range(2))
+    shares = np.array([[0.25, 0.25, 0.25, 0.125, 0.125], [0.0, 0.0, 0.0, 0.0, 1.0]])
+    metrics = tuple(f"{domain}/bits" for domain in domains)
+    table = MixtureTable(domains=domains, metrics=metrics, runs=runs, shares=shares, values=shares)
+    ratios, values = write_table_files(table, tmp_path)
+    for path in (ratios, values):
+        cells = [cell for row in csv.reader(path.open()) for cell in (*row[:1], *row[1:])]
+        assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+    again = read_mixtures(ratios, values)
+    assert (again.domains, again.metrics, again.runs) == (domains, metrics, runs)
+    np.testing.assert_array_equal(again.shares, shares)
+
+
+def test_a_second_swarm_is_told_so_and_the_first_goes_on(tmp_path: Path) -> None:
+    others: list[str] = []
+
+    class Watched(Fleet):
+        def run(self, runs: Sequence[Run], study: Study) -> list[Executed]:
+            with pytest.raises(RunError) as caught:
+                trained(tmp_path)
+            others.append(str(caught.value))
+            return super().run(runs, study)
+
+    table = trained(tmp_path, Watched(workers=1), mixtures=CORNERS).table
+    assert len(table) == len(CORNERS)
+    assert others[0].startswith(f"One `swarm` at a time should work on `{tmp_path}`. Found that ")
+    assert trained(tmp_path, mixtures=CORNERS).speed.member_steps == 0
 
 
 def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:

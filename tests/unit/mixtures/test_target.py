@@ -46,18 +46,6 @@ def test_relative_to_a_reference_a_change_counts_the_same_at_every_level() -> No
     assert mean.of(np.array([3.0, 1.1, 0.5]), table()) == pytest.approx((-0.25 + 0.1 - 0.25) / 3)
 
 
-def test_leading_axes_stay() -> None:
-    values = np.ones((5, 4, 3))
-    assert MixtureTarget().of(values, table()).shape == (5, 4)
-
-
-def test_it_says_what_it_is() -> None:
-    assert MixtureTarget().describe(table()) == "the mean of 3 metrics"
-    assert MixtureTarget(metric="bits").describe(table()) == "bits"
-    worst = MixtureTarget(worst=True, reference={"loss": 1, "bits": 1, "accuracy": 1})
-    assert worst.describe(table()) == "the worst of 3 metrics, relative to the reference"
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -17,9 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taskmix.mixtures._laws._line import best_line
-from taskmix.mixtures._laws._minimise import minimise
-from taskmix.mixtures._laws._scaled import ScaledLosses, scale_losses
+from taskmix.mixtures._laws._law import (
+    ScaledLosses,
+    best_line,
+    exp_then_straight,
+    minimise,
+    scale_losses,
+)
 from taskmix.mixtures._table import Floats
 
 USUAL_EXPONENT, EXPONENT_SPREAD = -0.7, 0.5  # of its logarithm
@@ -57,7 +61,7 @@ class EffectiveDataLaw:
         )
 
         def misfit() -> Tensor:
-            shape = _shape(constants, rows)
+            shape = torch.exp(_exponents(constants, rows))
             center, slope = best_line(shape, values, known)
             left = values - (shape - center) * slope
             noise = constants["noise"].unsqueeze(1)
@@ -65,10 +69,14 @@ class EffectiveDataLaw:
             return found + _prior(self, constants)
 
         minimise(misfit, list(constants.values()), self.steps)
-        shape = _shape(constants, rows)
-        center, slope = (each.numpy() for each in best_line(shape, values, known))
+        exponents = _exponents(constants, rows)
+        center, slope = (each.numpy() for each in best_line(exponents.exp(), values, known))
         return FittedEffectiveData(
-            {name: each.numpy().copy() for name, each in constants.items()}, center, slope, scaled
+            {name: each.numpy().copy() for name, each in constants.items()},
+            exponents.numpy().max(axis=1, keepdims=True),
+            center,
+            slope,
+            scaled,
         )
 
 
@@ -77,19 +85,17 @@ class FittedEffectiveData:
     """The law with its constants."""
 
     constants: dict[str, Floats]
+    highest: Floats  # [metric, 1], exponent of the runs
     center: Floats  # [metric, 1]
     slope: Floats  # [metric, 1]
     scaled: ScaledLosses
 
-    @property
-    def worths(self) -> Floats:
-        """[metric, domain], of a token, in those of the domain that is worth most to the metric."""
-        worths = np.exp(self.constants["worth"])
-        return np.asarray(worths / worths.max(axis=1, keepdims=True))
-
     def predict(self, shares: Floats) -> Floats:
         constants = {name: torch.as_tensor(each) for name, each in self.constants.items()}
-        shape = _shape(constants, torch.as_tensor(shares)).numpy()
+        exponents = _exponents(constants, torch.as_tensor(shares)).numpy()
+        # Less data in all is no other mixture: by how much that raises exponents is known.
+        less = np.exp(self.constants["exponent"])[:, None] * np.log(shares.sum(axis=1) + 1e-12)
+        shape = exp_then_straight(exponents, self.highest - less)
         return self.scaled.back((shape - self.center) * self.slope)
 
 
@@ -114,14 +120,14 @@ def _first(options: EffectiveDataLaw, shares: Floats, scaled: ScaledLosses) -> d
     return found
 
 
-def _shape(constants: dict[str, Tensor], shares: Tensor) -> Tensor:
-    """[metric, mixture], the power of effective data; the floor is a part of the budget, too."""
+def _exponents(constants: dict[str, Tensor], shares: Tensor) -> Tensor:
+    """[metric, mixture], logarithms of powers of effective data; the floor is a part of the budget."""
     data = torch.exp(constants["worth"]) @ shares.T
     data = data + torch.exp(constants["floor"]).unsqueeze(1) * shares.sum(dim=1)
     if "company" in constants:
         # Roots are taken a hair above 0, where they have a slope.
         data = data + (constants["company"] @ (shares + 1e-6).sqrt().T).square()
-    return torch.exp(-torch.exp(constants["exponent"]).unsqueeze(1) * torch.log(data + 1e-12))
+    return -torch.exp(constants["exponent"]).unsqueeze(1) * torch.log(data + 1e-12)
 
 
 def _prior(options: EffectiveDataLaw, constants: dict[str, Tensor]) -> Tensor:

@@ -12,9 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taskmix.mixtures._laws._line import best_line
-from taskmix.mixtures._laws._minimise import minimise
-from taskmix.mixtures._laws._scaled import ScaledLosses, scale_losses
+from taskmix.mixtures._laws._law import (
+    ScaledLosses,
+    best_line,
+    exp_then_straight,
+    minimise,
+    scale_losses,
+)
 from taskmix.mixtures._table import Floats
 
 FIRST_RATE = -2.0  # of each domain times how well its share goes with the loss
@@ -49,16 +53,22 @@ class ExponentialLaw:
         rates = torch.as_tensor(np.ascontiguousarray(FIRST_RATE * lowered))
 
         def misfit() -> Tensor:
-            shape = torch.exp((rates @ rows.T).clamp(-30, 30))
+            shape = torch.exp(_exponents(rates, rows))
             center, slope = best_line(shape, values, known)
             left = known * (values - (shape - center) * slope)
             apart = rates - rates.mean(dim=1, keepdim=True)
             return left.square().sum() / len(rows) + self.ridge * apart.square().sum()
 
         minimise(misfit, [rates], self.steps)
-        shape = torch.exp((rates @ rows.T).clamp(-30, 30))
-        center, slope = (each.numpy() for each in best_line(shape, values, known))
-        return FittedExponential(rates.numpy().copy(), center, slope, scaled)
+        exponents = _exponents(rates, rows)
+        center, slope = (each.numpy() for each in best_line(exponents.exp(), values, known))
+        highest = exponents.numpy().max(axis=1, keepdims=True)
+        return FittedExponential(rates.numpy().copy(), highest, center, slope, scaled)
+
+
+def _exponents(rates: Tensor, shares: Tensor) -> Tensor:
+    """[metric, mixture]"""
+    return (rates @ shares.T).clamp(-30, 30)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +76,12 @@ class FittedExponential:
     """The law with its constants."""
 
     rates: Floats  # [metric, domain]
+    highest: Floats  # [metric, 1], exponent of the runs
     center: Floats  # [metric, 1]
     slope: Floats  # [metric, 1]
     scaled: ScaledLosses
 
     def predict(self, shares: Floats) -> Floats:
-        shape = np.exp(np.clip(self.rates @ shares.T, -30, 30))
+        exponents = _exponents(torch.as_tensor(self.rates), torch.as_tensor(shares)).numpy()
+        shape = exp_then_straight(exponents, self.highest)
         return self.scaled.back((shape - self.center) * self.slope)

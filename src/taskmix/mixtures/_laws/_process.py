@@ -15,8 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taskmix.mixtures._laws._minimise import minimise
-from taskmix.mixtures._laws._scaled import ScaledLosses, scale_losses
+from taskmix.mixtures._laws._law import ScaledLosses, minimise, scale_losses
 from taskmix.mixtures._table import Floats
 
 NEARLY_NONE = 1e-4  # a share; powers of smaller ones are alike

@@ -18,11 +18,7 @@ from taskmix.records import LEFT_OUT_IF_NONE, from_plain, to_plain
 
 @dataclass(frozen=True)
 class ForecastValue:
-    """A number with its 90 % interval: of the law for targets and gains, of a run for metrics.
-
-    >>> ForecastValue(3.0, 2.9, 3.1).low
-    2.9
-    """
+    """A number with its 90 % interval: of the law for targets and gains, of a run for metrics."""
 
     value: float
     low: float
@@ -31,15 +27,7 @@ class ForecastValue:
 
 @dataclass(frozen=True, kw_only=True)
 class DomainRow:
-    """What is advised for one domain, and how much that matters.
-
-    >>> row = DomainRow(
-    ...     domain="web", share=0.6, low=0.5, high=0.7, seen_low=0.0, seen_high=1.0, effect=None,
-    ...     fixed=False,
-    ... )
-    >>> row.low <= row.share <= row.high
-    True
-    """
+    """What is advised for one domain, and how much that matters."""
 
     domain: str
     share: float  # advised
@@ -54,16 +42,7 @@ class DomainRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedMixture:
-    """A mixture beside the advised one: what is expected of it.
-
-    >>> value = ForecastValue(3.0, 2.9, 3.1)
-    >>> row = ComparedMixture(
-    ...     name="equal shares", shares={"web": 0.5, "code": 0.5}, target=value,
-    ...     gain=ForecastValue(0.1, 0.0, 0.2), better=0.95, metrics={"loss": value},
-    ... )
-    >>> row.gain.value  # by so much the advised mixture is better
-    0.1
-    """
+    """A mixture beside the advised one: what is expected of it."""
 
     name: str
     shares: Mapping[str, float]
@@ -75,16 +54,7 @@ class ComparedMixture:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutMetric:
-    """A metric, or the target, as predicted for runs that the law had not seen.
-
-    >>> row = LeftOutMetric(
-    ...     name="loss", larger_is_better=False, runs=("a",), predicted=(3.0,), observed=(3.1,),
-    ...     low=(2.9,), high=(3.2,), rank_correlation=0.98, r_squared=0.95, coverage=1.0, error=0.1,
-    ...     noise=0.05,
-    ... )
-    >>> row.low[0] <= row.observed[0] <= row.high[0]
-    True
-    """
+    """A metric, or the target, as predicted for runs that the law had not seen."""
 
     name: str
     larger_is_better: bool
@@ -102,11 +72,7 @@ class LeftOutMetric:
 
 @dataclass(frozen=True)
 class LawWeight:
-    """How much a law counts in the forecast of a metric.
-
-    >>> LawWeight("loss", "effective data", 0.75).weight
-    0.75
-    """
+    """How much a law counts in the forecast of a metric."""
 
     metric: str
     law: str
@@ -115,11 +81,7 @@ class LawWeight:
 
 @dataclass(frozen=True, kw_only=True)
 class RunToDo:
-    """A mixture to train next.
-
-    >>> RunToDo(shares={"web": 0.9, "code": 0.1}, words="the laws disagree there").shares["web"]
-    0.9
-    """
+    """A mixture to train next."""
 
     shares: Mapping[str, float]
     words: str  # what it is for
@@ -127,11 +89,7 @@ class RunToDo:
 
 @dataclass(frozen=True, kw_only=True)
 class RunsToDo:
-    """What to train next, and what it is expected to bring.
-
-    >>> RunsToDo(runs=(), regret=0.001, regret_after=0.001, enough=True, words="Enough.").enough
-    True
-    """
+    """What to train next, and what it is expected to bring."""
 
     runs: tuple[RunToDo, ...]
     regret: float  # expected now, in units of the target
@@ -142,12 +100,7 @@ class RunsToDo:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontPoint:
-    """A mixture that is best at a trade of two metrics.
-
-    >>> value = ForecastValue(3.0, 2.9, 3.1)
-    >>> FrontPoint(shares={"web": 1.0}, first=value, second=value).first.value
-    3.0
-    """
+    """A mixture that is best at a trade of two metrics."""
 
     shares: Mapping[str, float]
     first: ForecastValue
@@ -156,11 +109,7 @@ class FrontPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureFront:
-    """What one metric costs of another.
-
-    >>> MixtureFront(first="prose", second="code", points=()).second
-    'code'
-    """
+    """What one metric costs of another."""
 
     first: str
     second: str
@@ -169,15 +118,7 @@ class MixtureFront:
 
 @dataclass(frozen=True, kw_only=True)
 class CarryRow:
-    """How ranks of mixtures carry over from one size of model to another.
-
-    >>> row = CarryRow(
-    ...     name="loss", small=1e6, large=6e7, correlation=0.9, low=0.85, high=0.95,
-    ...     verdict="carries over", words="loss, 1 M to 60 M: carries over.",
-    ... )
-    >>> row.verdict
-    'carries over'
-    """
+    """How ranks of mixtures carry over from one size of model to another."""
 
     name: str
     small: float
@@ -191,12 +132,7 @@ class CarryRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictedMixture:
-    """A mixture that was asked about.
-
-    >>> value = ForecastValue(3.0, 2.9, 3.1)
-    >>> PredictedMixture(name="mine", shares={"web": 1.0}, target=value, metrics={"loss": value}).name
-    'mine'
-    """
+    """A mixture that was asked about."""
 
     name: str
     shares: Mapping[str, float]
@@ -205,13 +141,8 @@ class PredictedMixture:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixturesDocument:
-    """What `learn_mixtures` found, in plain words and numbers; what was not asked for is None.
-
-    >>> from dataclasses import fields
-    >>> [each.name for each in fields(MixturesDocument)][:4]
-    ['command', 'mixtures', 'target', 'larger_is_better']
-    """
+class MixtureReport:
+    """What `learn_mixtures` found, in plain words and numbers; what was not asked for is None."""
 
     command: str  # that made it; nothing where it was made from Python
     mixtures: str  # in words: what was read
@@ -257,7 +188,7 @@ def is_mixtures_document(begin: bytes) -> bool:
     return has_keys("command", "mixtures", "target")(begin)
 
 
-def write_mixtures(document: MixturesDocument, path: Path | str) -> Path:
+def write_mixtures(document: MixtureReport, path: Path | str) -> Path:
     """Writes the document, whole or not at all.
 
     >>> shares = np.random.default_rng(0).dirichlet([1, 1], size=8)
@@ -271,7 +202,7 @@ def write_mixtures(document: MixturesDocument, path: Path | str) -> Path:
     return Path(path)
 
 
-def read_mixtures_document(path: Path | str) -> MixturesDocument:
+def read_mixtures_document(path: Path | str) -> MixtureReport:
     """What `write_mixtures` or `taskmix mix --document` wrote; see `write_mixtures` for an example.
 
     >>> read_mixtures_document("ratios.csv")
@@ -279,7 +210,7 @@ def read_mixtures_document(path: Path | str) -> MixturesDocument:
     taskmix.errors.InputError: `ratios.csv` should be a JSON file that `taskmix mix --document` wrote...
     """
     try:
-        return from_plain(MixturesDocument, json.loads(read_plain(Path(path))))
+        return from_plain(MixtureReport, json.loads(read_plain(Path(path))))
     except TypeError as error:
         found = f"another kind of file ({error})"
     except UnreadableError as error:

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from taskmix.mixtures._domains import DomainFeatures
-from taskmix.mixtures._learning._answering import document_answer
-from taskmix.mixtures._learning._fitting import (
+from taskmix.errors import InputError
+from taskmix.mixtures._learning._answer import document_answer, value_of
+from taskmix.mixtures._learning._document import (
+    CarryRow,
+    FrontPoint,
+    MixtureFront,
+    RunsToDo,
+    RunToDo,
+)
+from taskmix.mixtures._learning._fit import (
     Fit,
-    FitSettings,
     Tell,
     check_asked_size,
     fit_mixtures,
-    new_domains,
     size_asked,
 )
-from taskmix.mixtures._learning._following import (
-    carry_rows,
-    choose_large,
-    choose_next,
-    draw_front,
-    explain_carry,
-)
 from taskmix.mixtures._learning._lessons import MixtureLessons
-from taskmix.mixtures._learning._limiting import hold_fixed
-from taskmix.mixtures._optimum import JudgedMixtures, MixtureLimits, MixtureTarget, find_optimum
-from taskmix.mixtures._reading import CheckedTable, check_table
-from taskmix.mixtures._scales import suspect_two_sizes
+from taskmix.mixtures._next_runs import next_mixtures
+from taskmix.mixtures._optimum._front import find_front
+from taskmix.mixtures._optimum._limits import MixtureLimits
+from taskmix.mixtures._optimum._optimum import find_optimum, shares_by_name
+from taskmix.mixtures._optimum._target import JudgedMixtures, MixtureTarget
+from taskmix.mixtures._reading._checks import check_table
+from taskmix.mixtures._scales._agreement import rank_agreement
+from taskmix.mixtures._scales._large_runs import choose_large_runs
 from taskmix.mixtures._table import MixtureTable
+
+SLACK = 1e-9
+NOT_KNOWN = float("nan")
 
 
 def learn_mixtures(
@@ -43,7 +48,6 @@ def learn_mixtures(
     next_runs: int = 0,
     tolerance: float | None = None,
     predict: Mapping[str, Mapping[str, float]] | None = None,
-    features: DomainFeatures | None = None,
     fit: Fit | None = None,
     seed: int = 0,
     tell: Tell | None = None,
@@ -54,9 +58,8 @@ def learn_mixtures(
     With runs of several sizes, the answer is for models of `size`, or of the largest there is. Shares
     in `reference` are compared with the advised ones. `front` names two metrics whose trade is drawn,
     `next_runs` how many runs to propose, `tolerance` the expected regret that is enough, and `predict`
-    mixtures by name that are to be predicted. `features` describe domains, those that no run has seen
-    included. `fit` makes the forecast from runs of one size; None is `forecast_mixtures`. `tell` hears
-    what is being done.
+    mixtures by name that are to be predicted. `fit` makes the forecast from runs of one size; None is
+    `forecast_mixtures`. `tell` hears what is being done.
 
     >>> shares = np.random.default_rng(0).dirichlet([1, 1], size=8)
     >>> columns = {"web": shares[:, 0], "code": shares[:, 1]}
@@ -75,21 +78,20 @@ def learn_mixtures(
     checked = check_table(table, needed=_needed(wanted, front))
     table = checked.table
     check_asked_size(table, size)
-    held = _limits(checked, limits or MixtureLimits(), features)
-    settings = FitSettings(size=size, features=features, seed=seed, tell=tell, given=fit)
-    fitted = fit_mixtures(checked, settings)
-    judged = JudgedMixtures(forecast=fitted.forecast, target=wanted, limits=held)
+    held = hold_fixed(limits or MixtureLimits(), checked.fixed, table.domains)
+    held.check(table.domains)
+    forecast, left_out, remarks = fit_mixtures(table, size=size, fit=fit, seed=seed, tell=tell)
+    judged = JudgedMixtures(forecast=forecast, target=wanted, limits=held)
     tell("looking for the best mixture")
-    optimum = find_optimum(fitted.forecast, wanted, held, seed=seed, reference=reference)
-    carry, remarks, at = None, fitted.remarks, None
+    optimum = find_optimum(forecast, wanted, held, seed=seed, reference=reference)
+    carry, at = None, None
     if table.known_sizes:
         tell("comparing sizes")
         at = size_asked(table, size)
         carry = carry_rows(table, wanted, seed=seed)
-        remarks = (*remarks, *explain_carry(table, wanted, seed=seed))
     document = replace(
-        document_answer(fitted, judged, optimum, carry, at),
-        warnings=_warnings(checked, fitted.new),
+        document_answer(checked, left_out, judged, optimum, carry, at),
+        warnings=checked.warnings,
         notes=(*table.notes, *remarks),
     )
     if front is not None:
@@ -105,11 +107,11 @@ def learn_mixtures(
         document = replace(document, next=todo)
     lessons = MixtureLessons(
         table=table,
-        forecast=fitted.forecast,
+        forecast=forecast,
         target=wanted,
         limits=held,
         optimum=optimum,
-        left_out=fitted.left_out,
+        left_out=left_out,
         document=document,
     )
     if predict:
@@ -134,26 +136,114 @@ def _needed(target: MixtureTarget, front: tuple[str, str] | None) -> tuple[str, 
     return (*named, *(front or ()))
 
 
-def _limits(
-    checked: CheckedTable, limits: MixtureLimits, features: DomainFeatures | None
+def hold_fixed(
+    limits: MixtureLimits, fixed: Mapping[str, float], domains: Sequence[str]
 ) -> MixtureLimits:
-    """The limits with what was never varied held where it was, unless features say what it is like."""
-    new = new_domains(checked, features)
-    domains = tuple(dict.fromkeys((*checked.table.domains, *new)))
-    fixed = {name: share for name, share in checked.fixed.items() if name not in new}
-    held = hold_fixed(limits, fixed, domains)
-    held.check(domains)
-    return held
+    """The same limits with the shares of `fixed` held; refuses those that ask for another share."""
+    if not fixed:
+        return limits
+    lowest = _by_domain(limits.at_least, domains)
+    highest = _by_domain(limits.at_most, domains)
+    for name, share in fixed.items():
+        low, high = lowest.get(name, 0.0), highest.get(name, 1.0)
+        if not low - SLACK <= share <= high + SLACK:
+            raise InputError(
+                f"Limits should leave `{name}` where all runs had it, as nothing is known of other "
+                f"shares. Found {share:.4g} in every run, and limits from {low:g} to {high:g}. Train "
+                "runs that vary it, or take the limit away."
+            )
+        lowest[name] = highest[name] = share
+    return replace(limits, at_least=lowest, at_most=highest)
 
 
-def _warnings(checked: CheckedTable, new: tuple[str, ...]) -> tuple[str, ...]:
-    """What makes the answer less certain than its figures."""
-    warnings = list(checked.warnings)
-    if new:
-        names = ", ".join(f"`{name}`" for name in new[:8])
-        warnings.append(
-            f"No run tells what these are worth: {names}. It is guessed from domains that are like "
-            "them, with wide intervals; train some runs that use them."
+def _by_domain(given: float | Mapping[str, float], domains: Sequence[str]) -> dict[str, float]:
+    return dict(given) if isinstance(given, Mapping) else dict.fromkeys(domains, float(given))
+
+
+def choose_next(
+    judged: JudgedMixtures, count: int, *, tolerance: float | None, seed: int
+) -> RunsToDo:
+    """The runs that tell most about the best mixture; `count` of them, or none where it is enough."""
+    found = next_mixtures(
+        judged.forecast,
+        judged.target,
+        judged.limits,
+        count=max(count, 1),
+        tolerance=tolerance,
+        seed=seed,
+    )
+    runs = zip(found.shares, found.reasons, strict=True)
+    return RunsToDo(
+        runs=tuple(
+            RunToDo(shares=shares_by_name(found.domains, shares), words=reason)
+            for shares, reason in (runs if count else ())
+        ),
+        regret=found.regret.mean,
+        regret_after=found.regret_after,
+        enough=found.is_enough,
+        words=found.describe(),
+    )
+
+
+def choose_large(
+    table: MixtureTable,
+    size: float,
+    judged: JudgedMixtures,
+    count: int,
+    *,
+    regret: float,
+    seed: int,
+) -> RunsToDo:
+    """The runs of the large size that would settle the order of the best mixtures."""
+    found = choose_large_runs(
+        table, size, judged.target, judged.limits, count=max(count, 1), seed=seed
+    )
+    runs = found.runs if count else ()
+    return RunsToDo(
+        runs=tuple(RunToDo(shares=dict(run.shares), words=run.reason) for run in runs),
+        regret=regret,
+        regret_after=NOT_KNOWN,
+        enough=False,
+        words=found.words,
+    )
+
+
+def draw_front(judged: JudgedMixtures, pair: tuple[str, str], *, seed: int) -> MixtureFront:
+    """The Pareto front of two metrics, in their own units."""
+    table = judged.forecast.table
+    first, second = (MixtureTarget(metric=name) for name in pair)
+    points = find_front(judged.forecast, first, second, judged.limits, seed=seed)
+    turned = [name in table.larger_is_better for name in pair]
+    return MixtureFront(
+        first=pair[0],
+        second=pair[1],
+        points=tuple(
+            FrontPoint(
+                shares=dict(point.shares),
+                first=value_of(point.first, turned=turned[0]),
+                second=value_of(point.second, turned=turned[1]),
+            )
+            for point in points
+        ),
+    )
+
+
+def carry_rows(table: MixtureTable, target: MixtureTarget, *, seed: int) -> tuple[CarryRow, ...]:
+    """How ranks carry over, the target first; a target of one metric is that metric."""
+    alone = target.metric is not None
+    found = rank_agreement(table, target=None if alone else target, seed=seed)
+    rows = [
+        CarryRow(
+            name=row.name,
+            small=row.small,
+            large=row.large,
+            correlation=NOT_KNOWN if row.observed is None else row.observed.value,
+            low=NOT_KNOWN if row.observed is None else row.observed.low,
+            high=NOT_KNOWN if row.observed is None else row.observed.high,
+            verdict=row.verdict,
+            words=row.words,
         )
-    suspected = suspect_two_sizes(checked.table)
-    return tuple(warnings) if suspected is None else (*warnings, suspected.words)
+        for row in found.rows
+    ]
+    wanted = target.metric if alone else "target"
+    return tuple(sorted(rows, key=lambda row: row.name != wanted))

@@ -9,27 +9,25 @@ from typing import Any
 import numpy as np
 
 from taskmix.errors import InputError
-from taskmix.mixtures._forecasting import Forecast
-from taskmix.mixtures._learning._comparing import predict_named
-from taskmix.mixtures._learning._document import MixturesDocument, PredictedMixture
-from taskmix.mixtures._learning._left_out import PredictedRuns
+from taskmix.mixtures._forecast import Forecast
+from taskmix.mixtures._learning._answer import predict_named
+from taskmix.mixtures._learning._document import MixtureReport, PredictedMixture
+from taskmix.mixtures._learning._fit import PredictedRuns
 from taskmix.mixtures._learning._shown import MixtureLines, describe_mixtures, mixtures_html
-from taskmix.mixtures._optimum import JudgedMixtures, MixtureLimits, MixtureOptimum, MixtureTarget
-from taskmix.mixtures._table import Floats, MixtureTable
+from taskmix.mixtures._optimum._limits import MixtureLimits
+from taskmix.mixtures._optimum._optimum import MixtureOptimum
+from taskmix.mixtures._optimum._target import JudgedMixtures, MixtureTarget
+from taskmix.mixtures._table import Floats, MixtureTable, rounding_of
 from taskmix.plans import Part, Plan, Shares
 
 LEAST_SHARE = 5e-4  # a smaller one rounds to 0.0 % and is left out of a plan
-CLOSE = 0.005  # by which the shares of a mixture that is asked about may miss 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MixtureLessons:
     """The forecast of a table, the mixture that it advises, and the document that says so.
 
-    `learn_mixtures` makes them, and has an example.
-
-    >>> [name for name in ("shares", "predict", "plan", "document") if name in dir(MixtureLessons)]
-    ['shares', 'predict', 'plan']
+    `learn_mixtures` makes them.
     """
 
     table: MixtureTable
@@ -38,7 +36,7 @@ class MixtureLessons:
     limits: MixtureLimits
     optimum: MixtureOptimum
     left_out: PredictedRuns  # predictions of runs that were not seen
-    document: MixturesDocument
+    document: MixtureReport
 
     @property
     def shares(self) -> Mapping[str, float]:
@@ -110,8 +108,8 @@ def as_row(shares: Mapping[str, float], domains: Sequence[str], name: str) -> Fl
             f"there are {', '.join(f'`{domain}`' for domain in domains[:12])}."
         )
     row = np.array([float(shares.get(domain, 0.0)) for domain in domains])
-    total = float(row.sum())
-    if not np.isfinite(row).all() or (row < 0).any() or abs(total - 1) > CLOSE * len(domains):
+    total, near = float(row.sum()), rounding_of(row[None])
+    if not np.isfinite(row).all() or (row < 0).any() or abs(total - 1) > near:
         raise InputError(
             f"The shares of a mixture should be at least 0 and sum to 1. Found a sum of {total:.4g} in "
             f"`{name}`. Divide them by their sum."

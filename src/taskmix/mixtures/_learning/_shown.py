@@ -7,26 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from taskmix.mixtures._learning._document import ForecastValue, MixturesDocument
+from taskmix.mixtures._learning._document import ForecastValue, MixtureReport
 
 BAR = 20  # characters of a share of 100 %
 
 
 @dataclass(frozen=True)
 class MixtureLines:
-    """A table of words, ready to be drawn: one of the parts that `describe_mixtures` gives.
-
-    >>> table = MixtureLines("Shares", ("domain", "share"), (("web", "62.0 %"),))
-    >>> [dict(zip(table.columns, row)) for row in table.rows]
-    [{'domain': 'web', 'share': '62.0 %'}]
-    """
+    """A table of words, ready to be drawn: one of the parts that `describe_mixtures` gives."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-def describe_mixtures(document: MixturesDocument) -> Iterator[str | MixtureLines]:
+def describe_mixtures(document: MixtureReport) -> Iterator[str | MixtureLines]:
     """Lines and tables, in the order in which they are read.
 
     >>> shares = np.random.default_rng(0).dirichlet([1, 1], size=8)
@@ -54,7 +49,7 @@ def describe_mixtures(document: MixturesDocument) -> Iterator[str | MixtureLines
     yield from (f"Note: {words}" for words in document.notes)
 
 
-def mixtures_html(document: MixturesDocument) -> str:
+def mixtures_html(document: MixtureReport) -> str:
     """The same for notebooks."""
     parts = [
         _html_table(part) if isinstance(part, MixtureLines) else f"<div>{escape(part)}</div>"
@@ -68,7 +63,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _share_table(document: MixturesDocument) -> MixtureLines:
+def _share_table(document: MixtureReport) -> MixtureLines:
     read = any(row.passes is not None for row in document.domains)
     rows = [
         (
@@ -88,7 +83,7 @@ def _share_table(document: MixturesDocument) -> MixtureLines:
     )
 
 
-def _compared_table(document: MixturesDocument) -> MixtureLines:
+def _compared_table(document: MixtureReport) -> MixtureLines:
     rows = [
         (
             row.name,
@@ -105,7 +100,7 @@ def _compared_table(document: MixturesDocument) -> MixtureLines:
     )
 
 
-def _left_out_table(document: MixturesDocument) -> MixtureLines:
+def _left_out_table(document: MixtureReport) -> MixtureLines:
     expected = document.compared[0].metrics
     rows = [
         (
@@ -121,7 +116,7 @@ def _left_out_table(document: MixturesDocument) -> MixtureLines:
     return MixtureLines("Predicted against observed, runs not seen", columns, tuple(rows))
 
 
-def _front_table(document: MixturesDocument) -> MixtureLines:
+def _front_table(document: MixtureReport) -> MixtureLines:
     front = document.front
     assert front is not None
     rows = [
@@ -132,7 +127,7 @@ def _front_table(document: MixturesDocument) -> MixtureLines:
     return MixtureLines(f"What {front.first} costs of {front.second}", columns, tuple(rows))
 
 
-def _carry_table(document: MixturesDocument) -> MixtureLines:
+def _carry_table(document: MixtureReport) -> MixtureLines:
     rows = [
         (
             row.name,
@@ -146,7 +141,7 @@ def _carry_table(document: MixturesDocument) -> MixtureLines:
     return MixtureLines("Between sizes of model", columns, tuple(rows))
 
 
-def _next_table(document: MixturesDocument) -> MixtureLines:
+def _next_table(document: MixtureReport) -> MixtureLines:
     assert document.next is not None
     rows = [
         (str(place), _mixture_words(run.shares, 12))
@@ -155,7 +150,7 @@ def _next_table(document: MixturesDocument) -> MixtureLines:
     return MixtureLines("Runs to do next", ("", "mixture"), tuple(rows))
 
 
-def _prediction_table(document: MixturesDocument) -> MixtureLines:
+def _prediction_table(document: MixtureReport) -> MixtureLines:
     rows = [
         (
             each.name,

@@ -16,16 +16,7 @@ ALL_TAUGHT = 0.995  # of the tokens: below that, repetition is worth a sentence
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceToRuns:
-    """Whether a mixture lies among the runs; distances are half the sum of all changes of shares.
-
-    >>> table = MixtureTable(
-    ...     domains=("web", "code"), metrics=("loss",), runs=("a", "b", "c"),
-    ...     shares=np.array([[0.5, 0.5], [0.6, 0.4], [0.8, 0.2]]), values=np.ones((3, 1)),
-    ... )
-    >>> found = measure_distance(np.array([0.9, 0.1]), table)
-    >>> found.extrapolated, found.nearest_run, round(found.distance, 2)
-    (True, 'c', 0.1)
-    """
+    """Whether a mixture lies among the runs; distances are half the sum of all changes of shares."""
 
     nearest_run: str
     distance: float

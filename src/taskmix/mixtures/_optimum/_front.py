@@ -13,28 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from taskmix.errors import OptionError
-from taskmix.mixtures._forecasting import Forecast
-from taskmix.mixtures._optimum._descending import descend_together
+from taskmix.mixtures._forecast import Forecast
+from taskmix.mixtures._optimum._descent import descend_together, finish_under
 from taskmix.mixtures._optimum._feasible import FeasibleShares
-from taskmix.mixtures._optimum._finishing import finish_under
-from taskmix.mixtures._optimum._judged import JudgedMixtures, interval_of
 from taskmix.mixtures._optimum._limits import MixtureLimits
 from taskmix.mixtures._optimum._optimum import shares_by_name
-from taskmix.mixtures._optimum._searching import best_mixture, candidate_mixtures
-from taskmix.mixtures._optimum._target import MixtureTarget
+from taskmix.mixtures._optimum._search import best_mixture, candidate_mixtures
+from taskmix.mixtures._optimum._target import JudgedMixtures, MixtureTarget, interval_of
 from taskmix.mixtures._table import Floats
 from taskmix.numerics import Interval, check_level
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrontMixture:
-    """One point of the front.
-
-    >>> from taskmix.numerics import Interval
-    >>> loss, bugs = Interval(3.0, 2.9, 3.1, 64, 0.9), Interval(2.0, 1.9, 2.1, 64, 0.9)
-    >>> FrontMixture(shares={"web": 1.0}, first=loss, second=bugs).first.mean
-    3.0
-    """
+    """One point of the front."""
 
     shares: Mapping[str, float]
     first: Interval
@@ -75,8 +67,6 @@ def find_front(
         JudgedMixtures(forecast=forecast, target=target, limits=limits)
         for target in (first, second)
     )
-    first.check(table)
-    second.check(table)
     generator = np.random.default_rng(seed)
     rows = _front_rows(one, two, feasible, table.shares, generator, points)
     by_one, by_two = one.each(rows), two.each(rows)

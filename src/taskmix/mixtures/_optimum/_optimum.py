@@ -6,35 +6,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taskmix.errors import InputError
-from taskmix.mixtures._forecasting import Forecast
+from taskmix.mixtures._forecast import Forecast
+from taskmix.mixtures._optimum._descent import descend_together
 from taskmix.mixtures._optimum._distance import DistanceToRuns, measure_distance
-from taskmix.mixtures._optimum._draws import expected_regret
 from taskmix.mixtures._optimum._feasible import FeasibleShares
-from taskmix.mixtures._optimum._judged import JudgedMixtures, interval_of
 from taskmix.mixtures._optimum._limits import MixtureLimits
-from taskmix.mixtures._optimum._profile import equally_good_ranges
-from taskmix.mixtures._optimum._searching import best_mixture, candidate_mixtures
-from taskmix.mixtures._optimum._target import MixtureTarget
+from taskmix.mixtures._optimum._search import best_mixture, candidate_mixtures, expected_regret
+from taskmix.mixtures._optimum._target import JudgedMixtures, MixtureTarget, interval_of
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.numerics import Interval, as_distribution, check_level
 
 BEST_RUN = "the best run"
+COARSE = (np.arange(1, 9) / 8) ** 2  # of the way to the end of a domain's range: finer near by
+FINE = np.arange(1, 9) / 8  # of the way between two coarse places
+DESCENTS = 3
+ROUNDING = 1e-9  # of the target: below that a difference is none
 
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureGain:
-    """What the optimum gains over another mixture.
-
-    >>> from taskmix.numerics import Interval
-    >>> gain = MixtureGain(
-    ...     shares={"web": 1.0}, target=Interval(3.0, 2.9, 3.1, 64, 0.9),
-    ...     gain=Interval(0.1, 0.0, 0.2, 64, 0.9), better=0.95,
-    ... )
-    >>> gain.better
-    0.95
-    """
+    """What the optimum gains over another mixture."""
 
     shares: Mapping[str, float]
     target: Interval  # of the other mixture
@@ -48,16 +42,6 @@ class MixtureOptimum:
 
     Intervals of targets are of the law, without the noise of a run; those of `metrics` are where a run
     on the mixture will lie.
-
-    >>> from taskmix.mixtures import forecast_mixtures
-    >>> shares = np.array([[x, 1 - x] for x in np.linspace(0.9, 0.1, 8)])
-    >>> table = MixtureTable(
-    ...     domains=("web", "code"), metrics=("loss",), runs=tuple("abcdefgh"),
-    ...     shares=shares, values=4 - 2 * shares[:, :1],
-    ... )
-    >>> optimum = find_optimum(forecast_mixtures(table, laws=()))
-    >>> optimum.best_run, round(sum(optimum.shares.values()), 6)
-    ('a', 1.0)
     """
 
     shares: Mapping[str, float]
@@ -71,11 +55,6 @@ class MixtureOptimum:
     distance: DistanceToRuns
     level: float  # of all intervals
 
-    @property
-    def better_than_best_run(self) -> float:
-        """The probability that it is better than the best mixture observed."""
-        return self.gains[BEST_RUN].better
-
     def row(self, domains: Sequence[str]) -> Floats:
         """[domain], the shares in the order of `domains`."""
         return np.array([self.shares[name] for name in domains])
@@ -88,15 +67,13 @@ def find_optimum(
     *,
     seed: int = 0,
     reference: Mapping[str, float] | None = None,  # shares by domain, one more to compare with
-    caution: float | None = None,
     level: float = 0.9,
     tolerance: float = 0.0,
 ) -> MixtureOptimum:
     """The allowed mixture whose target is lowest in the mean over the forecast's laws.
 
-    With `caution` (0.8, say) a quantile of the target over the laws is made small instead of its mean,
-    which prefers mixtures that the runs say much about. `tolerance`, in units of the target, is a loss
-    that does not matter where `equally_good` shares are named.
+    `tolerance`, in units of the target, is a loss that does not matter where `equally_good` shares are
+    named.
 
     >>> from taskmix.mixtures import forecast_mixtures
     >>> shares = np.array([[x, 1 - x] for x in np.linspace(0.05, 0.95, 10)])
@@ -111,9 +88,8 @@ def find_optimum(
     """
     check_level(level)
     target, limits, table = target or MixtureTarget(), limits or MixtureLimits(), forecast.table
-    target.check(table)
+    judged = JudgedMixtures(forecast=forecast, target=target, limits=limits)
     feasible = limits.feasible(table.domains)
-    judged = JudgedMixtures(forecast=forecast, target=target, limits=limits, caution=caution)
     others = _others(table, limits, reference)
     generator = np.random.default_rng(seed)
     seen = np.concatenate([table.shares, *(row[None] for row in others.values())])
@@ -204,6 +180,72 @@ def _gains(
             shares=shares_by_name(judged.forecast.table.domains, shares),
             target=interval_of(drawn[:, place], level),
             gain=interval_of(gained, level),
-            better=float(((gained > 0) + 0.5 * (gained == 0)).mean()),
+            # One more law of which it is not known: so few laws are no proof of 100 %.
+            better=float((((gained > 0) + 0.5 * (gained == 0)).sum() + 0.5) / (len(gained) + 1)),
         )
     return gains
+
+
+def equally_good_ranges(
+    judged: JudgedMixtures,
+    feasible: FeasibleShares,
+    optimum: Floats,  # [domain]
+    *,
+    level: float,
+    tolerance: float,
+) -> tuple[Floats, Floats]:
+    """The least and the largest share of each domain [domain] that cannot be told from the optimum's.
+
+    At every place the other shares are the best they can be. It counts as equally good where the
+    interval of its target minus the optimum's, paired by law, reaches down to `tolerance`.
+    """
+    ends = []
+    for end in feasible.ranges():
+        here, beyond = optimum, end  # the shares that are as good, and the next that were tried
+        for steps in (COARSE, FINE):
+            places = here[:, None] + steps * (beyond - here)[:, None]
+            path = _path(judged, feasible, optimum, places)
+            fails = _excess(judged, optimum, path, level) > tolerance
+            here, beyond = _bracket(np.column_stack([here, places]), fails)
+        ends.append(here)
+    return np.minimum(ends[0], optimum), np.maximum(ends[1], optimum)
+
+
+def _path(
+    judged: JudgedMixtures, feasible: FeasibleShares, optimum: Floats, places: Floats
+) -> Floats:
+    """The best mixtures found with a domain's share at each place, from the optimum outwards.
+
+    `places` are [domain, place], and the mixtures [domain, place, domain]; all are rows of one search.
+    """
+    domains, count = places.shape
+    rows, owners = np.arange(domains * count), np.repeat(np.arange(domains), count)
+    lower, upper = (np.tile(bound, (len(rows), 1)) for bound in (feasible.lower, feasible.upper))
+    lower[rows, owners] = upper[rows, owners] = places.ravel()
+    starts = feasible.project(np.tile(optimum, (len(rows), 1)), lower=lower, upper=upper)
+    moved, _ = descend_together(
+        lambda shares, _: judged.guess(shares),
+        feasible,
+        starts,
+        steps=DESCENTS,
+        lower=lower,
+        upper=upper,
+    )
+    return moved.reshape(domains, count, domains)
+
+
+def _excess(judged: JudgedMixtures, optimum: Floats, path: Floats, level: float) -> Floats:
+    """[domain, place], by how much the target is above the optimum's at the least."""
+    drawn = judged.each(np.concatenate([optimum[None], path.reshape(-1, len(optimum))]))
+    low = np.quantile(drawn[:, 1:] - drawn[:, :1], 0.5 - level / 2, axis=0)
+    return np.asarray(low.reshape(path.shape[:2]) - ROUNDING * np.abs(drawn).max())
+
+
+def _bracket(places: Floats, fails: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The last of each row's places [domain, 1 + place] before one fails, and the one after it [domain].
+
+    The first place never fails.
+    """
+    rows, last = np.arange(len(places)), places.shape[1] - 1
+    before = np.column_stack([fails, np.ones(len(places), dtype=bool)]).argmax(axis=1)
+    return places[rows, before], places[rows, np.minimum(before + 1, last)]

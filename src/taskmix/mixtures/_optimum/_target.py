@@ -9,7 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from taskmix.errors import InputError
-from taskmix.mixtures._table import Floats, MixtureTable
+from taskmix.mixtures._forecast import Forecast
+from taskmix.mixtures._optimum._descent import Judge
+from taskmix.mixtures._optimum._limits import MixtureLimits
+from taskmix.mixtures._table import Floats, MixtureTable, few_names
+from taskmix.numerics import Interval
+
+AT_ONCE = 4_000_000  # numbers [draw, mixture, metric] that are held at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +92,7 @@ class MixtureTarget:
         if unknown:
             raise InputError(
                 f"The target's metrics should be metrics of the table. Found `{unknown[0]}`; the "
-                f"table has {_names(table.metrics)}."
+                f"table has {few_names(table.metrics)}."
             )
         weights = np.array([wanted.get(name, 0.0) for name in table.metrics], dtype=np.float64)
         return np.asarray(weights / weights.sum())
@@ -130,6 +136,80 @@ class MixtureTarget:
         return levels
 
 
-def _names(names: tuple[str, ...], most: int = 8) -> str:
-    listed = ", ".join(f"`{name}`" for name in names[:most])
-    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JudgedMixtures:
+    """Mixtures as numbers to be made small.
+
+    Draws are shifted so that their mean is the forecast's prediction. Their own mean misses it by
+    chance, differently for every mixture, and a search would find those mixtures where chance is kind.
+    """
+
+    forecast: Forecast
+    target: MixtureTarget
+    limits: MixtureLimits
+
+    def __post_init__(self) -> None:
+        self.target.check(self.forecast.table)
+
+    def taught(self, shares: Floats) -> Floats:
+        """What the forecast is asked: shares as what they teach, repeated tokens counting less."""
+        return self.limits.effective(shares, self.forecast.table.domains)
+
+    def metrics(self, shares: Floats) -> Floats:
+        """[mixture, metric], expected, in the order and with the signs of the table."""
+        return self.forecast.predict(self.taught(shares))
+
+    def each(self, shares: Floats) -> Floats:
+        """[draw, mixture], the target by each of the equally likely laws."""
+        table = self.forecast.table
+        taught = self.taught(shares)
+        middle = self.forecast.predict(taught)
+        parts, start, step = [], 0, len(taught)
+        while start < len(taught):
+            drawn = self.forecast.draws(taught[start : start + step])
+            drawn = drawn - drawn.mean(axis=0) + middle[start : start + step]
+            parts.append(self.target.of(drawn, table))
+            start += step
+            step = max(1, AT_ONCE // (drawn.shape[0] * drawn.shape[2]))
+        return np.concatenate(parts, axis=1)
+
+    def guess(self, shares: Floats) -> Floats:
+        """[mixture], the target of what is predicted: nearly its mean, at the cost of one law."""
+        return self.target.of(self.metrics(shares), self.forecast.table)
+
+    @property
+    def range_of_runs(self) -> float:
+        """How far the targets of the runs lie apart; infinite where they are not known."""
+        seen = self._seen()
+        return float(np.ptp(seen)) if len(seen) else float("inf")
+
+    @property
+    def spread_of_runs(self) -> float:
+        """The same as a standard deviation; 0 where they are not known."""
+        seen = self._seen()
+        return float(seen.std()) if len(seen) else 0.0
+
+    def _seen(self) -> Floats:
+        """The targets of the runs, where they are known."""
+        seen = self.target.of(self.forecast.table.values, self.forecast.table)
+        return np.asarray(seen[np.isfinite(seen)])
+
+    @property
+    def edges(self) -> Judge | None:
+        """For the worst of several metrics these [mixture, part], expected; None for a mean."""
+        table = self.forecast.table
+        if not self.target.worst:
+            return None
+        return lambda shares: self.target.parts(self.metrics(shares), table)
+
+    def expected(self, shares: Floats) -> Floats:
+        """[mixture], the target's mean over the laws."""
+        if not self.target.worst:
+            return self.guess(shares)
+        return np.asarray(self.each(shares).mean(axis=0))
+
+
+def interval_of(draws: Floats, level: float) -> Interval:
+    """The mean of draws [draw], and between which values a share `level` of them lies."""
+    low, high = np.quantile(draws, [0.5 - level / 2, 0.5 + level / 2])
+    return Interval(float(draws.mean()), float(low), float(high), len(draws), level)

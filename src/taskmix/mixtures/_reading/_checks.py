@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taskmix.errors import InputError
-from taskmix.mixtures._reading._repeats import describe_repeats
-from taskmix.mixtures._table import WHOLE, MixtureTable
+from taskmix.mixtures._table import WHOLE, Floats, MixtureTable, few_names
 
 LEAST_RUNS = 8  # below it a law of two domains has no run left to be judged by
 UNVARIED = (
     1e-3  # shares that differ by less are the same, perhaps rounded: no law can tell them apart
 )
+SAME = 4  # digits of a share by which mixtures are the same
+LARGE = 0.5  # of the spread over all runs: noise of this size leaves nothing to learn
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ def check_table(table: MixtureTable, needed: Sequence[str] = ()) -> CheckedTable
             f"There are {len(table)} runs for {varied} domains: effects of single domains rest on "
             "shrinkage as much as on runs, and intervals are wide."
         )
-    repeats = describe_repeats(table)
-    told = (*table.notes, *notes, *repeats.notes)
-    return CheckedTable(replace(table, notes=told), fixed, (*warnings, *repeats.warnings))
+    more_notes, more_warnings = _describe_repeats(table)
+    told = (*table.notes, *notes, *more_notes)
+    return CheckedTable(replace(table, notes=told), fixed, (*warnings, *more_warnings))
 
 
 def _hold_unvaried(table: MixtureTable) -> tuple[MixtureTable, dict[str, float]]:
@@ -122,7 +123,7 @@ def _measured(table: MixtureTable, needed: Sequence[str]) -> tuple[MixtureTable,
     if empty.any():
         names = [table.runs[place] for place in np.flatnonzero(empty)]
         count = "1 run has" if len(names) == 1 else f"{len(names)} runs have"
-        notes.append(f"{count} no metrics, left out: {_few(names)}.")
+        notes.append(f"{count} no metrics, left out: {few_names(names, 5)}.")
     missing = ~known[:, kept] & ~empty[:, None]
     if missing.any():
         worst = int(missing.sum(axis=0).argmax())
@@ -145,6 +146,61 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-def _few(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(f"`{name}`" for name in names[:most]) + more
+def _find_repeats(table: MixtureTable) -> tuple[tuple[int, ...], ...]:
+    """Rows of the same mixture and size, as groups of two or more."""
+    rows: dict[bytes, list[int]] = {}
+    for place, shares in enumerate(np.round(table.shares, SAME) + 0.0):
+        size = b"" if table.sizes is None else table.sizes[place].tobytes()
+        rows.setdefault(shares.tobytes() + size, []).append(place)
+    return tuple(tuple(group) for group in rows.values() if len(group) > 1)
+
+
+def _describe_repeats(table: MixtureTable) -> tuple[list[str], list[str]]:
+    """How far repeated runs differ beside the spread over all runs: notes and warnings."""
+    groups = _find_repeats(table)
+    count = len(table.metrics)
+    if not groups:
+        return [], []
+    squares, freedom = np.zeros(count), np.zeros(count)
+    for group in groups:
+        values = table.values[list(group)]
+        known = (~np.isnan(values)).sum(axis=0)
+        middle = np.nansum(values, axis=0) / np.maximum(known, 1)
+        squares += np.nansum((values - middle) ** 2, axis=0)
+        freedom += np.maximum(known - 1, 0)
+    spread = np.sqrt(np.divide(squares, freedom, out=np.full(count, np.nan), where=freedom > 0))
+    whole = _spread_of_all(table)
+    share = np.divide(spread, whole, out=np.full(count, np.nan), where=whole > 0)
+    if np.isnan(share).all():
+        return [], []
+    runs = sum(map(len, groups))
+    mixtures = "1 mixture was" if len(groups) == 1 else f"{len(groups)} mixtures were"
+    middle_share = float(np.nanmedian(share))
+    notes = [
+        f"{mixtures} trained more than once ({runs} runs), which tells the noise: a run differs from "
+        f"its mixture by {middle_share:.0%} of the spread over all runs (median over metrics)."
+    ]
+    warnings = []
+    if middle_share > LARGE:
+        worst = max(groups, key=lambda group: _distance(table, group))
+        names = " and ".join(f"`{table.runs[place]}`" for place in worst[:2])
+        warnings.append(
+            f"Runs on the same mixture should agree but for noise. Found that they differ by "
+            f"{middle_share:.0%} of the spread over all runs (most: {names}). If they differ in size, "
+            "length or data, say so in a column of sizes, or leave one of them out."
+        )
+    return notes, warnings
+
+
+def _spread_of_all(table: MixtureTable) -> Floats:
+    if table.sizes is None:
+        return np.asarray(np.nanstd(table.values, axis=0))
+    each = [np.nanstd(table.values[table.sizes == size], axis=0) for size in table.known_sizes]
+    return np.asarray(np.nanmean(each, axis=0))
+
+
+def _distance(table: MixtureTable, group: tuple[int, ...]) -> float:
+    spread = np.nanstd(table.values, axis=0)
+    values = table.values[list(group)] / np.where(spread > 0, spread, 1)
+    ranges = [np.ptp(column[~np.isnan(column)]) for column in values.T if (~np.isnan(column)).any()]
+    return max(map(float, ranges), default=0.0)

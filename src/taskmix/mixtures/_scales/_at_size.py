@@ -8,9 +8,8 @@ import numpy as np
 from scipy.stats import norm
 
 from taskmix.errors import InputError
-from taskmix.mixtures._forecasting import Forecast, forecast_mixtures
-from taskmix.mixtures._scales._growth import lines_at
-from taskmix.mixtures._scales._link import Link, link_sizes
+from taskmix.mixtures._forecast import Forecast, forecast_mixtures
+from taskmix.mixtures._scales._link import Link, lines_at, link_sizes
 from taskmix.mixtures._scales._pairs import group_mixtures, size_in_words
 from taskmix.mixtures._table import Floats, MixtureTable
 
@@ -19,10 +18,7 @@ from taskmix.mixtures._table import Floats, MixtureTable
 class SizeForecast:
     """A forecast at one size: the base size's, moved by a line and a remainder for each metric.
 
-    `remarks` say what it rests on. See `forecast_at_size`, which makes it:
-
-    >>> [name for name in ("predict", "draws", "noise", "interval") if hasattr(SizeForecast, name)]
-    ['predict', 'draws', 'noise', 'interval']
+    `remarks` say what it rests on.
     """
 
     table: MixtureTable  # all runs, as they would have been at this size

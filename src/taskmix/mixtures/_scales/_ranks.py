@@ -30,11 +30,7 @@ NOISE_DRAWS = 64
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Between two columns, with an interval.
-
-    >>> RankCorrelation(value=0.9, low=0.8, high=0.95).value
-    0.9
-    """
+    """Between two columns, with an interval."""
 
     value: float
     low: float

@@ -1,4 +1,4 @@
-"""A run for each member of a swarm."""
+"""A run for each member of a swarm, on mixtures that are drawn or given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 
 from taskmix.engine import GivenTasks, Optimization, Run
 from taskmix.errors import InputError
-from taskmix.mixtures._swarm._mixtures import draw_mixtures
+from taskmix.mixtures._first_design import first_mixtures
+from taskmix.mixtures._optimum._limits import MixtureLimits
+from taskmix.mixtures._swarm._domains import train_bytes
 from taskmix.mixtures._swarm._options import SwarmOptions
 from taskmix.mixtures._table import Floats
 from taskmix.policies import MixtureShares
@@ -98,10 +100,35 @@ def _check_shares(name: str, shares: Mapping[str, float], tasks: TaskSet) -> Non
 
 
 def member_names(count: int) -> tuple[str, ...]:
-    """One name a member, of equal lengths.
-
-    >>> member_names(12)[0], member_names(12)[-1]
-    ('m00', 'm11')
-    """
+    """One name a member, of equal lengths."""
     digits = len(str(count - 1))
     return tuple(f"m{number:0{digits}}" for number in range(count))
+
+
+def draw_mixtures(tasks: TaskSet, options: SwarmOptions) -> Floats:
+    """Shares [member, domain]: a first design, some of its mixtures repeated."""
+    mixtures = options.members - (options.replicates or 0)
+    if mixtures < len(tasks):
+        raise InputError(
+            f"A swarm should have at least one mixture for each of its {len(tasks)} domains. Found "
+            f"{mixtures} for {options.members} members. Give more `members`, or fewer domains or "
+            "`replicates`.",
+            arguments=("members", "replicates"),
+        )
+    for name, _, _ in options.bounds:
+        tasks.position(name)  # raises where there is no such domain
+    limits = MixtureLimits(
+        at_least={name: low for name, low, _ in options.bounds},
+        at_most={name: high for name, _, high in options.bounds},
+    )
+    natural = None
+    if options.prior == "natural":
+        natural = np.array([train_bytes(task) for task in tasks], dtype=np.float64)
+    return first_mixtures(
+        tasks.names,
+        options.members,
+        limits=limits,
+        prior=natural,
+        replicates=options.replicates,
+        seed=options.seed,
+    ).shares

@@ -16,7 +16,7 @@ from typing import Any
 from taskmix.errors import OptionError
 from taskmix.extras import load
 from taskmix.files import making_folder, write_bytes
-from taskmix.mixtures._swarm._size import as_count
+from taskmix.mixtures._swarm._options import as_count
 from taskmix.tasks import TaskSet
 
 SMALLEST, LARGEST = 300, 200_000  # pieces

@@ -1,35 +1,38 @@
-"""Trains a swarm and gathers its table."""
+"""Trains a swarm, says in `swarm.json` what it is, and gathers its table."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from taskmix.engine import Auto, Executed, Executor, Run, peak_operations
-from taskmix.errors import RunError
-from taskmix.mixtures._swarm._document import SwarmDocument, check_same, read_swarm, write_swarm
+from taskmix.engine import Auto, Executed, Executor, Run, peak_operations, working_alone
+from taskmix.errors import InputError, OptionError, RunError
+from taskmix.files import check_output, guard_formula, write_bytes
 from taskmix.mixtures._swarm._domains import domains_of_swarm
 from taskmix.mixtures._swarm._options import SwarmOptions
 from taskmix.mixtures._swarm._runs import GivenMixtures, swarm_runs
-from taskmix.mixtures._swarm._table_files import check_table_files, write_table_files
 from taskmix.mixtures._table import Floats, MixtureTable
 from taskmix.models import CausalTransformer
-from taskmix.records import Study
+from taskmix.records import Study, read_document, write_document
 from taskmix.tasks import TaskSet
 
 METRIC = "bits_per_byte"
+NAME = "swarm.json"
+VERSION = 1
+RATIOS, METRICS = "ratios.csv", "metrics.csv"
+RUN = "run"  # the first column of both
 
 
 @dataclass(frozen=True, kw_only=True)
 class SwarmSpeed:
-    """How fast the steps of one call were, all of it counted but reading the texts.
-
-    >>> SwarmSpeed(member_steps=1000, seconds=2.0, operations_a_step=1e9, peak=1e12).share_of_peak
-    0.5
-    """
+    """How fast the steps of one call were, all of it counted but reading the texts."""
 
     member_steps: int
     seconds: float
@@ -51,17 +54,7 @@ class SwarmSpeed:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedSwarm:
-    """What a swarm gave.
-
-    >>> import numpy as np
-    >>> table = MixtureTable(
-    ...     domains=("web",), metrics=("web/bits_per_byte",), runs=("m0",),
-    ...     shares=np.ones((1, 1)), values=np.array([[2.5]]),
-    ... )
-    >>> speed = SwarmSpeed(member_steps=0, seconds=0.0, operations_a_step=None, peak=None)
-    >>> len(TrainedSwarm(table=table, failed=(), speed=speed).table)
-    1
-    """
+    """What a swarm gave."""
 
     table: MixtureTable  # of the members that came to their end
     failed: tuple[tuple[str, str], ...]  # members that did not, and why
@@ -85,19 +78,22 @@ def train_swarm(
     >>> train_swarm(tasks, SwarmOptions(members=64), Study("swarm")).table  # doctest: +SKIP
     """
     runs = begin_swarm(tasks, options, study, device=device, mixtures=mixtures)
-    study.settle()
-    write_swarm(study.path, document_of(runs, options))
-    before = steps_done(runs, study)
-    begin = time.monotonic()
-    results = (executor or Auto()).run(runs, study)
-    seconds = time.monotonic() - begin
-    after = steps_done(runs, study)
-    stopped = sum(result.outcome in ("stopped", "busy") for result in results)
-    if stopped:
-        raise RunError(
-            f"All {len(runs)} members of the swarm should come to their end. Found {stopped} that were "
-            "stopped, or are at work in another process. Run the same command again to go on."
-        )
+    with working_alone(study.path, "swarm"):
+        study.settle()
+        write_swarm(study.path, document_of(runs, options))
+        before = steps_done(runs, study)
+        begin = time.monotonic()
+        results = (executor or Auto()).run(runs, study)
+        seconds = time.monotonic() - begin
+        after = steps_done(runs, study)
+        stopped = sum(result.outcome in ("stopped", "busy") for result in results)
+        if stopped:
+            raise RunError(
+                f"All {len(runs)} members of the swarm should come to their end. Found {stopped} that "
+                "were stopped, or are at work in another process. Run the same command again to go on."
+            )
+        table, failed = gather_table(runs, results)
+        write_table_files(table, study.path)
     architecture = runs[0].architecture
     is_causal = isinstance(architecture, CausalTransformer)
     speed = SwarmSpeed(
@@ -106,8 +102,6 @@ def train_swarm(
         operations_a_step=operations_of(runs[0]) if is_causal else None,
         peak=peak_operations(device),
     )
-    table, failed = gather_table(runs, results)
-    write_table_files(table, study.path)
     return TrainedSwarm(table=table, failed=failed, speed=speed)
 
 
@@ -197,3 +191,100 @@ def operations_of(run: Run) -> float:
     assert isinstance(architecture, CausalTransformer)
     pieces = architecture.encoding.encode(run.load())[0].outputs
     return architecture.operations(run.batch_size, outputs=pieces)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwarmDocument:
+    """Options, device and mixtures of a swarm."""
+
+    version: int = VERSION
+    options: SwarmOptions
+    device: str
+    domains: tuple[str, ...]
+    members: tuple[str, ...]
+    shares: tuple[tuple[float, ...], ...]  # [member][domain]
+
+    def mixtures(self) -> dict[str, dict[str, float]]:
+        """Of each member the share of each domain."""
+        return {
+            name: dict(zip(self.domains, shares, strict=True))
+            for name, shares in zip(self.members, self.shares, strict=True)
+        }
+
+
+def read_swarm(folder: Path) -> SwarmDocument | None:
+    """What the swarm in a folder was begun with; None where there is none."""
+    return read_document(folder / NAME, SwarmDocument, version=VERSION, command="taskmix swarm")
+
+
+def write_swarm(folder: Path, document: SwarmDocument) -> None:
+    """Says what the swarm in a folder is, once."""
+    if read_swarm(folder) is None:
+        write_document(folder / NAME, document)
+
+
+def check_same(known: SwarmDocument, asked: SwarmDocument, folder: Path) -> None:
+    """Raises where another swarm is asked for than the folder holds."""
+    name = asked.options.changed(known.options)
+    if name is not None:
+        raise OptionError(
+            f"`{name}` should be as when the swarm in `{folder}` was begun, "
+            f"{getattr(known.options, name)}. Found {getattr(asked.options, name)}. Give that again to "
+            "go on with it, or another folder for another swarm."
+        )
+    if known.device != asked.device:
+        raise OptionError(
+            f"`device` should be as when the swarm in `{folder}` was begun, {known.device}. Found "
+            f"{asked.device}. Give that again to go on with it, or another folder for another swarm."
+        )
+    if known.domains != asked.domains:
+        raise InputError(
+            f"The swarm in `{folder}` should go on with its domains, {', '.join(known.domains)}. Found "
+            f"{', '.join(asked.domains)}. Choose another folder for these."
+        )
+    if known.members != asked.members or not np.allclose(known.shares, asked.shares, atol=1e-9):
+        raise InputError(
+            f"The swarm in `{folder}` should go on with its mixtures. Found other ones. Choose another "
+            "folder for these."
+        )
+
+
+def check_table_files(folder: Path) -> None:
+    """Raises where one of the files is there and has not been written by us."""
+    for name in (RATIOS, METRICS):
+        check_output(folder / name, is_ours=_is_table, what="the table of the swarm")
+
+
+def write_table_files(table: MixtureTable, folder: Path) -> tuple[Path, Path]:
+    """Writes `ratios.csv` and `metrics.csv` into a folder.
+
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> table = MixtureTable(
+    ...     domains=("web", "code"), metrics=("loss",), runs=("a",),
+    ...     shares=np.array([[0.5, 0.5]]), values=np.array([[3.25]]),
+    ... )
+    >>> ratios, metrics = write_table_files(table, Path("."))
+    >>> ratios.read_text().split(), metrics.read_text().split()
+    (['run,web,code', 'a,0.5,0.5'], ['run,loss', 'a,3.25'])
+    """
+    check_table_files(folder)
+    parts = ((RATIOS, table.domains, table.shares), (METRICS, table.metrics, table.values))
+    for name, columns, numbers in parts:
+        rows = zip(table.runs, numbers.tolist(), strict=True)
+        write_bytes(folder / name, _as_csv((RUN, *columns), rows).encode())
+    return folder / RATIOS, folder / METRICS
+
+
+def _as_csv(header: Sequence[str], rows: Iterable[tuple[str, list[float]]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(guard_formula, header))
+    for name, numbers in rows:
+        cells = ("" if math.isnan(each) else repr(each) for each in numbers)
+        writer.writerow([guard_formula(name), *cells])
+    return text.getvalue()
+
+
+def _is_table(begin: bytes) -> bool:
+    return begin.startswith(f"{RUN},".encode())
