@@ -1,22 +1,7 @@
 """Which tasks help which: surrogates of transfer, learned from runs on subsets of tasks."""
 
-from taskmix.transfer._answers import (
-    GroupAnswer,
-    TargetAnswer,
-    TransferAnswers,
-    transfer_answers,
-)
-from taskmix.transfer._designing import (
-    SubsetDesign,
-    all_size_subsets,
-    anchored_error,
-    balanced_subsets,
-    contrast_error,
-    fixed_size_subsets,
-    leave_one_out_subsets,
-    seed_noise,
-    subsets_for_error,
-)
+from taskmix.transfer._answers import GroupAnswer, TargetAnswer, TransferAnswers, transfer_answers
+from taskmix.transfer._design import SubsetDesign
 from taskmix.transfer._document import (
     FailureRow,
     HeldOutRow,
@@ -29,91 +14,63 @@ from taskmix.transfer._document import (
     UsedDesign,
     load_transfer,
     save_transfer,
+    transfer_document,
 )
-from taskmix.transfer._documented import transfer_document
-from taskmix.transfer._estimate import (
-    EstimateComparison,
-    EstimatedTarget,
-    estimate_by_gradients,
-)
-from taskmix.transfer._estimating import GradientOptions
+from taskmix.transfer._extrapolation import Surrogate, extrapolate, hold_out_sizes
 from taskmix.transfer._features import task_features
-from taskmix.transfer._grouping import (
-    GroupLimits,
-    group_exactly,
-    group_greedily,
-    group_spectrally,
+from taskmix.transfer._grouping import GroupLimits, group_exactly, group_tasks
+from taskmix.transfer._learn import LearningOptions, learn, study_transfer
+from taskmix.transfer._lessons import TransferLessons
+from taskmix.transfer._linear import LinearSurrogate, fit_linear_surrogate
+from taskmix.transfer._matrix import TransferMatrix, fit_transfer_matrix, outcomes_of_target
+from taskmix.transfer._new_tasks import (
+    NewSource,
+    NewTaskAnswer,
+    UnseenTransfer,
+    answer_for_new_tasks,
+    predict_transfer,
 )
-from taskmix.transfer._judging import (
+from taskmix.transfer._outcomes import SubsetOutcomes, gather_outcomes
+from taskmix.transfer._precision import (
+    anchored_error,
+    contrast_error,
+    seed_noise,
+    subsets_for_error,
+)
+from taskmix.transfer._selection import (
     best_prefixes,
     choose_prefix,
-    choose_surrogate,
-    compare_surrogates,
-    extrapolate,
-    hold_out_sizes,
-    judge_sources,
     select_below,
-    select_by_prefixes,
-    select_least_loss,
     select_two_groups,
-    select_unless_harmful,
 )
-from taskmix.transfer._label_model import ABSTAIN, fit_label_model, majority_vote
-from taskmix.transfer._learning import LearningOptions, TransferLessons, learn
-from taskmix.transfer._measuring import (
-    TransferStudy,
-    Trial,
-    TrialOutcomes,
-    measure_trials,
-    train_trials,
-)
-from taskmix.transfer._new_tasks import NewSource, NewTaskAnswer, answer_for_new_tasks
-from taskmix.transfer._surrogates import (
-    CompanySurrogate,
+from taskmix.transfer._shrunken import (
     EffectScales,
-    KernelSMSurrogate,
-    KernelSurrogate,
-    LinearSurrogate,
-    PairSurrogate,
     PriorAgreement,
     ShrunkenSurrogates,
-    SubsetOutcomes,
-    Surrogate,
-    TransferMatrix,
-    fit_company_surrogate,
-    fit_constant_surrogate,
-    fit_kernel_sm_surrogate,
-    fit_kernel_surrogate,
-    fit_linear_surrogate,
-    fit_pair_surrogate,
     fit_shrunken_surrogates,
-    fit_transfer_matrix,
-    gather_outcomes,
-    outcomes_of_target,
 )
-from taskmix.transfer._unseen import UnseenTransfer, predict_transfer
-from taskmix.transfer._whole import study_transfer
+from taskmix.transfer._study import TransferStudy, Trial
+from taskmix.transfer._subsets import (
+    all_size_subsets,
+    balanced_subsets,
+    fixed_size_subsets,
+    leave_one_out_subsets,
+)
+from taskmix.transfer._trials import TrialOutcomes, measure_trials, train_trials
+from taskmix.transfer._verdicts import effect_of_company, judge_sources, select_unless_harmful
 
 __all__ = [
-    "ABSTAIN",
-    "CompanySurrogate",
     "EffectScales",
-    "EstimateComparison",
-    "EstimatedTarget",
     "FailureRow",
-    "GradientOptions",
     "GroupAnswer",
     "GroupLimits",
     "HeldOutRow",
     "HeldOutTest",
-    "KernelSMSurrogate",
-    "KernelSurrogate",
     "LearningOptions",
     "LinearSurrogate",
     "MeasuredValue",
     "NewSource",
     "NewTaskAnswer",
-    "PairSurrogate",
     "PriorAgreement",
     "SelectionRow",
     "ShrunkenSurrogates",
@@ -138,39 +95,27 @@ __all__ = [
     "balanced_subsets",
     "best_prefixes",
     "choose_prefix",
-    "choose_surrogate",
-    "compare_surrogates",
     "contrast_error",
-    "estimate_by_gradients",
+    "effect_of_company",
     "extrapolate",
-    "fit_company_surrogate",
-    "fit_constant_surrogate",
-    "fit_kernel_sm_surrogate",
-    "fit_kernel_surrogate",
-    "fit_label_model",
     "fit_linear_surrogate",
-    "fit_pair_surrogate",
     "fit_shrunken_surrogates",
     "fit_transfer_matrix",
     "fixed_size_subsets",
     "gather_outcomes",
     "group_exactly",
-    "group_greedily",
-    "group_spectrally",
+    "group_tasks",
     "hold_out_sizes",
     "judge_sources",
     "learn",
     "leave_one_out_subsets",
     "load_transfer",
-    "majority_vote",
     "measure_trials",
     "outcomes_of_target",
     "predict_transfer",
     "save_transfer",
     "seed_noise",
     "select_below",
-    "select_by_prefixes",
-    "select_least_loss",
     "select_two_groups",
     "select_unless_harmful",
     "study_transfer",
@@ -180,3 +125,10 @@ __all__ = [
     "transfer_answers",
     "transfer_document",
 ]
+
+from typing import TYPE_CHECKING
+
+if not TYPE_CHECKING:
+    from taskmix._gone import refuse_gone_names
+
+    __getattr__ = refuse_gone_names(__name__)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from taskmix.transfer import (
+    MeasuredValue,
     SourceRow,
     TargetRow,
     TransferDocument,
@@ -54,7 +55,6 @@ def document(*targets: TargetRow, groups: tuple[tuple[str, ...], ...] = ()) -> T
         measure="accuracy",
         budget="per-task",
         steps=10,
-        estimate=None,
         design=UsedDesign(),
         runs=60,
         tasks=tuple(dict.fromkeys([*names, *others])),
@@ -85,23 +85,10 @@ def test_one_target_is_answered_in_one_sentence() -> None:
     assert (answer.helps, answer.hurts, answer.untold, answer.is_told) == (2, 1, 1, True)
 
 
-def test_where_nothing_can_be_told_that_is_the_answer() -> None:
-    found = transfer_answers(document(target("T", source("A", "cannot tell", 0.1))))
-    assert found.first == "What helps or hurts T cannot be told from these runs."
-
-
 def test_an_interval_that_excludes_zero_does_not_read_as_if_it_held_it() -> None:
     rows = (source("A", "helps", 0.3), source("B", "harms", -0.021, width=0.02))
     words = transfer_answers(document(target("T", *rows))).first
     assert "B hurts it by 0.021 (0.001 to 0.041)" in words, "not 0.00 to 0.04"
-
-
-def test_many_sources_are_counted_beyond_the_first() -> None:
-    rows = [source(f"s{place}", "helps", 0.5 - 0.01 * place) for place in range(9)]
-    words = transfer_answers(document(target("T", *rows))).first
-    assert "s5 by" in words
-    assert "s6" not in words
-    assert words.endswith("and 3 more help T.")
 
 
 def test_many_targets_are_summed_up_with_the_largest_share_first() -> None:
@@ -119,6 +106,28 @@ def test_many_targets_are_summed_up_with_the_largest_share_first() -> None:
         "0.2 of 0.1 is more than 0.3 of 0.9"
     )
     assert harm == "Most harm: B hurts T by 0.10 (0.05 to 0.15)."
+
+
+def test_company_is_said_once_and_what_intervals_are_over() -> None:
+    company = MeasuredValue(-0.2, -0.3, -0.1, 3)
+    rows = [source("B", "as any other", -0.2), source("C", "helps", 0.3)]
+    one = replace(target("T", *rows, source("D", "cannot tell", 0.0)), company=company, dev_rows=50)
+    alone = transfer_answers(document(one))
+    assert alone.first == (
+        "Any other task hurts T by 0.20 (0.10 to 0.30); C helps it by 0.30 (0.25 to 0.35); "
+        "D cannot be told."
+    )
+    assert "over runs and dev rows" in alone.basis
+    both = transfer_answers(document(one, target("U", source("T", "cannot tell", 0.0))))
+    assert both.first == (
+        "Of 4 pairs of a source and a target, 1 helps, 0 hurt, 1 does as any other task and "
+        "2 cannot be told."
+    )
+    assert both.further[0] == (
+        "Any other task hurts T by 0.20 (0.10 to 0.30): that is company, and not transfer."
+    )
+    assert both.basis.startswith("Of U: Intervals are over runs alone")
+    assert [each.is_told for each in both.targets] == [True, False]
 
 
 def test_a_group_says_which_verdicts_made_it() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pytest
@@ -14,14 +13,10 @@ from taskmix.errors import InputError, OptionError
 from taskmix.transfer import (
     SubsetOutcomes,
     all_size_subsets,
-    compare_surrogates,
     extrapolate,
-    fit_kernel_surrogate,
     fit_linear_surrogate,
-    fit_pair_surrogate,
     hold_out_sizes,
 )
-from taskmix.transfer._judging import hold_out_share
 
 EFFECTS = np.array([-0.3, -0.2, -0.1, 0.1, 0.2, 0.3])
 
@@ -64,7 +59,7 @@ def test_four_held_out_subsets_by_hand() -> None:
 
 def test_the_figures_are_those_of_scipy_and_scikit_learn() -> None:
     given = all_sizes(0, noise=0.3)
-    held = hold_out_share(given, 0.3, generator=np.random.default_rng(1))
+    held = np.random.default_rng(1).permutation(50) < 15
     found = extrapolate(
         given, fit_linear_surrogate, held, generator=np.random.default_rng(2), resamples=200
     )
@@ -90,34 +85,9 @@ def test_a_linear_truth_is_known_at_sizes_that_were_not_seen() -> None:
     assert found.f1_positive.mean > 0.8
 
 
-def test_surrogates_are_compared_on_the_same_subsets() -> None:
-    generator = np.random.default_rng(5)
-    subsets = all_size_subsets(6, 60, generator=generator)
-    losses = 1 + subsets @ EFFECTS + 1.5 * (subsets[:, 0] & subsets[:, 5])
-    given = table(subsets, losses + 0.02 * generator.normal(size=60), alone=[1.0])
-    held = hold_out_share(given, 0.3, generator=generator)
-    found = compare_surrogates(
-        given,
-        {
-            "linear": fit_linear_surrogate,
-            "pairs": partial(fit_pair_surrogate, generator=generator),
-            "kernel": fit_kernel_surrogate,
-        },
-        held,
-        generator=generator,
-    )
-    assert set(found.results) == {"linear", "pairs", "kernel"}
-    assert set(found.r_squared_difference) == {"pairs", "kernel"}
-    better = found.r_squared_difference["pairs"]
-    assert better.low > 0
-    assert better.mean == pytest.approx(
-        found.results["pairs"].r_squared.mean - found.results["linear"].r_squared.mean
-    )
-
-
 def test_a_figure_that_is_not_defined_is_not_a_number() -> None:
     given = simulated(np.random.default_rng(0), effects=np.full(6, 0.5), noise=0.01)
-    held = hold_out_share(given, 0.5, generator=np.random.default_rng(0))
+    held = np.arange(len(given.losses)) % 2 == 0
     found = extrapolate(given, fit_linear_surrogate, held, generator=np.random.default_rng(0))
     assert found.positive_share == 0
     assert np.isnan(found.f1_positive.mean)
@@ -135,13 +105,9 @@ def test_tests_that_cannot_be_are_refused() -> None:
     given, generator = all_sizes(0), np.random.default_rng(0)
     with pytest.raises(InputError, match="Found the sizes"):
         hold_out_sizes(given, [9])
-    with pytest.raises(OptionError, match="`share`"):
-        hold_out_share(given, 1.0, generator=generator)
     for held in (np.zeros(50, bool), np.ones(50, bool), np.arange(50) < 2, np.ones(3, bool)):
         with pytest.raises(InputError, match="should be held out"):
             extrapolate(given, fit_linear_surrogate, held, generator=generator)
     half = np.arange(50) % 2 == 0
     with pytest.raises(OptionError, match="`resamples`"):
         extrapolate(given, fit_linear_surrogate, half, generator=generator, resamples=0)
-    with pytest.raises(OptionError, match="at least one surrogate"):
-        compare_surrogates(given, {}, half, generator=generator)

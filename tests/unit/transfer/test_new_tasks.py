@@ -16,6 +16,7 @@ from taskmix.transfer import (
     TransferDocument,
     UsedDesign,
     answer_for_new_tasks,
+    predict_transfer,
     task_features,
 )
 
@@ -61,7 +62,7 @@ def document(gains: np.ndarray, names: tuple[str, ...] = NAMES) -> TransferDocum
         for i, target in enumerate(names)
     )  # fmt: skip
     return TransferDocument(
-        command="x", outcome="loss", measure="loss", budget="per-task", steps=1, estimate=None,
+        command="x", outcome="loss", measure="loss", budget="per-task", steps=1,
         design=UsedDesign(), runs=9, tasks=names, targets=targets, groups=(),
     )  # fmt: skip
 
@@ -135,3 +136,35 @@ def test_tasks_that_do_not_fit_the_study_are_refused() -> None:
     rows = pa.table({"x": [1.0, 2.0], "label": ["yes", "no"]})
     with pytest.raises(InputError, match="rows to train on"):
         answer_for_new_tasks(found, known, tables_as_tasks({"z": {"test": rows}}))
+
+
+def test_near_tasks_are_predicted_to_help_and_intervals_cover_left_out_gains() -> None:
+    generator = np.random.default_rng(0)
+    where = generator.normal(size=(14, 2))
+    gains = (
+        1 - np.linalg.norm(where[:, None] - where, axis=2) + 0.1 * generator.normal(size=(14, 14))
+    )
+    np.fill_diagonal(gains, np.nan)
+    found = predict_transfer(
+        gains[:13, :13], where[:13], where[13], tasks=[str(n) for n in range(13)]
+    )
+    assert found.tells
+    assert np.corrcoef(found.gains, gains[13, :13])[0, 1] > 0.8
+    assert found.coverage > 0.85
+
+
+def test_nothing_is_told_where_features_say_nothing() -> None:
+    told = 0
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        gains, where = generator.normal(size=(9, 9)), generator.normal(size=(9, 3))
+        found = predict_transfer(gains, where, where[0], tasks=list("abcdefghi"))
+        told += found.tells
+        if not found.tells:
+            assert set(found.answers()) == {"cannot tell"}
+    assert told <= 4  # one of twenty is expected by chance
+
+
+def test_too_few_tasks_are_refused() -> None:
+    with pytest.raises(InputError, match="5 known tasks"):
+        predict_transfer(np.zeros((3, 3)), np.zeros((3, 1)), [0.0], tasks=list("abc"))

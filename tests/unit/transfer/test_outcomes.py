@@ -21,7 +21,7 @@ def test_runs_of_one_subset_become_one_row_of_their_mean() -> None:
     assert (found.anchor_runs, found.anchor_variance) == (2, pytest.approx(0.02))
     # One degree from {a, b}, 0.02, and one from the target alone, 0.02.
     assert (found.seed_variance, found.seed_degrees) == (pytest.approx(0.02), 2)
-    assert (found.failed, found.lost, found.remark) == (0, (), "")
+    assert (found.failed, found.lost) == (0, ())
 
 
 def test_an_outcome_that_should_be_high_is_negated() -> None:
@@ -49,7 +49,6 @@ def test_failed_runs_are_left_out_and_counted() -> None:
     assert np.isnan(found.anchor_variance)
     assert found.failed == 4
     assert found.lost == (("a", "b", "c"),)
-    assert found.remark == ("Of target `t`, 4 failed runs left out, with them 1 whole subset.")
 
 
 def test_tables_that_cannot_be_used_are_refused_in_words() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from taskmix.transfer import (
     fit_shrunken_surrogates,
     gather_outcomes,
 )
-from taskmix.transfer._surrogates._shrunken import _loss, _problem
+from taskmix.transfer._shrunken import _loss, _problem
 
 TASKS = tuple("abcdef")
 
@@ -234,6 +236,31 @@ def test_pairs_that_the_cheaper_study_lacks_are_taken_for_average_ones() -> None
     assert found.prior is not None
     assert found.prior.pairs == 24
     assert found.prior.agrees
+
+
+def test_the_error_of_dev_rows_follows_the_losses_of_the_target_through_the_fit() -> None:
+    _, (table, *others) = a_world(3)
+    parts = np.random.default_rng(0).normal(size=(1 + len(table.losses), 4))
+    # At right angles to the losses, so that the unit of the target stays as it is.
+    weights = np.append(table.anchor_runs, table.weights)
+    away = np.append(table.anchor, table.losses)
+    away -= np.average(away, weights=weights)
+    parts -= np.outer(away, (weights * away) @ parts) / ((weights * away) @ away)
+    scales = EffectScales(pair=0.6, source=0.4, target=0.3, noise=(0.5, 0.4, 0.6, 0.5, 0.7, 0.3))
+
+    def effects(place: int, step: float) -> NDArray[np.float64]:
+        moved = replace(
+            table,
+            anchor=table.anchor + step * parts[0, place],
+            losses=table.losses + step * parts[1:, place],
+        )
+        return fit_shrunken_surrogates([moved, *others], scales=scales).surrogates[0].effects
+
+    known = replace(table, dev_parts=parts)
+    found = fit_shrunken_surrogates([known, *others], scales=scales).surrogates[0]
+    slopes = np.array([(effects(place, 1e-6) - effects(place, -1e-6)) / 2e-6 for place in range(4)])
+    np.testing.assert_allclose(found.dev_covariance, slopes.T @ slopes, atol=1e-6)
+    assert found.dev_rows == 4
 
 
 def test_one_target_alone_can_be_fitted_even_with_fewer_subsets_than_sources() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pretended_runs import EFFECTS, NAMES, TEMPLATE, Pretended, description
 
-from taskmix.engine import Auto, Here, Optimization, Until
+from taskmix.engine import Auto, DigitsSource, Executed, Fleet, Here, Optimization, Run, Until
 from taskmix.errors import InputError, OptionError, RunError
 from taskmix.models import Perceptron
 from taskmix.records import Study
@@ -109,7 +110,7 @@ def test_effects_verdicts_and_selections_are_those_of_the_world(tmp_path: Path) 
     assert lesson.measured is not None
     assert lesson.measured.n == 3
     assert lesson.test is not None
-    assert lesson.test.results["linear"].spearman.mean > 0.9
+    assert lesson.test.spearman.mean > 0.9
     assert lessons.groups == ()
 
 
@@ -126,6 +127,43 @@ def test_one_set_of_runs_gives_every_target_its_effects_and_groups(tmp_path: Pat
     assert max(len(group) for group in lessons.groups) <= 5
     together = next(group for group in lessons.groups if "ten_digits" in group)
     assert "shuffled_ten" not in together
+
+
+def test_verdicts_of_real_runs_know_the_rows_of_every_outcome_that_is_recorded(
+    tmp_path: Path,
+) -> None:
+    small = replace(TEMPLATE, source=DigitsSource(tasks=NAMES[:4]), steps=4)
+    design = SubsetDesign(count=3, alone=2, held_out=3, size=1)
+    for outcome in ("loss", "metric"):
+        asked = description(NAMES[:1], template=small, design=design, outcome=outcome)
+        measured = train_trials(asked, Study(tmp_path), executor=Fleet(workers=1))
+        rows = measured.dev_rows[NAMES[0]]
+        np.testing.assert_allclose(rows.mean(axis=1), measured.outcomes[:, 0], rtol=1e-4)
+        lessons = learn(measured, Study(tmp_path), options=LearningOptions(prefixes=0))
+        told = transfer_document(lessons, command="x").targets[0]
+        assert told.dev_rows == rows.shape[1]
+        alone = learn(replace(measured, dev_rows={}), Study(tmp_path))
+        assert transfer_document(alone, command="x").targets[0].dev_rows is None
+        less, more = (each.targets[0].surrogate.standard_errors for each in (alone, lessons))
+        assert (less < more).all()
+
+
+@pytest.mark.parametrize(("change", "groups"), [(0.5, 8), (-0.5, 1)])
+def test_where_any_other_task_does_the_same_groups_follow_that(
+    change: float, groups: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NAMES:
+        monkeypatch.setitem(EFFECTS, name, change / 4)
+    measured = train_trials(
+        description(NAMES, design=SubsetDesign(count=40)), Study(tmp_path), executor=Pretended()
+    )
+    lessons = learn(measured, Study(tmp_path))
+    document = transfer_document(lessons, command="x")
+    company = [target.company for target in document.targets]
+    assert all(each is not None and each.value * change < 0 for each in company)
+    answers = [row.verdict for target in document.targets for row in target.sources]
+    assert answers.count("as any other") > 50 > 6 > len(answers) - answers.count("as any other")
+    assert len(lessons.groups) == groups
 
 
 def test_groups_follow_the_verdicts_and_not_what_is_noise(tmp_path: Path) -> None:
@@ -248,6 +286,21 @@ def test_a_stopped_study_says_how_to_go_on(tmp_path: Path) -> None:
         train_trials(description(), Study(tmp_path), executor=stopped)
 
 
+def test_runs_that_a_full_disk_refused_are_not_taken_for_failures_of_the_tasks(
+    tmp_path: Path,
+) -> None:
+    class FullDisk:
+        at_once = 1
+
+        def run(self, runs: Sequence[Run], study: Study, **how: object) -> list[Executed]:
+            error = "There should be room on the disk."
+            result = Executed(outcome="failed", summary=None, error=error, recorded=False)
+            return [result for _ in runs]
+
+    with pytest.raises(RunError, match=r"could not be recorded\. There should be room"):
+        train_trials(description(), Study(tmp_path), executor=FullDisk())
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -287,11 +340,6 @@ def test_a_study_that_cannot_be_is_refused(changes: dict[str, object], words: st
 def test_a_design_that_cannot_be_is_refused(options: dict[str, object]) -> None:
     with pytest.raises(OptionError):
         SubsetDesign(**options)  # type: ignore[arg-type]
-
-
-def test_learning_options_are_checked() -> None:
-    with pytest.raises(OptionError):
-        LearningOptions(prefixes=-1)
 
 
 def test_real_runs_give_losses_metrics_and_margins(tmp_path: Path) -> None:

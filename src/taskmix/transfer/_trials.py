@@ -6,8 +6,8 @@ first part of the subsets is the pilot that shows the noise, and the rest follow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,9 +17,11 @@ from taskmix.engine import Auto, Executed, Executor, Run, model_of_run
 from taskmix.errors import InputError, RunError
 from taskmix.records import RunSummary, Study
 from taskmix.training import evaluate_margins
-from taskmix.transfer._designing import subsets_for_error
-from taskmix.transfer._measuring._study import Role, TransferStudy, Trial
-from taskmix.transfer._surrogates import SubsetOutcomes, fit_linear_surrogate, outcomes_of_target
+from taskmix.transfer._linear import fit_linear_surrogate
+from taskmix.transfer._matrix import outcomes_of_target
+from taskmix.transfer._outcomes import SubsetOutcomes
+from taskmix.transfer._precision import subsets_for_error
+from taskmix.transfer._study import Role, TransferStudy, Trial
 
 # Sources are chosen by these outcomes; on test, scores of the choice would be too good.
 MEASURED_ON = "dev"
@@ -27,30 +29,16 @@ MEASURED_ON = "dev"
 
 @dataclass(frozen=True, kw_only=True)
 class TrialOutcomes:
-    """The trials of a study and the outcome of each of their tasks.
-
-    >>> from taskmix.engine import DigitsSource, Run
-    >>> from taskmix.models import Perceptron
-    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
-    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
-    >>> trials = (*study.alone(), *study.subsets(7))  # alone, then with each of the seven others
-    >>> losses = np.array([[len(one.tasks) - 1.5 * ("loop" in one.tasks)] * 8 for one in trials])
-    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
-    >>> table = measured.table("half")
-    >>> table.anchor, np.sort(table.losses)  # one source gains it 0.5, each of the others costs it 1
-    (1.0, array([0.5, 2. , 2. , 2. , 2. , 2. , 2. ]))
-    """
+    """The trials of a study and the outcome of each of their tasks."""
 
     description: TransferStudy
     trials: tuple[Trial, ...]
     outcomes: NDArray[np.float64]  # [trial, task], as measured; NaN where not trained or failed
     errors: tuple[str | None, ...]  # [trial], why it failed
+    # Of each target whose records have it, [trial, dev row]: what rows add to the outcome.
+    dev_rows: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     pilot: int | None = None  # subsets of each target that a pilot had
     noise: float | None = None  # that it found, the largest of any target
-    estimate: str | None = None  # how outcomes were estimated; None: by training
-    estimate_seconds: float = 0.0  # that took, its own runs included
-    # Rank correlation of each target's gains between the models that estimated them.
-    agreement: Mapping[str, float] | None = None
 
     @property
     def failed(self) -> int:
@@ -76,12 +64,14 @@ class TrialOutcomes:
     def table(self, target: str, roles: Sequence[Role] = ("alone", "design")) -> SubsetOutcomes:
         """The subsets of a target as a table to fit a surrogate to."""
         rows = self.rows(target, roles)
+        dev_rows = self.dev_rows.get(target)
         return outcomes_of_target(
             self.trained[rows],
             self.outcomes[rows],
             tasks=self.description.tasks,
             target=target,
             higher_is_better=self.description.higher_is_better[target],
+            dev_rows=None if dev_rows is None else dev_rows[rows],
         )
 
     def with_held_out(self, target: str) -> tuple[SubsetOutcomes, NDArray[np.bool_]]:
@@ -97,6 +87,8 @@ def train_trials(
 ) -> TrialOutcomes:
     """Does all runs that `study` does not hold yet, by `executor`, which is `Auto()` unless given.
 
+    Where the number of subsets depends on the noise, a pilot is first.
+
     >>> from taskmix.engine import DigitsSource, Fleet, Run
     >>> from taskmix.models import Perceptron
     >>> from taskmix.records import Study
@@ -108,28 +100,23 @@ def train_trials(
     >>> [trial.role for trial in measured.trials], measured.failed
     (['alone', 'design', 'held out', 'held out', 'held out'], 0)
     """
-    chosen = executor or Auto()
-    return in_stages(description, lambda trials: measure_trials(description, trials, study, chosen))
-
-
-def in_stages(
-    description: TransferStudy, measure: Callable[[Sequence[Trial]], TrialOutcomes]
-) -> TrialOutcomes:
-    """All trials of a study: a pilot first where their number depends on the noise."""
+    does = executor or Auto()
     sources = len(description.tasks) - 1
     design = description.design
     single = description.alone()
     count, pilot, noise = design.usual_count(sources), None, None
     if design.precision is not None:
         pilot = min(design.pilot_count(sources), design.most)
-        noise = _pilot_noise(measure([*single, *description.subsets(pilot, whole=True)]))
+        first = [*single, *description.subsets(pilot, whole=True)]
+        noise = _pilot_noise(measure_trials(description, first, study, does))
         count = _subsets_for_precision(description, noise, pilot)
     trials = [
         *single,
         *description.subsets(count, whole=pilot is not None),
         *description.held_out(design.held_out_count(count)),
     ]
-    return replace(measure(trials), pilot=pilot, noise=noise)
+    measured = measure_trials(description, trials, study, does)
+    return replace(measured, pilot=pilot, noise=noise)
 
 
 def measure_trials(
@@ -165,10 +152,12 @@ def measure_trials(
         key: _outcomes(description, distinct[key], result, study) for key, result in results.items()
     }
     keys = [(trial.tasks, trial.run.seed) for trial in trials]
+    outcomes = np.array([read[key] for key in keys])
     return TrialOutcomes(
         description=description,
         trials=tuple(trials),
-        outcomes=np.array([read[key] for key in keys]),
+        outcomes=outcomes,
+        dev_rows=_dev_rows(description, trials, outcomes, study),
         errors=tuple(
             None if results[key].is_done else results[key].error or "failed" for key in keys
         ),
@@ -185,6 +174,26 @@ def _outcomes(description: TransferStudy, run: Run, result: Executed, study: Stu
     else:
         found = _scores(description, result.summary)
     return [found.get(name, np.nan) for name in description.tasks]
+
+
+def _dev_rows(
+    description: TransferStudy,
+    trials: Sequence[Trial],
+    outcomes: NDArray[np.float64],  # [trial, task]
+    study: Study,
+) -> dict[str, NDArray[np.float32]]:
+    """Of targets of which every outcome has its rows [trial, dev row]; those of margins are not kept."""
+    found: dict[str, NDArray[np.float32]] = {}
+    if description.outcome == "margin":
+        return found
+    kept = [study.run(trial.run.specification()).credits(description.outcome) for trial in trials]
+    for target in description.targets:
+        finished = np.isfinite(outcomes[:, description.tasks.index(target)])
+        rows = [kept[place].get(target, ()) for place in np.flatnonzero(finished)]
+        if len({len(each) for each in rows}) == 1:
+            found[target] = np.full((len(trials), len(rows[0])), np.nan, dtype=np.float32)
+            found[target][finished] = rows
+    return found
 
 
 def _scores(description: TransferStudy, summary: RunSummary) -> dict[str, float]:

@@ -23,9 +23,14 @@ P\,\mathrm{diag}\big(e^2/(1-h)^2\big)P^\top + \mathrm{Var}(f(\emptyset))\,uu^\to
 
 with $P = (X^\top W X + \rho I)^{-1} X^\top W$ and $u = P 1$.
 
+That is about these dev rows. An effect is linear in the losses of the runs, so each dev row r has an
+effect of its own, $\theta_r = P (f_r - f_r(\emptyset))$, and θ is their mean. All runs share the rows:
+their luck does not average out over runs. Where losses are known row by row, the covariance of the
+mean of the $\theta_r$ is added, and intervals are about fresh rows of the target.
+
 Intervals are Student's with n minus the trace of the hat matrix as degrees of freedom, joined with
-those of the anchor's variance by Satterthwaite's formula. With `ridge` (ρ) above zero effects are
-drawn towards zero, and intervals are those of the drawn effects.
+those of the anchor's variance and of the dev rows by Satterthwaite's formula. With `ridge` (ρ) above
+zero effects are drawn towards zero, and intervals are those of the drawn effects.
 """
 
 from __future__ import annotations
@@ -37,11 +42,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from taskmix.errors import InputError, OptionError
+from taskmix.errors import InputError, OptionError, ShapeError
 from taskmix.numerics import check_level
-from taskmix.transfer._surrogates._contract import as_indicators
-from taskmix.transfer._surrogates._discoveries import adjusted_p_values
-from taskmix.transfer._surrogates._outcomes import SubsetOutcomes
+from taskmix.transfer._outcomes import SubsetOutcomes
 
 # From so many runs of the target alone on, their own variance is used. The variance of fewer is so
 # uncertain that intervals of all effects would be far too narrow or too wide by chance.
@@ -52,21 +55,15 @@ FEWEST_ROW_DEGREES = 0.5  # below, residuals are rounding errors, and so would b
 
 @dataclass(frozen=True, kw_only=True)
 class LinearSurrogate:
-    """Effects of sources on one target; below zero is help, as for every loss.
-
-    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
-    >>> sources = ["news", "tweets", "code"]
-    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
-    >>> surrogate = fit_linear_surrogate(table)
-    >>> surrogate.gains.round(6), surrogate.predict([[1, 1, 1]]).round(6)  # 1 − 0.2 − 0.1 + 0.3
-    (array([ 0.2,  0.1, -0.3]), array([1.]))
-    """
+    """Effects of sources on one target; below zero is help, as for every loss."""
 
     target: str
     sources: tuple[str, ...]
     anchor: float  # f(∅)
     effects: NDArray[np.float64]  # [source]
     covariance: NDArray[np.float64]  # [source, source]; NaN where nothing tells of the noise
+    dev_covariance: NDArray[np.float64]  # the part of it that is due to the choice of dev rows
+    dev_rows: int  # that it comes from; with 0 of them, all is about the dev rows at hand
     degrees: NDArray[np.float64]  # [source], of freedom
     deviation: float  # the noise σ of one run: over seeds and what is not linear
     subsets: int  # rows it was fitted to
@@ -87,7 +84,13 @@ class LinearSurrogate:
 
     def predict(self, subsets: ArrayLike) -> NDArray[np.float64]:
         """The loss of each subset [..., source]."""
-        return np.asarray(self.anchor + as_indicators(subsets, len(self.effects)) @ self.effects)
+        members = np.asarray(subsets, dtype=np.float64)
+        if members.ndim == 0 or members.shape[-1] != len(self.effects):
+            raise ShapeError(
+                f"A subset should have one place for each of the {len(self.effects)} sources. Found "
+                f"shape {members.shape}."
+            )
+        return np.asarray(self.anchor + members @ self.effects)
 
     def intervals(self, level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The ends of Student's interval of each effect, each [source]."""
@@ -115,12 +118,17 @@ class LinearSurrogate:
         """
         count = len(self.effects)
         centre = np.eye(count) - 1 / count
+        covariance = centre @ self.covariance @ centre
+        dev = centre @ self.dev_covariance @ centre
         return replace(
             self,
             anchor=self.anchor + self.mean_size * float(self.effects.mean()),
             effects=centre @ self.effects,
-            covariance=centre @ self.covariance @ centre,
-            degrees=np.full(count, self.row_degrees),
+            covariance=covariance,
+            degrees=satterthwaite_degrees(
+                (np.diag(covariance - dev), self.row_degrees), (np.diag(dev), self.dev_rows - 1)
+            ),
+            dev_covariance=dev,
             anchor_runs=0,
         )
 
@@ -177,14 +185,20 @@ def fit_linear_surrogate(
     own, own_degrees = _anchor_variance(outcomes, variance * mean_weight, row_degrees)
     from_rows = (project * squares) @ project.T
     from_anchor = own * np.outer(shared, shared)
+    by_dev_row = project @ (root[:, None] * (outcomes.dev_parts[1:] - outcomes.dev_parts[0]))
+    from_dev, dev_rows = by_dev_row @ by_dev_row.T, by_dev_row.shape[1]
     return LinearSurrogate(
         target=outcomes.target,
         sources=outcomes.sources,
         anchor=outcomes.anchor,
         effects=effects,
-        covariance=from_rows + from_anchor,
-        degrees=_satterthwaite_degrees(
-            np.diag(from_rows), row_degrees, np.diag(from_anchor), own_degrees
+        covariance=from_rows + from_anchor + from_dev,
+        dev_covariance=from_dev,
+        dev_rows=dev_rows,
+        degrees=satterthwaite_degrees(
+            (np.diag(from_rows), row_degrees),
+            (np.diag(from_anchor), own_degrees),
+            (np.diag(from_dev), dev_rows - 1),
         ),
         deviation=math.sqrt(variance * mean_weight),
         subsets=rows,
@@ -211,10 +225,31 @@ def _anchor_variance(
     return residual / runs, row_degrees
 
 
-def _satterthwaite_degrees(
-    one: NDArray[np.float64], one_degrees: float, other: NDArray[np.float64], other_degrees: float
-) -> NDArray[np.float64]:
-    """Satterthwaite's degrees of freedom of a sum of two variances."""
-    below = one * one / one_degrees + other * other / other_degrees
-    total = (one + other) ** 2
-    return np.where(below > 0, total / np.where(below > 0, below, 1.0), one_degrees)
+def satterthwaite_degrees(*parts: tuple[NDArray[np.float64], float]) -> NDArray[np.float64]:
+    """Satterthwaite's degrees of freedom of a sum of variances, of which each has its own."""
+    total = np.sum([variance for variance, _ in parts], axis=0)
+    below = np.sum([variance**2 / degrees for variance, degrees in parts], axis=0)
+    return np.where(below > 0, total**2 / np.where(below > 0, below, 1.0), parts[0][1])
+
+
+def adjusted_p_values(p_values: ArrayLike) -> NDArray[np.float64]:
+    """For each test the smallest false discovery rate at which it is still believed.
+
+    Benjamini and Hochberg, "Controlling the False Discovery Rate", 1995, procedure (1). Of all tests
+    with an adjusted value of at most 0.05, an expected share of at most 0.05 is wrong (where tests are
+    independent or positively dependent). A NaN is no test: it stays and is not counted.
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    known = np.isfinite(given)
+    values = given[known]
+    if np.any((values < 0) | (values > 1)):
+        raise OptionError(f"p-values should lie between 0 and 1. Found {values.tolist()}.")
+    order = np.argsort(values)
+    scaled = values[order] * len(values) / np.arange(1, len(values) + 1)
+    # The rule takes the last test that passes and all before it, so smaller ones further on count.
+    lowest = np.minimum.accumulate(scaled[::-1])[::-1]
+    adjusted = np.full(given.shape, np.nan)
+    found = np.empty(len(values))
+    found[order] = np.minimum(lowest, 1.0)
+    adjusted[known] = found
+    return adjusted

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import OptionError
-from taskmix.transfer._checks import check_size
-from taskmix.transfer._designing._subsets import (
+from taskmix.transfer._subsets import (
     all_size_subsets,
     balanced_subsets,
+    check_size,
     fixed_size_subsets,
     leave_one_out_subsets,
 )

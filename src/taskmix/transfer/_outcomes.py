@@ -18,19 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, ShapeError
-from taskmix.transfer._checks import check_sources
+from taskmix.transfer._subsets import check_sources
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetOutcomes:
-    """What each subset came to; the empty one, the target alone, is the anchor.
-
-    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
-    >>> sources = ["news", "tweets", "code"]
-    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
-    >>> table.anchor, table.losses  # of the target alone, and with each source
-    (1.0, array([0.8, 0.9, 1.3]))
-    """
+    """What each subset came to; the empty one, the target alone, is the anchor."""
 
     target: str
     sources: tuple[str, ...]
@@ -44,6 +37,9 @@ class SubsetOutcomes:
     seed_degrees: int  # of that variance
     failed: int  # runs left out because they have no finite outcome
     lost: tuple[tuple[str, ...], ...]  # subsets of which every run failed
+    # [1 + subset, dev row], the target alone first: what each dev row has in the error of a mean over
+    # them; products of two lines sum to a covariance. No dev row where they are not known.
+    dev_parts: NDArray[np.float64]
     higher_is_better: bool = False  # of what was given; the losses here are lower-is-better always
 
     def take(self, rows: NDArray[np.bool_]) -> SubsetOutcomes:
@@ -53,22 +49,13 @@ class SubsetOutcomes:
             subsets=self.subsets[rows],
             losses=self.losses[rows],
             weights=self.weights[rows],
+            dev_parts=np.vstack([self.dev_parts[:1], self.dev_parts[1:][rows]]),
         )
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """[subset], how many sources each has."""
         return np.asarray(self.subsets.sum(axis=1))
-
-    @property
-    def remark(self) -> str:
-        """One sentence about what failed; empty where nothing did."""
-        if not self.failed:
-            return ""
-        whole = f", with them {_with_number(len(self.lost), 'whole subset')}" if self.lost else ""
-        return (
-            f"Of target `{self.target}`, {_with_number(self.failed, 'failed run')} left out{whole}."
-        )
 
 
 def gather_outcomes(
@@ -79,6 +66,7 @@ def gather_outcomes(
     sources: Sequence[str],
     higher_is_better: bool = False,
     weights: ArrayLike | None = None,  # [run]; one each
+    dev_rows: ArrayLike | None = None,  # [run, dev row], of which the outcome is the mean
 ) -> SubsetOutcomes:
     """Runs as the table of subsets. Failed runs are left out and counted.
 
@@ -140,11 +128,27 @@ def gather_outcomes(
             for row in distinct[~tried]
         ),
         higher_is_better=higher_is_better,
+        dev_parts=_dev_parts(
+            np.zeros((len(losses), 0)) if dev_rows is None else np.asarray(dev_rows)[finished],
+            groups,
+            finished_weights,
+        )[np.append(alone, np.flatnonzero(kept))],
     )
 
 
-def _with_number(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _dev_parts(
+    rows: NDArray[np.float64],  # [finished run, dev row]; NaN where a row has no target
+    groups: NDArray[np.int64],  # [finished run], the subset of each
+    weights: NDArray[np.float64],  # [finished run]
+) -> NDArray[np.float64]:
+    """[subset, dev row]; of one dev row or none there is no error to be told."""
+    rows = rows[:, np.isfinite(rows).all(axis=0)].astype(np.float64)
+    count = rows.shape[1] if rows.shape[1] > 1 else 0
+    means = np.zeros((int(groups.max()) + 1, count))
+    np.add.at(means, groups, weights[:, None] * rows[:, :count])
+    means /= np.maximum(np.bincount(groups, weights), np.finfo(float).tiny)[:, None]
+    means -= means.sum(axis=1, keepdims=True) / max(count, 1)
+    return np.asarray(means / np.sqrt(max(count * (count - 1), 1)))
 
 
 def _distinct(members: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from taskmix.errors import OptionError, ShapeError
-from taskmix.transfer._checks import check_count, check_size, check_sources
+from taskmix.transfer._subsets import check_count, check_size, check_sources
 
 
 def contrast_error(

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from taskmix.engine import Run
 from taskmix.errors import InputError, OptionError
 from taskmix.tasks import MISSING, Task, TaskSet, find_metric
-from taskmix.transfer._checks import check_sources
-from taskmix.transfer._designing import SubsetDesign, draw_held_out, draw_subsets
+from taskmix.transfer._design import SubsetDesign, draw_held_out, draw_subsets
+from taskmix.transfer._subsets import check_sources
 from taskmix.weighting import Equal
 
 OutcomeKind = Literal["loss", "margin", "metric"]
@@ -39,15 +39,7 @@ Role = Literal["alone", "design", "held out", "prefix"]
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A run, and what it is for; `TransferStudy.alone` and `subsets` give them.
-
-    >>> from taskmix.engine import DigitsSource, Run
-    >>> from taskmix.models import Perceptron
-    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=1, seed=0)
-    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(alone=2))
-    >>> [(trial.tasks, trial.role) for trial in study.alone()]
-    [(('half',), 'alone'), (('half',), 'alone')]
-    """
+    """A run, and what it is for; `TransferStudy.alone` and `subsets` give them."""
 
     run: Run
     tasks: tuple[str, ...]  # that it trains, in the order of the folder
@@ -57,15 +49,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class TransferStudy:
-    """What is asked: the targets, the subsets, the outcome, and what a run is apart from its tasks.
-
-    >>> from taskmix.engine import DigitsSource, Run
-    >>> from taskmix.models import Perceptron
-    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
-    >>> study = TransferStudy(template=run, targets=("half",), budget="total")
-    >>> study.alone()[0].tasks, study.steps(tasks=4)  # 24 batches for four tasks
-    (('half',), 6)
-    """
+    """What is asked: the targets, the subsets, the outcome, and what a run is apart from its tasks."""
 
     template: Run  # its tasks (all, where None) are the ones studied; its seed is the first one
     targets: tuple[str, ...]  # one, some, or all of the tasks

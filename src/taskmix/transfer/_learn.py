@@ -12,41 +12,26 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.engine import Executor
+from taskmix.engine import Auto, Executor
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval, mean_interval
 from taskmix.records import Study
-from taskmix.transfer._grouping import GroupLimits, best_grouping
-from taskmix.transfer._judging import (
+from taskmix.transfer._extrapolation import (
     FEWEST_TO_TEST_ON,
-    Comparison,
-    PrefixChoice,
-    SurrogateChoice,
-    best_prefixes,
-    choose_prefix,
-    choose_surrogate,
-    compare_surrogates,
+    Extrapolation,
+    extrapolate,
     hold_out_share,
-    judge_sources,
-    select_below,
-    select_unless_harmful,
 )
-from taskmix.transfer._learning._lessons import TargetLesson, TransferLessons
-from taskmix.transfer._measuring import Trial, TrialOutcomes, measure_trials
-from taskmix.transfer._surrogates import (
-    Fit,
-    Gains,
-    LinearSurrogate,
-    SubsetOutcomes,
-    TransferMatrix,
-    fit_company_surrogate,
-    fit_constant_surrogate,
-    fit_kernel_sm_surrogate,
-    fit_kernel_surrogate,
-    fit_linear_surrogate,
-    fit_pair_surrogate,
-    fit_shrunken_surrogates,
-)
+from taskmix.transfer._grouping import GroupLimits, group_tasks
+from taskmix.transfer._lessons import TargetLesson, TransferLessons
+from taskmix.transfer._linear import LinearSurrogate, fit_linear_surrogate
+from taskmix.transfer._matrix import TransferMatrix
+from taskmix.transfer._outcomes import SubsetOutcomes
+from taskmix.transfer._selection import PrefixChoice, best_prefixes, choose_prefix, select_below
+from taskmix.transfer._shrunken import Gains, fit_shrunken_surrogates
+from taskmix.transfer._study import TransferStudy, Trial
+from taskmix.transfer._trials import TrialOutcomes, measure_trials, train_trials
+from taskmix.transfer._verdicts import effect_of_company, judge_sources, select_unless_harmful
 
 # Of a gain that was told: so little that no number of untold pairs outweighs one that was.
 UNTOLD_COUNTS = 1e-6
@@ -54,12 +39,7 @@ UNTOLD_COUNTS = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class LearningOptions:
-    """How lessons are drawn from outcomes.
-
-    >>> options = LearningOptions(prefixes=2, prefix_seeds=3)
-    >>> (options.prefixes + 1) * options.prefix_seeds  # runs of the third rule, the target alone too
-    9
-    """
+    """How lessons are drawn from outcomes."""
 
     ridge: float = 0.0  # above zero the linear surrogate works with fewer subsets than sources
     shrink: bool = False  # draw effects towards those of other pairs, as far as runs are few
@@ -137,7 +117,7 @@ def learn(
         surrogates=tuple(surrogates),
         failed=tuple(table.failed for table in tables),
     )
-    grouping = best_grouping(_told_gains(matrix, lessons), limits)
+    grouping = group_tasks(_told_gains(matrix, lessons), limits)
     return TransferLessons(
         measured=measured, targets=lessons, matrix=matrix, grouping=grouping, prior=agreement
     )
@@ -153,7 +133,8 @@ def _told_gains(matrix: TransferMatrix, lessons: Sequence[TargetLesson]) -> NDAr
     gains = np.nan_to_num(matrix.relative_gains)
     told = np.zeros(gains.shape, dtype=np.bool_)
     for target, lesson in enumerate(lessons):
-        answers = [verdict.answer in ("helps", "harms") for verdict in lesson.verdicts]
+        untold = ("negligible", "cannot tell")
+        answers = [verdict.answer not in untold for verdict in lesson.verdicts]
         told[target] = np.insert(answers, target, False)
     largest = np.abs(gains).max(initial=0.0) or 1.0
     return np.where(told, gains, UNTOLD_COUNTS * (gains - largest))
@@ -181,42 +162,26 @@ def _lesson(
             smallest=options.smallest,
         ),
     ]
-    test, held_out = _test_surrogates(measured, table.target, options)
+    test, held_out = _test_surrogate(measured, table.target, options)
     return TargetLesson(
         target=table.target,
         table=table,
         surrogate=surrogate,
         verdicts=judge(surrogate),
         relative=judge(surrogate.centred()),
+        company=effect_of_company(surrogate, level=options.level),
         selections=(*selections, choice[0].selection) if choice else tuple(selections),
         prefixes=choice[0] if choice else None,
         measured=choice[1] if choice else None,
         test=test,
         held_out=held_out,
-        choice=_choose(table, options),
     )
 
 
-def _choose(table: SubsetOutcomes, options: LearningOptions) -> SurrogateChoice | None:
-    """The surrogate that predicts left-out subsets best; None where none can be tried."""
-    # Pairs are left out: each of ten fits would search a whole path of penalties.
-    fits: dict[str, Fit] = {
-        "constant": fit_constant_surrogate,
-        "linear": partial(fit_linear_surrogate, ridge=options.ridge),
-        "company": fit_company_surrogate,
-        "kernel": fit_kernel_surrogate,
-        "kernelsm": fit_kernel_sm_surrogate,
-    }
-    try:
-        return choose_surrogate(table, fits, generator=np.random.default_rng(options.seed))
-    except InputError:
-        return None
-
-
-def _test_surrogates(
+def _test_surrogate(
     measured: TrialOutcomes, target: str, options: LearningOptions
-) -> tuple[Comparison | None, NDArray[np.bool_]]:
-    """The surrogates tried on held-out subsets, and which those are."""
+) -> tuple[Extrapolation | None, NDArray[np.bool_]]:
+    """The linear surrogate tried on held-out subsets, and which those are."""
     generator = np.random.default_rng(options.seed)
     try:
         everything, held = measured.with_held_out(target)
@@ -225,22 +190,13 @@ def _test_surrogates(
     if held.sum() < FEWEST_TO_TEST_ON:
         everything = measured.table(target)
         held = hold_out_share(everything, 0.2, generator=generator)
-    fits: dict[str, Fit] = {
-        "linear": partial(fit_linear_surrogate, ridge=options.ridge),
-        "pairs": partial(fit_pair_surrogate, generator=generator),
-        "kernel": fit_kernel_surrogate,
-    }
+    fit = partial(fit_linear_surrogate, ridge=options.ridge)
     subsets = everything.subsets[held]
-    for wanted in (tuple(fits), ("linear",)):
-        chosen = {name: fits[name] for name in wanted}
-        try:
-            test = compare_surrogates(
-                everything, chosen, held, generator=generator, level=options.level
-            )
-        except InputError:  # too few subsets for pairs, or even for a line
-            continue
-        return test, subsets
-    return None, subsets
+    try:
+        test = extrapolate(everything, fit, held, generator=generator, level=options.level)
+    except InputError:  # too few subsets even for a line
+        return None, subsets
+    return test, subsets
 
 
 def _measure_prefixes(
@@ -275,9 +231,66 @@ def _measure_prefixes(
             prefixes,
             values,
             higher_is_better=description.higher_is_better[surrogate.target],
-            level=options.level,
         )
         best = int(np.flatnonzero((prefixes == choice.selection.kept).all(axis=1))[0])
         finished = values[best][np.isfinite(values[best])]
         choices.append((choice, mean_interval(finished, options.level)))
     return choices
+
+
+def study_transfer(
+    description: TransferStudy,
+    study: Study,
+    *,
+    executor: Executor | None = None,
+    options: LearningOptions | None = None,
+    limits: GroupLimits | None = None,
+) -> TransferLessons:
+    """Trains the subsets and learns from them; `taskmix transfer` does this.
+
+    >>> from taskmix.engine import DigitsSource, Fleet, Run
+    >>> from taskmix.models import Perceptron
+    >>> from taskmix.records import Study
+    >>> source = DigitsSource(tasks=("half", "loop", "prime", "parity"))
+    >>> run = Run(label="demo", source=source, architecture=Perceptron(hidden=(4,)), steps=1, seed=0)
+    >>> design = SubsetDesign(size=1, count=3, alone=1, held_out=3)
+    >>> study = TransferStudy(template=run, targets=("half",), design=design)
+    >>> how = {"executor": Fleet(workers=1), "options": LearningOptions(prefixes=0)}
+    >>> lessons = study_transfer(study, Study("study"), **how)
+    >>> lessons.targets[0].table.sizes  # of the subsets the surrogate was fitted to
+    array([1, 1, 1])
+    """
+    _check_subsets(description, options or LearningOptions())
+    does = executor or Auto()
+    trained = train_trials(description, study, executor=does)
+    return learn(trained, study, executor=does, options=options, limits=limits)
+
+
+def _check_subsets(description: TransferStudy, options: LearningOptions) -> None:
+    """Whether the subsets that will be trained can be learned from; asked before any of them is."""
+    if description.design.precision is not None:  # the pilot has enough of them
+        return
+    names = description.tasks
+    trials = description.subsets(description.design.usual_count(len(names) - 1))
+    for target in description.targets:
+        rows = {trial.tasks for trial in trials if trial.target in (None, target)}
+        members = np.array(
+            [[name in row for name in names if name != target] for row in rows if target in row],
+            dtype=np.float64,
+        ).reshape(-1, len(names) - 1)
+        never = ~members.any(axis=0)
+        if never.any():
+            source = [name for name in names if name != target][int(never.argmax())]
+            raise InputError(
+                f"Every source should be in a subset of `{target}`. Found none with `{source}` among "
+                f"{len(members)}. Ask for more `subsets`.",
+                arguments=("subsets",),
+            )
+        rank = int(np.linalg.matrix_rank(members))
+        if rank < members.shape[1] and not (options.ridge or options.shrinks):
+            raise InputError(
+                f"The subsets should tell {members.shape[1]} sources of `{target}` apart. Found that "
+                f"{len(members)} different ones would be trained, of rank {rank}. Ask for more "
+                "`subsets`, or pass `shrink` or `ridge`.",
+                arguments=("subsets", "shrink", "ridge"),
+            )

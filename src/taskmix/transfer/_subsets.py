@@ -19,9 +19,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from taskmix.errors import OptionError
-from taskmix.transfer._checks import check_count, check_size, check_sources
+from taskmix.errors import InputError, OptionError
 
+# One or two sources have at most three subsets: no surrogate says more than training them all.
+FEWEST_SOURCES = 3
 # Up to so many subsets are all listed and shuffled, beyond they are drawn one by one. Another number
 # gives other subsets for the same seed, so that studies under way would train theirs anew.
 MOST_LISTED = 100_000
@@ -207,3 +208,24 @@ def _every_subset(sources: int, size: int) -> NDArray[np.bool_]:
     subsets = np.zeros((len(chosen), sources), dtype=np.bool_)
     np.put_along_axis(subsets, chosen, True, axis=1)
     return subsets
+
+
+def check_sources(count: int) -> None:
+    """With one or two sources every subset can simply be trained."""
+    if count < FEWEST_SOURCES:
+        raise InputError(
+            f"There should be at least {FEWEST_SOURCES} source tasks. Found {count}. With so few, "
+            "train every combination and compare the scores."
+        )
+
+
+def check_size(size: int, sources: int) -> None:
+    if not 1 <= size <= sources:
+        raise OptionError(
+            f"`size` should lie between 1 and the number of sources, {sources}. Found {size}."
+        )
+
+
+def check_count(count: int) -> None:
+    if count < 1:
+        raise OptionError(f"`count` should be at least 1 subset. Found {count}.")

@@ -1,8 +1,15 @@
-r"""The number of sources by measurement: a few prefixes of the order of effects, on the dev set.
+r"""Which sources to train with the target: by a threshold on their effects, or by a few measurements.
 
     Li, Nguyen and Zhang, "Identification of Negative Transfers in Multitask Learning Using
-    Surrogate Models", TMLR 2023: γ of $\{i : \hat\theta_n(i) < \gamma\}$, chosen by what it leads
-    to.
+    Surrogate Models", TMLR 2023, "Selecting source tasks by thresholding": $S^\star = \arg\min_S
+    1_S^\top \hat\theta_n = \{i : \hat\theta_n(i) < \gamma\}$.
+
+The paper's rule makes g(S) least. A sum is least when it has in it all terms below zero and no
+others, so γ is 0 for `effects`, which are changes from the target alone; for the paper's own
+coefficients, which have f(∅)/α more in each, the same rule is γ = f(∅)/α. (The paper's words
+"positive coefficients" beside that equation are a slip: f is a loss.) Theorem 2 promises another γ,
+one that separates related from unrelated sources wherever zero is; `select_two_groups` looks for it
+in the effects themselves.
 
 Every γ gives a prefix of the sources in the order of their effects, so there are k + 1 selections
 in all. The few that the surrogate predicts best are trained, and the best measured one is taken.
@@ -11,16 +18,82 @@ This guards against the surrogate's being right about the order and wrong about 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, OptionError, ShapeError
-from taskmix.numerics import Interval, paired_interval
-from taskmix.transfer._judging._selection import Selection, make_selection
-from taskmix.transfer._surrogates import LinearSurrogate
+from taskmix.transfer._linear import LinearSurrogate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The sources to train with a target, and why."""
+
+    target: str
+    sources: tuple[str, ...]  # the kept ones, most helpful first
+    kept: NDArray[np.bool_]  # [source], among all
+    rule: str
+    threshold: float | None  # the paper's γ, of effects relative to the target alone
+    predicted: float  # the loss the surrogate predicts for them
+
+
+def select_below(surrogate: LinearSurrogate, threshold: float = 0.0) -> Selection:
+    """The paper's rule: the sources with an effect below γ; 0 makes the predicted loss least.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> select_below(surrogate).sources  # effects are −0.2, −0.1 and 0.3
+    ('news', 'tweets')
+    """
+    if not math.isfinite(threshold):
+        raise OptionError(f"`threshold` should be a number. Found {threshold}.")
+    kept = surrogate.effects < threshold  # "Selecting source tasks by thresholding": S*
+    return make_selection(surrogate, kept, rule="threshold", threshold=threshold)
+
+
+def select_two_groups(surrogate: LinearSurrogate) -> Selection:
+    """The sources of the lower of two groups of effects, γ midway between the groups.
+
+    The groups are those of least squared distance to their own means, found exactly. There are
+    always two, also where nothing separates them; the verdicts say whether they differ from zero.
+
+    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
+    >>> sources = ["news", "tweets", "code"]
+    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
+    >>> surrogate = fit_linear_surrogate(table)
+    >>> round(select_two_groups(surrogate).threshold, 6)  # effects are −0.2, −0.1 and 0.3
+    0.1
+    """
+    order = np.sort(surrogate.effects)
+    count = np.arange(1, len(order))
+    below, total = np.cumsum(order)[:-1], float(order.sum())
+    # The sum of squares between the groups, up to a constant, when the first `count` are the lower.
+    between = below**2 / count + (total - below) ** 2 / (len(order) - count)
+    last = int(between.argmax())
+    threshold = float(order[last] + order[last + 1]) / 2
+    kept = surrogate.effects <= order[last]  # the middle of neighbouring numbers may be either
+    return make_selection(surrogate, kept, rule="two groups", threshold=threshold)
+
+
+def make_selection(
+    surrogate: LinearSurrogate, kept: NDArray[np.bool_], *, rule: str, threshold: float | None
+) -> Selection:
+    """A selection with its names in order."""
+    places = np.flatnonzero(kept)
+    places = places[np.argsort(surrogate.effects[places], kind="stable")]
+    return Selection(
+        target=surrogate.target,
+        sources=tuple(surrogate.sources[place] for place in places),
+        kept=kept,
+        rule=rule,
+        threshold=threshold,
+        predicted=float(surrogate.predict(kept)),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +103,6 @@ class PrefixChoice:
     selection: Selection
     sizes: tuple[int, ...]  # of the prefixes that were measured
     means: NDArray[np.float64]  # [prefix], losses over the finished seeds; NaN where all failed
-    # The best minus the second best, paired by seed; where it includes zero, either may be the better.
-    lead: Interval | None
     failed: int  # runs left out
 
 
@@ -67,7 +138,6 @@ def choose_prefix(
     measured: ArrayLike,  # [prefix, seed], the target's dev outcome; NaN where a run failed
     *,
     higher_is_better: bool = False,
-    level: float = 0.95,
 ) -> PrefixChoice:
     """The prefix of least mean loss over the seeds; of equals the one with fewer sources.
 
@@ -100,11 +170,6 @@ def choose_prefix(
     sizes = members.sum(axis=1)
     order = [int(place) for place in np.lexsort([sizes, means]) if runs[place]]
     best = order[0]
-    lead = None
-    if len(order) > 1:
-        both = finished[best] & finished[order[1]]
-        if both.any():
-            lead = paired_interval(losses[best, both], losses[order[1], both], level)
     return PrefixChoice(
         selection=make_selection(
             surrogate,
@@ -114,47 +179,8 @@ def choose_prefix(
         ),
         sizes=tuple(int(size) for size in sizes),
         means=means,
-        lead=lead,
         failed=int((~finished).sum()),
     )
-
-
-def select_by_prefixes(
-    surrogate: LinearSurrogate,
-    measure: Callable[[tuple[str, ...]], ArrayLike],  # sources to the target's outcomes, [seed]
-    *,
-    count: int = 4,
-    higher_is_better: bool = False,
-    level: float = 0.95,
-) -> PrefixChoice:
-    """The same, with a function that trains the target with sources and returns its dev outcomes.
-
-    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])  # the target alone, then with each source
-    >>> sources = ["news", "tweets", "code"]
-    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="reviews", sources=sources)
-    >>> surrogate = fit_linear_surrogate(table)
-    >>> choice = select_by_prefixes(surrogate, lambda sources: [1.0 - 0.1 * len(sources)], count=2)
-    >>> choice.selection.sources  # of none, one and two sources, as trained
-    ('news', 'tweets')
-    """
-    prefixes = best_prefixes(surrogate, count=count)
-    measured = [
-        np.atleast_1d(np.asarray(measure(_source_names(surrogate, row)), dtype=np.float64))
-        for row in prefixes
-    ]
-    if len({len(values) for values in measured}) > 1:
-        raise ShapeError(
-            "`measure` should return one outcome for each seed, the same seeds every time. Found "
-            f"{[len(values) for values in measured]}. Return NaN for a run that failed."
-        )
-    return choose_prefix(
-        surrogate, prefixes, np.stack(measured), higher_is_better=higher_is_better, level=level
-    )
-
-
-def _source_names(surrogate: LinearSurrogate, members: NDArray[np.bool_]) -> tuple[str, ...]:
-    order = np.argsort(surrogate.effects, kind="stable")
-    return tuple(surrogate.sources[place] for place in order if members[place])
 
 
 def _threshold_of(effects: NDArray[np.float64], kept: NDArray[np.bool_]) -> float | None:

@@ -13,17 +13,36 @@ held out, given the fit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, OptionError
 from taskmix.numerics import Interval, check_level
-from taskmix.transfer._surrogates import Fit, SubsetOutcomes
+from taskmix.transfer._outcomes import SubsetOutcomes
 
 FEWEST_TO_TEST_ON = 3  # the rank correlation of two subsets is always 1 or −1
+
+
+class Surrogate(Protocol):
+    """The paper's g(S); g(∅) is the measured loss of the target alone."""
+
+    @property
+    def target(self) -> str: ...
+
+    @property
+    def sources(self) -> tuple[str, ...]: ...
+
+    @property
+    def anchor(self) -> float: ...  # g(∅)
+
+    def predict(self, subsets: ArrayLike) -> NDArray[np.float64]: ...  # [..., source] to [...]
+
+
+Fit = Callable[[SubsetOutcomes], Surrogate]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +56,6 @@ class Extrapolation:
     positive_share: float  # of held-out subsets that did help
     observed: NDArray[np.float64]  # [held-out subset], losses
     predicted: NDArray[np.float64]  # [held-out subset]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """Several surrogates on the same held-out subsets."""
-
-    results: Mapping[str, Extrapolation]
-    # R² of each minus that of the first, on the same resampled subsets.
-    r_squared_difference: Mapping[str, Interval]
 
 
 def hold_out_sizes(outcomes: SubsetOutcomes, sizes: Collection[int]) -> NDArray[np.bool_]:
@@ -71,8 +81,6 @@ def hold_out_share(
     outcomes: SubsetOutcomes, share: float, *, generator: np.random.Generator
 ) -> NDArray[np.bool_]:
     """[subset], a share at random."""
-    if not 0 < share < 1:
-        raise OptionError(f"`share` should lie between 0 and 1, such as 0.2. Found {share}.")
     rows = len(outcomes.losses)
     held = np.zeros(rows, dtype=np.bool_)
     held[generator.permutation(rows)[: max(round(share * rows), 1)]] = True
@@ -98,57 +106,6 @@ def extrapolate(
     >>> round(extrapolate(table, fit_linear_surrogate, held_out, generator=generator).r_squared.mean, 6)
     1.0
     """
-    chosen = _resampled(outcomes, held_out, resamples, generator)
-    return _test_surrogate(outcomes, fit, held_out, chosen, level)[0]
-
-
-def compare_surrogates(
-    outcomes: SubsetOutcomes,
-    fits: Mapping[str, Fit],
-    held_out: NDArray[np.bool_],  # [subset]
-    *,
-    generator: np.random.Generator,
-    resamples: int = 1000,
-    level: float = 0.95,
-) -> Comparison:
-    """Several surrogates, fitted to the same subsets and tried on the same others.
-
-    >>> runs = np.arange(16)[:, None] >> np.arange(4) & 1  # every subset of four sources
-    >>> losses = 1 + runs @ [-0.2, -0.1, 0.1, 0.3]
-    >>> sources = ["news", "tweets", "code", "forums"]
-    >>> table = gather_outcomes(runs, losses, target="reviews", sources=sources)
-    >>> held_out, generator = hold_out_sizes(table, [3, 4]), np.random.default_rng(0)
-    >>> fits = {"linear": fit_linear_surrogate, "kernel": fit_kernel_surrogate}
-    >>> compared = compare_surrogates(table, fits, held_out, generator=generator)
-    >>> compared.r_squared_difference["kernel"].mean < 0  # the truth is linear
-    True
-    """
-    if not fits:
-        raise OptionError("`fits` should name at least one surrogate. Found none.")
-    chosen = _resampled(outcomes, held_out, resamples, generator)
-    results, drawn = {}, {}
-    for name, fit in fits.items():
-        results[name], drawn[name] = _test_surrogate(outcomes, fit, held_out, chosen, level)
-    first = next(iter(fits))
-    differences = {
-        name: _interval(
-            results[name].r_squared.mean - results[first].r_squared.mean,
-            drawn[name] - drawn[first],
-            int(held_out.sum()),
-            level,
-        )
-        for name in fits
-        if name != first
-    }
-    return Comparison(results=results, r_squared_difference=differences)
-
-
-def _resampled(
-    outcomes: SubsetOutcomes,
-    held_out: NDArray[np.bool_],
-    resamples: int,
-    generator: np.random.Generator,
-) -> NDArray[np.int64]:
     held = int(held_out.sum())
     if held_out.shape != outcomes.losses.shape or not FEWEST_TO_TEST_ON <= held < len(held_out):
         raise InputError(
@@ -157,30 +114,20 @@ def _resampled(
         )
     if resamples < 1:
         raise OptionError(f"`resamples` should be at least 1. Found {resamples}.")
-    return generator.integers(held, size=(resamples, held))
-
-
-def _test_surrogate(
-    outcomes: SubsetOutcomes,
-    fit: Fit,
-    held_out: NDArray[np.bool_],
-    chosen: NDArray[np.int64],
-    level: float,
-) -> tuple[Extrapolation, NDArray[np.float64]]:
     check_level(level)
-    surrogate = fit(outcomes.take(~held_out))
-    held = outcomes.take(held_out)
-    observed, predicted = held.losses, surrogate.predict(held.subsets)
+    chosen = generator.integers(held, size=(resamples, held))
+    tried = outcomes.take(held_out)
+    observed = tried.losses
+    predicted = fit(outcomes.take(~held_out)).predict(tried.subsets)
     seen, said = observed[chosen], predicted[chosen]
     helped, said_to_help = observed < outcomes.anchor, predicted < outcomes.anchor
-    r_squared = _r_squared(seen, said)
 
     def interval(value: NDArray[np.float64], samples: NDArray[np.float64]) -> Interval:
-        return _interval(float(value), samples, len(observed), level)
+        return _interval(float(value), samples, held, level)
 
     return Extrapolation(
         spearman=interval(_spearman(observed, predicted), _spearman(seen, said)),
-        r_squared=interval(_r_squared(observed, predicted), r_squared),
+        r_squared=interval(_r_squared(observed, predicted), _r_squared(seen, said)),
         f1_positive=interval(_f1(helped, said_to_help), _f1(helped[chosen], said_to_help[chosen])),
         f1_negative=interval(
             _f1(~helped, ~said_to_help), _f1(~helped[chosen], ~said_to_help[chosen])
@@ -188,7 +135,7 @@ def _test_surrogate(
         positive_share=float(helped.mean()),
         observed=observed,
         predicted=predicted,
-    ), r_squared
+    )
 
 
 def _interval(value: float, samples: NDArray[np.float64], n: int, level: float) -> Interval:

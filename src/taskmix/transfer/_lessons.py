@@ -15,21 +15,15 @@ from numpy.typing import NDArray
 from taskmix._html import html_lines, html_table
 from taskmix.numerics import Interval
 from taskmix.plans import Expected, Part, Plan, Shares
+from taskmix.transfer._extrapolation import Extrapolation
 from taskmix.transfer._grouping import Grouping
-from taskmix.transfer._judging import (
-    Comparison,
-    PrefixChoice,
-    Selection,
-    SurrogateChoice,
-    Verdict,
-)
-from taskmix.transfer._measuring import TrialOutcomes
-from taskmix.transfer._surrogates import (
-    LinearSurrogate,
-    PriorAgreement,
-    SubsetOutcomes,
-    TransferMatrix,
-)
+from taskmix.transfer._linear import LinearSurrogate
+from taskmix.transfer._matrix import TransferMatrix
+from taskmix.transfer._outcomes import SubsetOutcomes
+from taskmix.transfer._selection import PrefixChoice, Selection
+from taskmix.transfer._shrunken import PriorAgreement
+from taskmix.transfer._trials import TrialOutcomes
+from taskmix.transfer._verdicts import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +35,12 @@ class TargetLesson:
     surrogate: LinearSurrogate
     verdicts: tuple[Verdict, ...]  # relative to the target alone
     relative: tuple[Verdict, ...]  # relative to the average source
+    company: Interval | None  # of what any other task does to its loss, where that is not nothing
     selections: tuple[Selection, ...]  # one a rule
     prefixes: PrefixChoice | None
     measured: Interval | None  # the outcome with the sources of that rule, over its seeds
-    test: Comparison | None  # None where too few held-out subsets finished
+    test: Extrapolation | None  # None where too few held-out subsets finished
     held_out: NDArray[np.bool_]  # [held-out subset, source]
-    choice: SurrogateChoice | None = None  # the surrogate that predicts left-out subsets best
 
     @property
     def chosen(self) -> Selection:
@@ -56,19 +50,7 @@ class TargetLesson:
 
 @dataclass(frozen=True, kw_only=True)
 class TransferLessons:
-    """What was learned about all targets.
-
-    >>> from taskmix.engine import DigitsSource, Run
-    >>> from taskmix.models import Perceptron
-    >>> from taskmix.records import Study
-    >>> run = Run(label="demo", source=DigitsSource(), architecture=Perceptron(), steps=24, seed=0)
-    >>> study = TransferStudy(template=run, targets=("half",), design=SubsetDesign(size=1, alone=1))
-    >>> trials, losses = (*study.alone(), *study.subsets(7)), np.ones((8, 8))  # all alike
-    >>> measured = TrialOutcomes(description=study, trials=trials, outcomes=losses, errors=(None,) * 8)
-    >>> lessons = learn(measured, Study("study"))
-    >>> lessons.matrix, lessons.groups  # with half as the only target there is nothing to group
-    (None, ())
-    """
+    """What was learned about all targets."""
 
     measured: TrialOutcomes
     targets: tuple[TargetLesson, ...]

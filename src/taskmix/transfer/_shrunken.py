@@ -22,7 +22,8 @@ logarithms of σ lie about their mean with deviation `NOISE_SPREAD`. Losses of a
 the deviation of its own outcomes, since targets have different units.
 
 Intervals are Student's with the target's runs minus one as degrees of freedom, since its σ is learned
-from them. They take τ, ω and ν as known, which makes them slightly too narrow.
+from them. They take τ, ω and ν as known, which makes them slightly too narrow. The error of the
+target's own dev rows is added as in `_linear`; that of other targets' is not.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskmix.errors import InputError
-from taskmix.transfer._surrogates._linear import LinearSurrogate
-from taskmix.transfer._surrogates._outcomes import SubsetOutcomes
+from taskmix.transfer._linear import LinearSurrogate, satterthwaite_degrees
+from taskmix.transfer._outcomes import SubsetOutcomes
 
 Gains = Mapping[str, Mapping[str, float]]  # by target and source; above zero is help
 
@@ -47,11 +48,7 @@ FIRST_GUESS, LEAST, MOST = 0.3, 1e-3, 10.0  # of deviations, as shares of that o
 
 @dataclass(frozen=True, kw_only=True)
 class EffectScales:
-    """Deviations of what effects are made of, in deviations of each target's outcomes.
-
-    >>> EffectScales(pair=0.3, source=0.4, target=0.0, noise=(0.5, 0.5)).source  # the same for all
-    0.4
-    """
+    """Deviations of what effects are made of, in deviations of each target's outcomes."""
 
     pair: float  # τ
     source: float  # ω
@@ -61,14 +58,7 @@ class EffectScales:
 
 @dataclass(frozen=True, kw_only=True)
 class PriorAgreement:
-    """How far a cheaper study agreed with the runs.
-
-    >>> told = {"pairs": 56, "correlation": 0.6}
-    >>> PriorAgreement(slope=0.4, low=0.2, high=0.6, **told).agrees
-    True
-    >>> PriorAgreement(slope=0.1, low=-0.2, high=0.4, **told).agrees
-    False
-    """
+    """How far a cheaper study agreed with the runs."""
 
     slope: float  # b: what a gain of one in the cheaper study is worth
     low: float  # of its 95 % interval
@@ -84,14 +74,7 @@ class PriorAgreement:
 
 @dataclass(frozen=True, kw_only=True)
 class ShrunkenSurrogates:
-    """A linear surrogate for each target, whose effects are posterior means.
-
-    >>> runs = np.concatenate([np.zeros((1, 3)), np.eye(3)])
-    >>> table = gather_outcomes(runs, [1.0, 0.8, 0.9, 1.3], target="a", sources=["b", "c", "d"])
-    >>> found = fit_shrunken_surrogates([table])
-    >>> found.surrogates[0].target, found.prior
-    ('a', None)
-    """
+    """A linear surrogate for each target, whose effects are posterior means."""
 
     surrogates: tuple[LinearSurrogate, ...]  # in the order of the tables
     scales: EffectScales
@@ -186,13 +169,11 @@ def _problem(tables: Sequence[SubsetOutcomes], prior: Gains | None) -> _Problem:
         )
     rows = []
     for table in tables:
-        members = np.vstack([np.zeros(len(table.sources)), table.subsets])
-        weights = np.append(table.anchor_runs, table.weights)
+        root, design = _weighted_design(table)
+        weights = root**2
         losses = np.append(table.anchor, table.losses)
         level = float(np.average(losses, weights=weights))
         unit = math.sqrt(float(np.average((losses - level) ** 2, weights=weights))) or 1.0
-        root = np.sqrt(weights)
-        design = root[:, None] * np.column_stack([np.ones(len(losses)), members])
         wanted = root * (losses - level) / unit
         # What repeated runs say of the noise, beside the means of their subsets.
         repeated = table.seed_degrees
@@ -218,6 +199,13 @@ def _problem(tables: Sequence[SubsetOutcomes], prior: Gains | None) -> _Problem:
         pairs=pairs,
         tasks=len(names),
     )
+
+
+def _weighted_design(table: SubsetOutcomes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Roots of weights, and the columns 1 and sources times those; first the target alone."""
+    members = np.vstack([np.zeros(len(table.sources)), table.subsets])
+    root = np.sqrt(np.append(table.anchor_runs, table.weights))
+    return root, root[:, None] * np.column_stack([np.ones(len(members)), members])
 
 
 def _cheaper(
@@ -325,14 +313,26 @@ def _posterior(
         follow = scales.pair**2 * halves.T @ halves  # from what is left of the moments to u
         sense = columns[place, 1:] - follow @ problem.products[place, 1:] @ columns[place]
         own = follow @ problem.moments[place, 1:]
+        spread = unit**2 * (sense @ covariance @ sense.T + noise**2 * follow)
+        # Effects are linear in the losses of the target, so each of its dev rows has its own.
+        root, design = _weighted_design(table)
+        moments = design.T @ (root[:, None] * table.dev_parts)
+        own_parts = follow @ moments[1:]
+        rest = (moments - problem.products[place][:, 1:] @ own_parts) / noise**2
+        parts = sense @ (covariance @ columns[place].T @ rest) + own_parts
+        dev, dev_rows = parts @ parts.T, parts.shape[1]
         surrogates.append(
             LinearSurrogate(
                 target=table.target,
                 sources=table.sources,
                 anchor=float(problem.levels[place] + unit * shared[place]),
                 effects=unit * (sense @ shared + own),
-                covariance=unit**2 * (sense @ covariance @ sense.T + noise**2 * follow),
-                degrees=np.full(len(table.sources), degrees),
+                covariance=spread + dev,
+                dev_covariance=dev,
+                dev_rows=dev_rows,
+                degrees=satterthwaite_degrees(
+                    (np.diag(spread), degrees), (np.diag(dev), dev_rows - 1)
+                ),
                 deviation=unit * noise,
                 subsets=len(table.losses),
                 mean_size=float(table.sizes.mean()),

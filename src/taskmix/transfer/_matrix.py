@@ -15,23 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from taskmix.errors import InputError, ShapeError
-from taskmix.transfer._checks import check_sources
-from taskmix.transfer._surrogates._discoveries import adjusted_p_values
-from taskmix.transfer._surrogates._linear import LinearSurrogate, fit_linear_surrogate
-from taskmix.transfer._surrogates._outcomes import SubsetOutcomes, gather_outcomes
+from taskmix.transfer._linear import LinearSurrogate, adjusted_p_values, fit_linear_surrogate
+from taskmix.transfer._outcomes import SubsetOutcomes, gather_outcomes
+from taskmix.transfer._subsets import check_sources
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransferMatrix:
-    """Effects of sources on targets, in losses: below zero is help. The diagonal is NaN.
-
-    >>> trained = np.concatenate([np.eye(4), leave_one_out_subsets(4)])  # each alone, all, all but one
-    >>> tasks, changes = ["news", "tweets", "code", "forums"], [-0.2, 0.0, 0.1, 0.2]
-    >>> losses = np.repeat(1 + trained @ changes, 4).reshape(-1, 4)  # of all tasks of a run alike
-    >>> matrix = fit_transfer_matrix(trained, losses, tasks=tasks)
-    >>> matrix.relative_gains[1].round(6)  # of tweets, as shares of its loss alone
-    array([ 0.2,  nan, -0.1, -0.2])
-    """
+    """Effects of sources on targets, in losses: below zero is help. The diagonal is NaN."""
 
     tasks: tuple[str, ...]
     surrogates: tuple[LinearSurrogate, ...]  # one a target, in the order of the tasks
@@ -78,6 +69,7 @@ def outcomes_of_target(
     tasks: Sequence[str],
     target: str,
     higher_is_better: bool = False,
+    dev_rows: NDArray[np.floating] | None = None,  # [run, dev row], of the target
 ) -> SubsetOutcomes:
     """The runs that trained `target`, as subsets of the other tasks.
 
@@ -102,6 +94,7 @@ def outcomes_of_target(
         target=target,
         sources=[task for task in tasks if task != target],
         higher_is_better=higher_is_better,
+        dev_rows=None if dev_rows is None else dev_rows[rows],
     )
 
 
